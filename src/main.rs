@@ -1,1 +1,2 @@
-fn main(){}
+//! The `simpack` program.
+fn main() {}

@@ -1,0 +1,159 @@
+//! The one error type: what failed, on what, why, and what to do about it.
+//!
+//! An error means that simpack could not do its work. A statement about a subject that simpack
+//! examined is a [`Finding`](crate::report::Finding), never an error.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Result with simpack's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Class of a failure. It decides the exit code and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The command line asks for something impossible (exit 2).
+    Usage,
+    /// The recipe or a data file that people write is wrong (exit 3).
+    Recipe,
+    /// A toolchain could not be fetched, found or used (exit 4).
+    Toolchain,
+    /// A build step failed (exit 5).
+    Build,
+    /// A file could not be read, written or understood (exit 6).
+    File,
+    /// The user interrupted the run (exit 130).
+    Interrupted,
+    /// A promise inside simpack does not hold: a bug (exit 70).
+    Bug,
+}
+
+impl ErrorKind {
+    /// Exit code of the process; the table is in README.md and in `simpack --help`.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Recipe => 3,
+            Self::Toolchain => 4,
+            Self::Build => 5,
+            Self::File => 6,
+            Self::Bug => 70,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// A failure with its message, the lines that explain it, and hints.
+///
+/// `message` is a lowercase fragment without a full stop. `details` are whole lines printed below
+/// it, `hints` say what the user can do next.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    details: Vec<String>,
+    hints: Vec<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// A new error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), details: Vec::new(), hints: Vec::new(), source: None }
+    }
+
+    /// The command line asks for something impossible.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message)
+    }
+
+    /// The recipe is wrong.
+    pub fn recipe(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Recipe, message)
+    }
+
+    /// A toolchain could not be fetched, found or used.
+    pub fn toolchain(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Toolchain, message)
+    }
+
+    /// A build step failed.
+    pub fn build(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Build, message)
+    }
+
+    /// A file could not be read, written or understood.
+    pub fn file(path: impl Into<PathBuf>, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::File, format!("{}: {message}", path.into().display()))
+    }
+
+    /// A promise inside simpack does not hold.
+    pub fn bug(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Bug, message).hint("this is a mistake in simpack: please report it with the command")
+    }
+
+    /// Adds a line that says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds a line that explains.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+
+    /// Keeps the cause; its text is printed after the message.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Lines that explain, in order.
+    pub fn details(&self) -> &[String] {
+        &self.details
+    }
+
+    /// Lines that say what to do, in order.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as _)
+    }
+}
+
+/// fs-err's messages already name the file and the operation.
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        let hint = match error.kind() {
+            std::io::ErrorKind::StorageFull => Some("free some space or choose another directory"),
+            std::io::ErrorKind::PermissionDenied => Some("check the permissions of the file and its directory"),
+            std::io::ErrorKind::ReadOnlyFilesystem => Some("choose a directory that can be written"),
+            _ => None,
+        };
+        let mut result = Self::new(ErrorKind::File, error.to_string());
+        if let Some(hint) = hint {
+            result = result.hint(hint);
+        }
+        result
+    }
+}

@@ -1,0 +1,271 @@
+//! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result};
+
+/// A SHA-256 digest; prints and parses as 64 lowercase hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Digest of a file's content, read in pieces.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let mut file = fs_err::File::open(path)?;
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let count = file.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(Self(hasher.finalize().into()));
+            }
+            hasher.update(&buffer[..count]);
+        }
+    }
+
+    /// The raw 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first `digits` hex digits, for names that people read.
+    pub fn short(&self, digits: usize) -> String {
+        self.to_string()[..digits].to_owned()
+    }
+}
+
+impl From<[u8; 32]> for Digest {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a sha256 digest of 64 hex digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+/// Builds a digest from fields, each with its length before it, so that no two different lists of
+/// fields give the same bytes.
+#[derive(Default)]
+pub struct DigestBuilder(Sha256);
+
+impl DigestBuilder {
+    /// Adds one field.
+    #[must_use]
+    pub fn field(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        let bytes = bytes.as_ref();
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// The digest of all fields.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+/// One entry of a walk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// `/`-joined path relative to the root of the walk.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file of so many bytes, and whether its owner may execute it.
+    File {
+        /// Bytes.
+        size: u64,
+        /// Owner's execute bit.
+        executable: bool,
+    },
+    /// A symbolic link and the text it holds.
+    Link(String),
+    /// A directory.
+    Directory,
+}
+
+/// All entries below `root`, sorted by path bytes, without `root` itself. Links are not followed.
+///
+/// # Errors
+/// An entry cannot be read, or a name is not UTF-8.
+pub fn walk(root: &Path) -> Result<Vec<Entry>> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut entries = Vec::new();
+    for entry in walkdir::WalkDir::new(root).min_depth(1) {
+        let entry = entry.map_err(|error| Error::file(root, error))?;
+        let path = relative(root, entry.path())?;
+        let kind = if entry.file_type().is_symlink() {
+            let target = fs_err::read_link(entry.path())?;
+            EntryKind::Link(utf8(&target)?.to_owned())
+        } else if entry.file_type().is_dir() {
+            EntryKind::Directory
+        } else {
+            let data = entry.metadata().map_err(|error| Error::file(entry.path(), error))?;
+            EntryKind::File { size: data.len(), executable: data.permissions().mode() & 0o100 != 0 }
+        };
+        entries.push(Entry { path, kind });
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(entries)
+}
+
+/// `path` below `root` as a `/`-joined string.
+pub fn relative(root: &Path, path: &Path) -> Result<String> {
+    let below = path
+        .strip_prefix(root)
+        .map_err(|_| Error::bug(format!("{} is not below {}", path.display(), root.display())))?;
+    Ok(utf8(below)?.to_owned())
+}
+
+/// The path as text; names that are not UTF-8 are refused.
+pub fn utf8(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::file(path, "the name is not UTF-8"))
+}
+
+/// Writes a file so that a reader sees the old content or the new, never half: a temporary file
+/// beside it, flushed, then renamed over it. Mode 0644.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs_err::create_dir_all(parent)?;
+    let name = |error: std::io::Error| {
+        Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", path.display())))
+    };
+    let mut file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent).map_err(name)?;
+    file.write_all(bytes).map_err(name)?;
+    file.as_file().sync_data().map_err(name)?;
+    set_mode(file.path(), 0o644)?;
+    file.persist(path).map_err(|error| name(error.error))?;
+    Ok(())
+}
+
+/// Sets permission bits.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode))?)
+}
+
+/// Puts the complete directory `new` in the place of `target`. The old one is moved aside first and
+/// removed last, so a kill leaves one whole directory under one of the two names.
+pub fn replace_dir(new: &Path, target: &Path) -> Result<()> {
+    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs_err::create_dir_all(parent)?;
+    }
+    if exchange(new, target) {
+        return Ok(fs_err::remove_dir_all(new)?);
+    }
+    let old = target.with_file_name(format!(
+        ".{}.old-{}",
+        target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        std::process::id()
+    ));
+    let had_old = target.exists();
+    if had_old {
+        fs_err::rename(target, &old)?;
+    }
+    fs_err::rename(new, target)?;
+    if had_old {
+        fs_err::remove_dir_all(&old)?;
+    }
+    Ok(())
+}
+
+/// Swaps two directories in one step where the kernel and the file system can.
+fn exchange(a: &Path, b: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let (Ok(a), Ok(b)) =
+        (std::ffi::CString::new(a.as_os_str().as_bytes()), std::ffi::CString::new(b.as_os_str().as_bytes()))
+    else {
+        return false;
+    };
+    // SAFETY: both are NUL-terminated strings that live through the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            a.as_ptr(),
+            libc::AT_FDCWD,
+            b.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        ) == 0
+    }
+}
+
+/// The user's cache directory for simpack: `SIMPACK_CACHE_DIR`, else `$XDG_CACHE_HOME/simpack`.
+pub fn cache_dir() -> Result<PathBuf> {
+    use etcetera::BaseStrategy;
+    if let Some(dir) = std::env::var_os("SIMPACK_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+        return Ok(PathBuf::from(dir));
+    }
+    let base = etcetera::choose_base_strategy()
+        .map_err(|error| Error::usage("no home directory to cache in").because(error).hint("set SIMPACK_CACHE_DIR"))?;
+    Ok(base.cache_dir().join("simpack"))
+}
+
+/// Runs `work` while no other process holds the lock file `path`; the kernel drops the lock of a
+/// process that dies.
+pub fn with_lock<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if let Some(parent) = path.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    let file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    file.file().lock()?;
+    let result = work();
+    drop(file);
+    result
+}

@@ -1,0 +1,156 @@
+//! The one door to external tools: clean environment, captured output, measured time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// A program call as a value. The environment is exactly `env`: nothing is inherited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Program, an absolute path or a name that `PATH` of `env` finds.
+    pub program: PathBuf,
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Working directory; the caller's when absent.
+    pub dir: Option<PathBuf>,
+    /// The whole environment of the program.
+    pub env: BTreeMap<String, String>,
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+    /// Wall time.
+    pub time: Duration,
+}
+
+impl Outcome {
+    /// Standard output as text; bytes that are not UTF-8 are replaced.
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard error, then standard output, as text: where compilers put their complaints.
+    pub fn all_text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.stderr).into_owned();
+        text.push_str(&String::from_utf8_lossy(&self.stdout));
+        text
+    }
+
+    /// "exit 2" or "killed by signal 9".
+    pub fn how(&self) -> String {
+        use std::os::unix::process::ExitStatusExt;
+        match (self.status.code(), self.status.signal()) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, None) => "ended in an unknown way".to_owned(),
+        }
+    }
+}
+
+impl Call {
+    /// A call of `program` with an empty environment but for `PATH` of this process and `LC_ALL=C`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        let mut env = BTreeMap::from([("LC_ALL".to_owned(), "C".to_owned())]);
+        if let Ok(path) = std::env::var("PATH") {
+            env.insert("PATH".to_owned(), path);
+        }
+        Self { program: program.into(), args: Vec::new(), dir: None, env }
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<A: Into<String>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the working directory.
+    #[must_use]
+    pub fn dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Sets one variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Passes variables of this process through, those that are set.
+    #[must_use]
+    pub fn pass<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        for name in names {
+            if let Ok(value) = std::env::var(name) {
+                self.env.insert(name.to_owned(), value);
+            }
+        }
+        self
+    }
+
+    /// The command as a line for a shell.
+    pub fn line(&self) -> String {
+        let quote = |word: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
+            if !word.is_empty() && word.chars().all(plain) {
+                word.to_owned()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        };
+        let words = std::iter::once(self.program.to_string_lossy().into_owned()).chain(self.args.iter().cloned());
+        words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Runs the program to its end, whatever it answers.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn run(&self) -> Result<Outcome> {
+        let started = Instant::now();
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).env_clear().envs(&self.env).stdin(Stdio::null());
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
+        let output = command
+            .output()
+            .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
+        Ok(Outcome { status: output.status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })
+    }
+
+    /// Runs the program and answers its standard output; anything but exit 0 is an error that
+    /// carries the end of what it printed.
+    pub fn read(&self) -> Result<String> {
+        let outcome = self.run()?;
+        if outcome.status.success() {
+            return Ok(outcome.stdout_text());
+        }
+        let mut error = Error::toolchain(format!("{} failed, {}", self.program.display(), outcome.how()))
+            .detail(format!("command: {}", self.line()));
+        let text = outcome.all_text();
+        let lines: Vec<&str> = text.lines().collect();
+        for line in &lines[lines.len().saturating_sub(12)..] {
+            error = error.detail(*line);
+        }
+        Err(error)
+    }
+}

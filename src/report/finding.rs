@@ -1,0 +1,121 @@
+//! Finding, Incomplete, Report, Verdict: plain values that print as JSON.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How much a finding weighs. Ordered: the last is the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Not reported.
+    Allow,
+    /// Reported; the run goes on.
+    Warn,
+    /// Reported; packing does not start.
+    Deny,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+/// A statement about a subject (file, package, machine).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Id of the lint.
+    pub lint: String,
+    /// Its level in this run.
+    pub level: Level,
+    /// What it is about: a package, or a file as `package: path`.
+    pub subject: String,
+    /// One sentence in plain words.
+    pub message: String,
+    /// What was seen, line by line.
+    pub evidence: Vec<String>,
+    /// What to do.
+    pub fix: Option<String>,
+}
+
+/// Something that could not be examined: never a pass.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Incomplete {
+    /// What could not be examined.
+    pub subject: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The answer over everything that was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything was examined and nothing was found.
+    Pass,
+    /// Something was found.
+    Findings,
+    /// Something could not be examined.
+    Incomplete,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Findings => "findings",
+            Self::Incomplete => "incomplete",
+        })
+    }
+}
+
+/// All findings of one examination, worst first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Findings, sorted by level (deny first), lint, subject, message.
+    pub findings: Vec<Finding>,
+    /// What could not be examined, sorted.
+    pub incomplete: Vec<Incomplete>,
+    /// Names of the subjects that were examined, sorted.
+    pub examined: Vec<String>,
+}
+
+impl Report {
+    /// A report in its canonical order; findings at level `allow` are dropped.
+    pub fn new(mut findings: Vec<Finding>, mut incomplete: Vec<Incomplete>, mut examined: Vec<String>) -> Self {
+        findings.retain(|finding| finding.level != Level::Allow);
+        findings.sort_by(|a, b| {
+            (b.level, &a.lint, &a.subject, &a.message).cmp(&(a.level, &b.lint, &b.subject, &b.message))
+        });
+        findings.dedup();
+        incomplete.sort();
+        incomplete.dedup();
+        examined.sort();
+        examined.dedup();
+        Self { findings, incomplete, examined }
+    }
+
+    /// How many findings have this level.
+    pub fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|finding| finding.level == level).count()
+    }
+
+    /// Denied findings stop what comes next.
+    pub fn is_denied(&self) -> bool {
+        self.count(Level::Deny) > 0
+    }
+
+    /// The verdict: `incomplete` outweighs everything, because what was not seen may be worse.
+    pub fn verdict(&self) -> Verdict {
+        match (self.incomplete.is_empty(), self.findings.is_empty()) {
+            (false, _) => Verdict::Incomplete,
+            (true, false) => Verdict::Findings,
+            (true, true) => Verdict::Pass,
+        }
+    }
+}

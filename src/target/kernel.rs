@@ -1,0 +1,119 @@
+//! What a kernel group is compiled for, and the tag that ties kernels to a core.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Capability;
+
+/// What device code is made for. Prints as `sm_90`, `compute_75`, `spirv1.3`, `cpu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum KernelTarget {
+    /// The CPU: no device code.
+    Cpu,
+    /// SPIR-V of a version (major, minor).
+    Spirv(u8, u8),
+    /// PTX of a virtual architecture.
+    Ptx(Capability),
+    /// Machine code of a capability.
+    Sass(Capability),
+}
+
+impl KernelTarget {
+    /// The capability of SASS or PTX.
+    pub fn capability(self) -> Option<Capability> {
+        match self {
+            Self::Sass(capability) | Self::Ptx(capability) => Some(capability),
+            Self::Cpu | Self::Spirv(..) => None,
+        }
+    }
+}
+
+impl fmt::Display for KernelTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Spirv(major, minor) => write!(f, "spirv{major}.{minor}"),
+            Self::Ptx(capability) => f.write_str(&capability.compute()),
+            Self::Sass(capability) => f.write_str(&capability.sm()),
+        }
+    }
+}
+
+impl FromStr for KernelTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a kernel target such as sm_90, compute_75, spirv1.3 or cpu");
+        if text == "cpu" {
+            return Ok(Self::Cpu);
+        }
+        if let Some(version) = text.strip_prefix("spirv") {
+            let (major, minor) = version.split_once('.').ok_or_else(wrong)?;
+            return Ok(Self::Spirv(major.parse().map_err(|_| wrong())?, minor.parse().map_err(|_| wrong())?));
+        }
+        let capability = Capability::from_arch(text).ok_or_else(wrong)?;
+        match text {
+            _ if text.starts_with("sm_") => Ok(Self::Sass(capability)),
+            _ if text.starts_with("compute_") => Ok(Self::Ptx(capability)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl TryFrom<String> for KernelTarget {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<KernelTarget> for String {
+    fn from(target: KernelTarget) -> Self {
+        target.to_string()
+    }
+}
+
+/// The kernel ABI tag: `k` and twelve hex digits of the digest over a kernel table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct KernelAbiTag(String);
+
+impl FromStr for KernelAbiTag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('k') {
+            Some(hex)
+                if hex.len() == 12
+                    && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) =>
+            {
+                Ok(Self(text.to_owned()))
+            }
+            _ => Err(format!("`{text}` is not a kernel ABI tag: k and twelve hex digits")),
+        }
+    }
+}
+
+impl fmt::Display for KernelAbiTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for KernelAbiTag {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<KernelAbiTag> for String {
+    fn from(tag: KernelAbiTag) -> Self {
+        tag.0
+    }
+}
