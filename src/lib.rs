@@ -4,6 +4,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
 
 // Floor 0
+pub mod data;
 pub mod error;
 pub mod fs;
 pub mod process;
@@ -14,6 +15,7 @@ pub mod report;
 pub mod target;
 
 // Floor 2
+pub mod bundle;
 pub mod elf;
 pub mod gpu;
 pub mod manifest;

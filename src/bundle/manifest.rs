@@ -1,0 +1,124 @@
+//! `simpack.json`: what a bundle holds, for whom it is, and where it comes from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fs::Digest;
+use crate::gpu::KernelSignature;
+use crate::recipe::ComponentKind;
+use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
+
+/// Version of the `simpack.json` schema.
+pub const MANIFEST_SCHEMA: u32 = 1;
+
+/// A bundle on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// Root of the staged tree (the prefix).
+    pub root: PathBuf,
+    /// What it is. In the tree it lies at [`BundleManifest::path`].
+    pub manifest: BundleManifest,
+}
+
+/// The content of `simpack.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BundleManifest {
+    /// Always [`MANIFEST_SCHEMA`].
+    pub schema: u32,
+    /// Package name: `volley-core`, `volley-kernels-sm_90`.
+    pub package: String,
+    /// Simulator's name.
+    pub simulator: String,
+    /// Simulator's version.
+    pub version: Version,
+    /// Which component.
+    pub component: ComponentKind,
+    /// What the version promises.
+    pub policy: VersionPolicy,
+    /// Platform; none for files that hold no host code (`noarch`).
+    pub platform: Option<Platform>,
+    /// Kernel target of a kernel bundle.
+    pub target: Option<KernelTarget>,
+    /// CUDA release that compiled the kernels, or that rtc was written for.
+    pub cuda: Option<CudaVersion>,
+    /// Kernel ABI tag: core embeds it, kernels match it.
+    pub kernel_abi: Option<KernelAbiTag>,
+    /// Declared kernels of a kernel bundle, sorted by name.
+    pub kernels: Vec<KernelSignature>,
+    /// Glibc that the host code needs: computed from its symbol versions.
+    pub glibc: Option<GlibcVersion>,
+    /// Dependencies outside the distribution, as match specs.
+    pub uses: Vec<String>,
+    /// Every file and link, sorted by path, without this manifest itself.
+    pub artifacts: Vec<Artifact>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+impl BundleManifest {
+    /// Path of the manifest inside the tree: one a package, so that installed packages never clash.
+    pub fn path(&self) -> String {
+        format!("share/simpack/{}/simpack.json", self.package)
+    }
+}
+
+/// One file or link of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Artifact {
+    /// `/`-joined path below the prefix.
+    pub path: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: ArtifactKind,
+}
+
+/// A file with its digest, or a link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ArtifactKind {
+    /// A regular file.
+    File {
+        /// SHA-256.
+        sha256: Digest,
+        /// Bytes.
+        size: u64,
+        /// Owner's execute bit.
+        executable: bool,
+    },
+    /// A symbolic link and its text.
+    Link {
+        /// The text.
+        to: String,
+    },
+}
+
+/// Where a bundle comes from: nothing here depends on directory, user, host or time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Provenance {
+    /// simpack's own version.
+    pub simpack: String,
+    /// Digest over the resolved recipe.
+    pub recipe: Digest,
+    /// Digest over the content keys of the steps that made the files.
+    pub plan: Digest,
+    /// Tools by name, with version and, for pinned ones, digest.
+    pub tools: BTreeMap<String, ToolVersion>,
+    /// Seconds since 1970 that stand in for every time stamp.
+    pub source_date_epoch: u64,
+}
+
+/// A tool's version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ToolVersion {
+    /// Version text.
+    pub version: String,
+    /// Digest of the pinned wheel it came from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sha256: Option<Digest>,
+}

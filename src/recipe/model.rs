@@ -1,0 +1,313 @@
+//! The resolved recipe: everything checked once, trusted from here on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::gpu::{KernelSignature, kernel_abi_tag};
+use crate::report::Level;
+use crate::target::{
+    Capability, CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy,
+};
+
+/// A resolved recipe: one platform, one CUDA release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recipe {
+    /// Simulator's name; every derived name starts with it.
+    pub name: String,
+    /// Simulator's version.
+    pub version: Version,
+    /// SPDX expression.
+    pub license: String,
+    /// One line.
+    pub summary: String,
+    /// Home page, if there is one.
+    pub homepage: Option<String>,
+    /// Directory of the recipe on this machine. Never part of a key or an output.
+    #[serde(skip)]
+    pub dir: PathBuf,
+    /// Where the source is.
+    pub source: Source,
+    /// Platform of the host part.
+    pub platform: Platform,
+    /// CUDA release that compiles the kernels.
+    pub cuda: CudaVersion,
+    /// Targets of the kernel groups: SASS ascending, then PTX ascending.
+    pub targets: Vec<KernelTarget>,
+    /// How the host part is compiled.
+    pub host: HostToolchain,
+    /// Components in the order of [`ComponentKind`]; at most one of a kind.
+    pub components: Vec<Component>,
+    /// Kernel groups, sorted by name.
+    pub groups: Vec<KernelGroup>,
+    /// Driver directories in RUNPATHs.
+    pub driver: DriverPolicy,
+    /// Lint levels and waivers.
+    pub lint: LintSettings,
+    /// Settings of package formats.
+    pub package: PackageSettings,
+}
+
+impl Recipe {
+    /// The component of a kind.
+    pub fn component(&self, kind: ComponentKind) -> Option<&Component> {
+        self.components.iter().find(|component| component.kind == kind)
+    }
+
+    /// All declared kernels of all groups, sorted by name.
+    pub fn kernels(&self) -> Vec<KernelSignature> {
+        let mut kernels: Vec<_> = self.groups.iter().flat_map(|group| group.table.iter().cloned()).collect();
+        kernels.sort();
+        kernels.dedup();
+        kernels
+    }
+
+    /// The kernel ABI tag that ties kernels to core; none when the recipe declares no kernels.
+    pub fn kernel_abi_tag(&self) -> Option<KernelAbiTag> {
+        (!self.groups.is_empty()).then(|| kernel_abi_tag(&self.kernels()))
+    }
+}
+
+/// Where the simulator's source is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A directory, relative to the recipe's.
+    Path(String),
+    /// A git repository at a revision (full commit id).
+    Git {
+        /// Repository.
+        url: String,
+        /// Commit.
+        rev: String,
+    },
+    /// An archive with its digest.
+    Url {
+        /// Address.
+        url: String,
+        /// SHA-256 in hex.
+        sha256: String,
+    },
+    /// A source distribution of a Python package index.
+    Pypi {
+        /// Project name.
+        name: String,
+        /// Version.
+        version: String,
+        /// SHA-256 in hex.
+        sha256: String,
+    },
+}
+
+/// How the host part is compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum HostToolchain {
+    /// The machine's own C++ compiler; the glibc floor is computed from what it made.
+    System {
+        /// Lowest major version of g++ (or clang's equivalent) that the source needs.
+        min_cxx: Option<u32>,
+    },
+    /// The pinned zig toolchain, which compiles for a chosen glibc.
+    Zig {
+        /// Ceiling for GLIBC symbol versions.
+        glibc: GlibcVersion,
+    },
+}
+
+/// What a component is. Ordered as packages are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComponentKind {
+    /// Host library and programs, without device code.
+    Core,
+    /// Runtime compilation.
+    Rtc,
+    /// Device code.
+    Kernels,
+    /// Headers, CMake package, pkg-config.
+    Dev,
+    /// Static libraries.
+    Static,
+    /// Device sources for compilation on the user's machine.
+    Source,
+    /// What brings everything.
+    Meta,
+}
+
+impl fmt::Display for ComponentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Core => "core",
+            Self::Rtc => "rtc",
+            Self::Kernels => "kernels",
+            Self::Dev => "dev",
+            Self::Static => "static",
+            Self::Source => "source",
+            Self::Meta => "meta",
+        })
+    }
+}
+
+/// One component.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Component {
+    /// Which one.
+    pub kind: ComponentKind,
+    /// What its version promises.
+    pub policy: VersionPolicy,
+    /// How it is built; none when another component's build makes its files.
+    pub build: Option<BuildSpec>,
+    /// Globs over the installed tree, `/`-joined, relative to the prefix.
+    pub files: Vec<String>,
+    /// Dependencies on packages simpack does not make, as conda match specs (`nvrtc >=13.0,<14`
+    /// resolved to the channel's names).
+    pub uses: Vec<String>,
+}
+
+/// How a host component is built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BuildSpec {
+    /// Which build system.
+    pub driver: BuildDriver,
+    /// Directory with its top file, relative to the source.
+    pub source: String,
+    /// Options: CMake cache entries, make variables, environment of a script. `{kernel-abi}`,
+    /// `{version}`, `{prefix}`, `{jobs}` and `{cuda}` in values are replaced.
+    pub options: BTreeMap<String, String>,
+    /// Files the build reads, as globs relative to the source directory: they make its key.
+    pub inputs: Vec<String>,
+    /// Make targets or the script's file name.
+    pub targets: Vec<String>,
+}
+
+/// A build system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BuildDriver {
+    /// CMake with ninja: configure, build, install.
+    Cmake,
+    /// GNU make with `install` and `PREFIX`/`DESTDIR`.
+    Make,
+    /// A shell script that installs into `$PREFIX`.
+    Script,
+}
+
+/// What a kernel group ships as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// Loose cubins and PTX.
+    Cubin,
+    /// A plug-in library.
+    Library,
+    /// SPIR-V modules.
+    Spirv,
+    /// A whole library cut to one capability.
+    Slice,
+}
+
+/// Device sources that ship together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelGroup {
+    /// Name.
+    pub name: String,
+    /// Translation units, relative to the source.
+    pub sources: Vec<String>,
+    /// Declared kernels, sorted by name.
+    pub table: Vec<KernelSignature>,
+    /// What it ships as.
+    pub form: Form,
+    /// Compiler flags for every step.
+    pub flags: Vec<String>,
+    /// One entry per combination of the variant axes; one unnamed entry without axes.
+    pub variants: Vec<VariantChoice>,
+    /// Additions for some capabilities.
+    pub when: Vec<When>,
+}
+
+/// One combination of variants.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct VariantChoice {
+    /// Directory name: the values of all axes joined by `-`; `default` without axes.
+    pub name: String,
+    /// Axis to value.
+    pub choice: BTreeMap<String, String>,
+    /// Preprocessor names (`NAME` or `NAME=VALUE`).
+    pub define: Vec<String>,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+}
+
+/// Additions that hold for a range of capabilities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct When {
+    /// Lowest capability, inclusive.
+    pub from: Option<Capability>,
+    /// Capability below which it holds, exclusive.
+    pub below: Option<Capability>,
+    /// Preprocessor names.
+    pub define: Vec<String>,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+}
+
+impl When {
+    /// Whether the additions hold for a capability; suffixes do not matter.
+    pub fn applies(&self, capability: Capability) -> bool {
+        let number = capability.number();
+        self.from.is_none_or(|from| number >= from.number()) && self.below.is_none_or(|below| number < below.number())
+    }
+}
+
+/// Which dynamic tag carries the search path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DynamicTag {
+    /// DT_RUNPATH.
+    Runpath,
+    /// DT_RPATH.
+    Rpath,
+}
+
+/// Driver discovery of the host part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DriverPolicy {
+    /// Names of driver profiles, in order.
+    pub profiles: Vec<String>,
+    /// Directories of these profiles, in order, without duplicates.
+    pub directories: Vec<String>,
+    /// Which tag.
+    pub tag: DynamicTag,
+}
+
+/// Lint levels and waivers of a recipe.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct LintSettings {
+    /// Lint id to level.
+    pub levels: BTreeMap<String, Level>,
+    /// Waived findings.
+    pub waivers: Vec<Waiver>,
+}
+
+/// A finding that the recipe accepts, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    /// Lint id.
+    pub id: String,
+    /// Glob over the finding's subject.
+    pub subject: String,
+    /// Why it is accepted.
+    pub reason: String,
+}
+
+/// Settings of package formats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PackageSettings {
+    /// Name of the conda channel.
+    pub channel: String,
+    /// Build number added to every package's own.
+    pub build_number: u64,
+}
