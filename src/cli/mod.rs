@@ -1,1 +1,6 @@
-//! cli
+//! The command line: clap's types, turned into plain values for `ops`.
+
+mod build;
+mod root;
+
+pub use root::{command, run};

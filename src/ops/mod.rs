@@ -1,1 +1,9 @@
-//! ops
+//! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
+
+pub mod build;
+
+mod dist;
+mod job;
+mod sources;
+mod summary;
+mod tools;
