@@ -69,7 +69,8 @@ CudaVersion ptx_version(const std::string &path) {
 
 std::string kernel_abi() { return VOLLEY_KERNEL_ABI; }
 
-std::string library_directory() { return parent_of(library_file()); }
+// The directory is resolved, the file in it is not: in a tree of links the other packages' links lie beside it.
+std::string library_directory() { return real_path(parent_of(library_file())); }
 
 std::string kernel_root() {
   // In a tree of links (an environment) kernels lie beside the link; otherwise beside the file itself.

@@ -25,7 +25,7 @@ std::string family_objection(Capability device, const DeviceCode &code) {
   if (code.capability.major != device.major) return "other major";
   if (code.capability.minor > device.minor) return "higher minor";
   if (is_tegra(code.capability) != is_tegra(device) && compare(code.capability, device) != 0)
-    return is_tegra(device) ? "this GPU is Tegra, that code is for desktop GPUs" : "that code is for Tegra";
+    return is_tegra(device) ? "Tegra, and that code is for desktop GPUs" : "a desktop GPU, and that code is for Tegra";
   return "";
 }
 
