@@ -2,5 +2,6 @@
 
 mod build;
 mod root;
+mod toolchain;
 
 pub use root::{command, run};

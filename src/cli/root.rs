@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
+use super::toolchain::ToolchainCommand;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::ui::Ui;
@@ -49,6 +50,9 @@ enum Verb {
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
     Plan(PlanArgs),
+    /// Fetch and inspect compilers and build tools
+    #[command(subcommand)]
+    Toolchain(ToolchainCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack")]
     Completions {
@@ -85,6 +89,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
+        Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);
