@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(super) struct Row {
     /// Package name.
     pub package: String,
-    /// Version and build string.
+    /// Version.
     pub version: String,
     /// Build string.
     pub build: String,
@@ -22,8 +22,9 @@ pub(super) struct Row {
     pub device_code: String,
     /// Verdict of its bundle.
     pub verdict: String,
-    /// Seconds that its steps took when they were compiled.
-    pub seconds: f64,
+    /// Seconds that its steps took when they were compiled; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// `412 kB`, `1.3 MB`: decimal units, as package managers print them.
@@ -46,7 +47,7 @@ pub(super) fn table(rows: &[Row]) -> String {
             size(row.bytes),
             row.device_code.clone(),
             row.verdict.clone(),
-            format!("{:.1}", row.seconds),
+            row.seconds.map(|seconds| format!("{seconds:.1}")).unwrap_or_default(),
         ]
     });
     let lines: Vec<[String; 7]> = std::iter::once(header).chain(body).collect();
