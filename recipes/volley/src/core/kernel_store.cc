@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #ifndef VOLLEY_KERNEL_ABI
 #define VOLLEY_KERNEL_ABI "unknown"
@@ -112,6 +113,10 @@ std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accum
       found.push_back(code);
     }
   }
+  std::sort(found.begin(), found.end(), [](const DeviceCode &a, const DeviceCode &b) {
+    return std::make_tuple(-a.cuda_major, a.ptx, a.capability.major, a.capability.minor, a.suffix) <
+           std::make_tuple(-b.cuda_major, b.ptx, b.capability.major, b.capability.minor, b.suffix);
+  });
   return found;
 }
 

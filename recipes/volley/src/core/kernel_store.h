@@ -12,7 +12,7 @@ std::string kernel_abi();
 std::string library_directory();  // of the running libvolley.so.1, symbolic links kept
 std::string kernel_root();        // .../kernels/<abi>
 
-// Everything below the root for one variant, sorted by name; incomplete entries carry a problem.
+// Everything below the root for one variant: newest CUDA first, then SASS before PTX, ascending; incomplete entries carry a problem.
 std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accumulate);
 
 // The file of one translation unit ("neuron") in the directory of `code`.

@@ -167,8 +167,19 @@ Selection select_code(Capability device, CudaVersion driver, const std::vector<D
   } else if (refused.empty()) {
     s.summary = "no device code is installed";
   } else {
-    for (const Ranked &r : refused)
-      s.summary += (s.summary.empty() ? "" : "; ") + r.code->target() + " present, but " + r.rank.why;
+    std::vector<std::string> reasons;  // one clause per reason, naming all that it holds for
+    std::vector<std::string> targets;
+    for (const Ranked &r : refused) {
+      const size_t at = static_cast<size_t>(std::find(reasons.begin(), reasons.end(), r.rank.why) - reasons.begin());
+      if (at == reasons.size()) {
+        reasons.push_back(r.rank.why);
+        targets.push_back(r.code->target());
+      } else {
+        targets[at] += ", " + r.code->target();
+      }
+    }
+    for (size_t i = 0; i < reasons.size(); ++i)
+      s.summary += (i ? "; " : "") + targets[i] + " present, but " + reasons[i];
   }
   return s;
 }

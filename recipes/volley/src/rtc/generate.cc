@@ -35,7 +35,8 @@ std::string generate_source(const volley_rtc_model &m) {
                   "                     &in_exc, &in_inh);\n";
   s += "    const float dt = " + literal(static_cast<float>(m.dt)) + ";\n    (void)dt;\n";
   for (size_t i = 0; i < m.parameters; ++i)
-    s += std::string("    const float ") + m.parameter_names[i] + " = " + literal(m.parameter_values[i]) + ";\n";
+    s += std::string("    const float ") + m.parameter_names[i] + " = " + literal(m.parameter_values[i]) + "; (void)" +
+         m.parameter_names[i] + ";\n";
   const auto cell = [&](size_t i) { return "volley_state[" + std::to_string(i) + "ull * volley_stride + volley_n]"; };
   for (size_t i = 0; i < m.states; ++i) s += std::string("    float ") + m.state_names[i] + " = " + cell(i) + ";\n";
   s += "    {" + part("update", m.update) + "    }\n";
