@@ -15,6 +15,9 @@ mod settings;
 mod store;
 mod unpack;
 
+#[cfg(test)]
+mod tests;
+
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use host::{CompilerKind, HostChoice, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};

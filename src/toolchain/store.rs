@@ -99,6 +99,11 @@ impl Store {
         Self { settings: Some(settings), ..self }
     }
 
+    #[cfg(test)]
+    pub(crate) fn pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
     /// What can be had.
     pub fn pins(&self) -> &Pins {
         &self.pins
@@ -385,5 +390,22 @@ fn name_cache(error: Error, dir: &Path, pin: &PinnedToolchain, offline: bool) ->
     match std::error::Error::source(&error) {
         Some(cause) => named.detail(cause.to_string()),
         None => named,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_is_checked_before() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(free_bytes(dir.path()).unwrap() > 0);
+        assert!(enough_space(dir.path(), 1).is_ok());
+        let error = enough_space(dir.path(), u64::MAX).unwrap_err();
+        assert!(error.to_string().contains("not enough space"), "{error}");
+        assert!(error.hints()[0].contains("SIMPACK_CACHE_DIR"));
+        // A file system that does not say how much is free does not stop anyone.
+        assert!(enough_space(Path::new("/nowhere/at/all"), u64::MAX).is_ok());
     }
 }
