@@ -5,6 +5,7 @@ pub mod toolchain;
 
 mod dist;
 mod job;
+mod packages;
 mod recipes;
 mod sources;
 mod summary;

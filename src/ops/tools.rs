@@ -109,6 +109,11 @@ fn make_version() -> Result<String> {
 }
 
 impl Tools {
+    /// Major version of the machine's host compiler, when the recipe uses it.
+    pub(super) fn host_major(&self) -> Option<u32> {
+        self.system_cxx.as_ref().and_then(HostCompiler::major)
+    }
+
     /// The programs themselves; what is pinned and not here yet is fetched.
     pub(super) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
         let nvcc = match (&self.system_cuda, recipe.groups.is_empty()) {

@@ -16,7 +16,7 @@ use crate::elf::edit::{Change, Edits, PathTag, SearchPathEdit, plan};
 use crate::error::Result;
 
 pub use file::write_patched;
-pub use policy::{DEFAULT_DIRECTORIES, search_path};
+pub use policy::{DEFAULT_DIRECTORIES, origin_to, search_path};
 pub use readback::read_back;
 
 /// The search path that a binary must have.

@@ -21,6 +21,17 @@ pub fn search_path(directories: &[String]) -> Vec<String> {
     path
 }
 
+/// The search path entry that leads from a file of a prefix to a directory of the same prefix, both
+/// `/`-joined below it: from `bin/volley` to `lib` it is `$ORIGIN/../lib`.
+pub fn origin_to(directory: &str, file: &str) -> String {
+    let from: Vec<&str> = file.rsplit_once('/').map_or(Vec::new(), |(directory, _)| directory.split('/').collect());
+    let to: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", from.len() - common);
+    let parts: Vec<&str> = std::iter::once("$ORIGIN").chain(up).chain(to[common..].iter().copied()).collect();
+    parts.join("/")
+}
+
 /// Without repeated, single-dot and closing slashes: `/usr//lib/./` is `/usr/lib`.
 fn plain(directory: &str) -> String {
     let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -34,6 +45,14 @@ mod tests {
 
     fn path(directories: &[&str]) -> Vec<String> {
         search_path(&directories.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn origin_leads_to_the_libraries() {
+        assert_eq!(origin_to("lib", "bin/volley"), "$ORIGIN/../lib");
+        assert_eq!(origin_to("lib", "lib/libvolley.so.1"), "$ORIGIN");
+        assert_eq!(origin_to("lib", "lib/volley/plugins/a.so"), "$ORIGIN/../..");
+        assert_eq!(origin_to("lib", "volley"), "$ORIGIN/lib");
     }
 
     #[test]
