@@ -21,6 +21,16 @@ void check(volley_status status) {
   if (status != VOLLEY_OK) throw Failure{status};
 }
 
+// Freed on every way out, a thrown Failure included.
+struct Owned {
+  volley_network *net = nullptr;
+  volley_result *result = nullptr;
+  ~Owned() {
+    volley_result_free(result);
+    volley_network_free(net);
+  }
+};
+
 long long whole_number(const std::string &text, const char *option, long long low, long long high) {
   char *end = nullptr;
   errno = 0;
@@ -101,14 +111,11 @@ void run(const Arguments &args) {
   options.device = static_cast<int>(whole_number(args.get("--device", "0"), "--device", 0, 4096));
   options.has_seed = args.has("--seed");
   options.seed = static_cast<uint64_t>(whole_number(args.get("--seed", "0"), "--seed", 0, INT64_MAX));
-  volley_network *net = nullptr;
-  volley_result *result = nullptr;
-  check(volley_network_load(file.c_str(), &net));
-  check(volley_run(net, &options, &result));
-  if (args.has("--spikes")) check(volley_result_write_spikes(result, args.need("--spikes").c_str()));
-  (args.has("--json") ? print_json : print_text)(net, result, file, args.get("--accumulate", "fixed"));
-  volley_result_free(result);
-  volley_network_free(net);
+  Owned own;
+  check(volley_network_load(file.c_str(), &own.net));
+  check(volley_run(own.net, &options, &own.result));
+  if (args.has("--spikes")) check(volley_result_write_spikes(own.result, args.need("--spikes").c_str()));
+  (args.has("--json") ? print_json : print_text)(own.net, own.result, file, args.get("--accumulate", "fixed"));
 }
 
 void devices(const Arguments &args) {
@@ -129,12 +136,11 @@ void select(const Arguments &args) {
 void rtc(const Arguments &args) {
   const std::string file = args.only("NET.toml");
   const std::string arch = args.need("--arch"), directory = args.need("--output");
-  volley_network *net = nullptr;
+  Owned own;
   char *report = nullptr;
-  check(volley_network_load(file.c_str(), &net));
-  check(volley_rtc_build(net, accumulate_of(args), arch.c_str(), directory.c_str(), &report));
+  check(volley_network_load(file.c_str(), &own.net));
+  check(volley_rtc_build(own.net, accumulate_of(args), arch.c_str(), directory.c_str(), &report));
   print_and_free(report);
-  volley_network_free(net);
 }
 
 void info(const Arguments &args) {
