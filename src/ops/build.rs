@@ -18,10 +18,13 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
-use crate::report::{Level, Report, Verdict};
+use crate::report::{Level, Report, TextOptions, Verdict};
 use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
+
+/// How a build prints a report: the time goes into the closing line.
+const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,7 +168,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         report: None,
         seconds: None,
     };
-    let mut mark = serde_json::to_vec_pretty(&summary).map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
+    let mut mark = serde_json::to_vec_pretty(&summary)
+        .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
@@ -210,7 +214,7 @@ fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Resul
 /// A denied or incomplete examination: the report, and nothing else changes.
 fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
     if !ui.json(&report.json())? {
-        ui.say(report.text(crate::report::TextOptions::default()));
+        ui.say(report.text(WORDS));
         ui.note("nothing packed; dist/ is as it was");
     }
     Ok(if report.is_denied() { 1 } else { 7 })
@@ -225,7 +229,8 @@ fn rows(
     plan: &BuildPlan,
     outcome: &BuildOutcome,
 ) -> Vec<Row> {
-    let by_name: BTreeMap<&str, &Bundle> = bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
+    let by_name: BTreeMap<&str, &Bundle> =
+        bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
     let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
     packed
         .into_iter()
@@ -239,10 +244,11 @@ fn rows(
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
-            let device_code = match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
-                Some((target, kernels)) => format!("{kernels} kernels {target}"),
-                None => "none".to_owned(),
-            };
+            let device_code =
+                match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
+                    Some((target, kernels)) => format!("{kernels} kernels {target}"),
+                    None => "none".to_owned(),
+                };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
                 package: packed.name,
@@ -263,7 +269,7 @@ fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Insta
     let cached = outcome.steps.iter().filter(|step| step.cached).count();
     let mut text = String::new();
     if !report.findings.is_empty() {
-        text.push_str(&report.text(crate::report::TextOptions::default()));
+        text.push_str(&report.text(WORDS));
         text.push('\n');
     }
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
@@ -297,10 +303,19 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let mut text = String::new();
     for line in &lines {
-        text.push_str(&format!("  {}  {:<7}  {}\n", line.key.short(8), if line.cached { "cached" } else { "compile" }, line.id));
+        text.push_str(&format!(
+            "  {}  {:<7}  {}\n",
+            line.key.short(8),
+            if line.cached { "cached" } else { "compile" },
+            line.id
+        ));
     }
     let cached = lines.iter().filter(|line| line.cached).count();
-    text.push_str(&format!("{} steps, {cached} in the cache, {} to compile; nothing done", lines.len(), lines.len() - cached));
+    text.push_str(&format!(
+        "{} steps, {cached} in the cache, {} to compile; nothing done",
+        lines.len(),
+        lines.len() - cached
+    ));
     ui.say(text);
     Ok(0)
 }

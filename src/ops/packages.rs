@@ -93,7 +93,12 @@ fn surroundings(job: &Job, bundles: &[Bundle]) -> Result<Surroundings> {
         }
     }
     Ok(Surroundings {
-        capabilities: job.manifests.capabilities.clone(),
+        devices: job
+            .manifests
+            .capabilities
+            .iter()
+            .map(|i| crate::pack::Device { capability: i.capability(), tegra: i.tegra, family: i.family.clone() })
+            .collect(),
         needed,
         providers,
         licences: licences(&job.source)?,
