@@ -108,6 +108,11 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
         let certificates = reqwest::Certificate::from_pem_bundle(&fs_err::read(path)?).map_err(|error| {
             Error::toolchain(wrong(path)).because(error).hint("pip's option `cert` names this file: mend or unset it")
         })?;
+        if certificates.is_empty() {
+            return Err(Error::toolchain(wrong(path))
+                .detail("it holds no certificate in PEM form")
+                .hint("pip's option `cert` names this file: mend or unset it"));
+        }
         builder = builder.tls_certs_merge(certificates);
     }
     if let Some(path) = &settings.client_cert {

@@ -10,8 +10,10 @@ mod cuda;
 mod fetch;
 mod host;
 mod index;
+mod lanes;
 mod pins;
 mod settings;
+mod space;
 mod store;
 mod unpack;
 

@@ -45,11 +45,11 @@ impl Contents {
         Ok(Self { archive, files, bytes })
     }
 
-    /// Writes the files below `root`.
+    /// Writes the files below `root`; `progress` is told the bytes of each.
     ///
     /// # Errors
     /// A file cannot be written, or its bytes do not have the check sum that the archive states.
-    pub fn unpack(mut self, wheel: &Path, root: &Path) -> Result<()> {
+    pub fn unpack(mut self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
         for (index, path, program) in std::mem::take(&mut self.files) {
             let target = root.join(&path);
             if let Some(parent) = target.parent() {
@@ -57,7 +57,7 @@ impl Contents {
             }
             let mut entry = self.archive.by_index(index).map_err(|error| odd(wheel, error))?;
             let mut file = BufWriter::with_capacity(1 << 18, fs_err::File::create(&target)?);
-            std::io::copy(&mut entry, &mut file)?;
+            progress(std::io::copy(&mut entry, &mut file)?);
             file.flush()?;
             crate::fs::set_mode(&target, if program { 0o755 } else { 0o644 })?;
         }
