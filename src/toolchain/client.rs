@@ -130,7 +130,7 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     }
     builder.build().map_err(|error| {
         Error::toolchain("cannot set up encrypted connections")
-            .because(error)
+            .detail(causes(&error))
             .hint("check the certificates that SSL_CERT_FILE and pip's option `cert` name")
     })
 }

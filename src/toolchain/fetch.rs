@@ -12,7 +12,7 @@ use reqwest::header::CONTENT_RANGE;
 use url::Url;
 
 use super::client::{Client, Trouble, unreachable};
-use super::index::{self, Link, shown};
+use super::index::{Link, shown};
 use super::pins::Wheel;
 use super::settings::IndexSettings;
 use crate::error::{Error, Result};
@@ -35,11 +35,11 @@ impl Default for Pace {
 
 /// Fetches files into a directory of downloads.
 pub(crate) struct Fetcher<'a> {
-    settings: &'a IndexSettings,
+    pub(super) settings: &'a IndexSettings,
     client: OnceLock<Client>,
     downloads: PathBuf,
     pace: Pace,
-    offline: bool,
+    pub(super) offline: bool,
     stop: AtomicBool,
 }
 
@@ -124,62 +124,12 @@ impl<'a> Fetcher<'a> {
         earlier.into_iter().fold(last, |error, other| error.detail(format!("before that: {other}")))
     }
 
-    fn client(&self) -> Result<&Client> {
+    pub(super) fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
         let client = Client::new(self.settings)?;
         Ok(self.client.get_or_init(|| client))
-    }
-
-    /// Links to the file in a find-links place: a directory, or a page.
-    fn find_links(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
-        let url = Url::parse(place).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "file"));
-        let path = match &url {
-            None => PathBuf::from(place),
-            Some(url) if url.scheme() == "file" => file_path(url)?,
-            Some(_) if self.offline => return Ok(Vec::new()),
-            Some(url) => {
-                let (text, kind, from) = self.page(url, |error| error, progress)?;
-                return index::links(&text, &kind, &from, &wheel.file);
-            }
-        };
-        if path.is_dir() {
-            return directory_links(&path, wheel);
-        }
-        match fs_err::read_to_string(&path) {
-            Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, &wheel.file)),
-            // pip, too, passes over find-links that do not exist.
-            Err(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// Links to the file in an index.
-    fn index(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
-        let address = format!("{}/{}/", place.trim_end_matches('/'), wheel.project);
-        let url = Url::parse(&address).map_err(|error| {
-            Error::toolchain(format!("the package index `{place}` is not an address"))
-                .because(error)
-                .hint("mend pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
-        })?;
-        let found = if url.scheme() == "file" {
-            let path = file_path(&url)?;
-            match fs_err::read_to_string(path.join("index.html")) {
-                Ok(text) => index::html_links(&text, &url, &wheel.file),
-                Err(_) => directory_links(&path, wheel)?,
-            }
-        } else if self.offline {
-            return Ok(Vec::new());
-        } else {
-            let (text, kind, from) = self.page(&url, |error| no_project(wheel, &url, error), progress)?;
-            index::links(&text, &kind, &from, &wheel.file)?
-        };
-        if found.is_empty() {
-            return Err(Error::toolchain(format!("the index does not list {}: {}", wheel.file, shown(&url)))
-                .hint("a mirror may lag or filter: name another one in SIMPACK_INDEX_URL")
-                .hint("or put the file into a directory and name that in PIP_FIND_LINKS"));
-        }
-        Ok(found)
     }
 
     fn link(&self, link: &Link, wheel: &Wheel, target: &Path, progress: Progress) -> Result<PathBuf> {
@@ -250,11 +200,9 @@ impl<'a> Fetcher<'a> {
             };
             match trouble {
                 Trouble::Again(error, pause) => {
-                    tries += 1;
-                    if tries > self.pace.retries || self.stop.load(Ordering::Relaxed) {
+                    if !self.again(&error, &mut tries, pause, progress) {
                         return Err(error);
                     }
-                    self.wait(&error, tries, pause, progress);
                 }
                 Trouble::Beyond if start > 0 => {
                     progress(Event::Lost(start));
@@ -321,11 +269,17 @@ impl<'a> Fetcher<'a> {
         Ok(())
     }
 
-    /// Waits before try number `tries`, longer each time unless the server says how long.
-    fn wait(&self, error: &Error, tries: u32, pause: Option<Duration>, progress: Progress) {
-        let doubled = self.pace.pause.saturating_mul(1 << tries.saturating_sub(1).min(6));
+    /// Waits before another try, longer each time unless the server says how long; answers whether
+    /// there is one.
+    pub(super) fn again(&self, error: &Error, tries: &mut u32, pause: Option<Duration>, progress: Progress) -> bool {
+        if *tries >= self.pace.retries || self.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let doubled = self.pace.pause.saturating_mul(1 << (*tries).min(6));
+        *tries += 1;
         progress(Event::Again(format!("{error}; trying again ({tries} of {})", self.pace.retries)));
         std::thread::sleep(pause.unwrap_or(doubled));
+        true
     }
 
     /// Bytes that still have to be fetched; none when a find-links directory has a file of this name
@@ -342,32 +296,6 @@ impl<'a> Fetcher<'a> {
         let target = self.downloads.join(wheel.sha256.to_string());
         wheel.size.saturating_sub(length(&target).max(length(&target.with_extension("part"))))
     }
-
-    /// A page, asked for until it comes; `absent` words that there is none.
-    fn page(&self, url: &Url, absent: impl Fn(Error) -> Error, progress: Progress) -> Result<(String, String, Url)> {
-        let mut tries = 0;
-        loop {
-            let answer = self.client()?.page(url, index::ACCEPT);
-            match answer {
-                Ok(value) => return Ok(value),
-                Err(Trouble::Again(error, pause))
-                    if tries < self.pace.retries && !self.stop.load(Ordering::Relaxed) =>
-                {
-                    tries += 1;
-                    self.wait(&error, tries, pause, progress);
-                }
-                Err(Trouble::Again(error, _) | Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Absent(error)) => return Err(absent(error)),
-                Err(Trouble::Beyond) => return Err(Error::toolchain("a page was refused as out of range")),
-            }
-        }
-    }
-}
-
-fn no_project(wheel: &Wheel, url: &Url, error: Error) -> Error {
-    Error::toolchain(format!("the index has no project {}: {}", wheel.project, shown(url)))
-        .because(error)
-        .hint("check the address (it usually ends in /simple): `pip config list`, SIMPACK_INDEX_URL")
 }
 
 fn wrong_bytes(wheel: &Wheel, place: &str, got: &str, done: &str) -> Error {
@@ -399,22 +327,8 @@ fn range_start(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim_start().split('-').next()?.trim().parse().ok()
 }
 
-fn file_path(url: &Url) -> Result<PathBuf> {
+pub(super) fn file_path(url: &Url) -> Result<PathBuf> {
     url.to_file_path().map_err(|()| Error::toolchain(format!("{} is not a local path", shown(url))))
-}
-
-fn file_url(path: &Path) -> Result<Url> {
-    let path = std::path::absolute(path)?;
-    let url = Url::from_file_path(&path);
-    url.map_err(|()| Error::file(path, "not a path that an address can name"))
-}
-
-fn directory_links(path: &Path, wheel: &Wheel) -> Result<Vec<Link>> {
-    let file = path.join(&wheel.file);
-    match file.is_file() {
-        true => Ok(vec![Link { url: file_url(&file)?, sha256: None }]),
-        false => Ok(Vec::new()),
-    }
 }
 
 #[cfg(test)]
