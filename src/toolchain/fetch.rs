@@ -166,7 +166,7 @@ impl<'a> Fetcher<'a> {
             progress(Event::Came(length().min(wheel.size)));
         }
         loop {
-            self.complete(link, wheel, &part, progress)?;
+            self.complete(link, wheel, &part, progress).inspect_err(|_| progress(Event::Lost(length())))?;
             let got = Digest::of_file(&part)?;
             if got == wheel.sha256 {
                 return Ok(fs_err::rename(&part, target)?);

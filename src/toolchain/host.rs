@@ -15,15 +15,6 @@ use crate::target::GlibcVersion;
 const OLDEST: u32 = 4;
 const NEWEST: u32 = 30;
 
-/// Which host compiler a recipe asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostChoice {
-    /// The machine's own; what it builds needs this machine's glibc or less.
-    System,
-    /// The zig wheel, linking against an older glibc.
-    Zig(GlibcVersion),
-}
-
 /// Whose compiler it is; flags differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -22,7 +22,7 @@ mod unpack;
 mod tests;
 
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
-pub use host::{CompilerKind, HostChoice, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use store::{Status, Store, Tool};

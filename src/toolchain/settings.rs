@@ -60,7 +60,7 @@ impl Python {
             .pass(["LD_LIBRARY_PATH", "PYENV_ROOT", "PYENV_VERSION", "PYENV_DIR", "ASDF_DATA_DIR"])
             .pass(["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"])
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
-        for (name, value) in std::env::vars().filter(|(name, _)| name.starts_with("PIP_")) {
+        for (name, value) in environment().into_iter().filter(|(name, _)| name.starts_with("PIP_")) {
             call = call.env(name, value);
         }
         // Help is wrapped to the terminal's width, which would cut the URL in it.
@@ -74,7 +74,7 @@ impl IndexSettings {
     /// # Errors
     /// Neither pip nor the environment names a place to look in.
     pub fn discover() -> Result<Self> {
-        let environment: BTreeMap<String, String> = std::env::vars().collect();
+        let environment = environment();
         let python = Python::find();
         let asked = python.as_ref().map(|python| {
             let list = python.pip(&["config", "list"]).read()?;
@@ -138,6 +138,13 @@ impl IndexSettings {
             no_index: Vec::new(),
         }
     }
+}
+
+/// The environment, without what is not text.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 fn no_place(python: bool, failure: Option<Error>) -> Error {
@@ -312,6 +319,14 @@ mod tests {
         assert_eq!(default_index_of_help(wrapped).as_deref(), Some("https://index.example/simple"));
         assert_eq!(default_index_of_help("--index-url <url> (default None)"), None);
         assert_eq!(default_index_of_help(""), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(global\\.|:env:\\.|index-url|=|'|\"|\\\\|x|u|U|n|[0-9]|\\n|\\PC){0,60}") {
+            IndexSettings::new(&options_of_list(&text), &BTreeMap::new());
+            default_index_of_help(&format!("--index-url <url>{text}"));
+        }
     }
 
     #[test]

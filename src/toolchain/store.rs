@@ -66,8 +66,9 @@ pub struct Status {
     pub unpacked_bytes: Option<u64>,
 }
 
+/// What `toolchain.json` says; written by simpack, not by people.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 struct Mark {
     schema: u32,
     name: String,
