@@ -35,7 +35,7 @@ impl<'a> Dynamic<'a> {
     /// Reads it; `None` when the file has none (static executables, objects).
     ///
     /// # Errors
-    /// It reaches past the end of the file, does not end, or names no readable string table.
+    /// It reaches past the end of the file, or names no readable string table.
     pub fn parse(image: &Image<'a>) -> Result<Option<Self>, ElfError> {
         let Some((offset, size)) = place(image) else { return Ok(None) };
         let table = image
@@ -44,20 +44,16 @@ impl<'a> Dynamic<'a> {
             .map(Bytes)
             .ok_or_else(|| ElfError::damaged("the dynamic section reaches past the end of the file"))?;
         let capacity = size / ENTRY_SIZE;
+        // GNU ld writes no closing entry with `--spare-dynamic-tags=0`; then the end of the section ends it.
         let mut entries = Vec::new();
-        let mut closed = false;
         for index in 0..capacity {
             let at = index * ENTRY_SIZE;
             let (Some(tag), Some(value)) = (table.u64(at), table.u64(at + 8)) else { break };
             let tag = DynamicTag(tag.cast_signed());
             if tag == elf::DT_NULL {
-                closed = true;
                 break;
             }
             entries.push(DynamicEntry { tag, value });
-        }
-        if !closed {
-            return Err(ElfError::damaged("the dynamic section does not end"));
         }
         let mut dynamic = Self { offset, capacity, entries, strings_at: 0, strings: Bytes(&[]) };
         if let (Some(address), Some(size)) = (dynamic.value(elf::DT_STRTAB), dynamic.value(elf::DT_STRSZ)) {

@@ -294,7 +294,7 @@ fn section_fact(section: &super::Section) -> SectionFact {
     SectionFact { name: section.name.clone(), kind: section.kind.0, flags: section.flags.0, size: section.size }
 }
 
-fn file_kind(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> FileKind {
+pub(super) fn file_kind(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> FileKind {
     let pie =
         dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1)).is_some_and(|flags| flags & elf::DF_1_PIE.0 != 0);
     let interpreted = image.segment(elf::PT_INTERP).is_some();

@@ -6,8 +6,9 @@
 
 mod bytes;
 mod dynamic;
+pub mod edit;
 mod error;
-mod facts;
+pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;

@@ -86,6 +86,11 @@ impl<'a> SymbolTable<'a> {
         })
     }
 
+    /// Where the names lie in the string table, of all symbols in order.
+    pub(crate) fn name_positions(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).filter_map(|index| self.table.u32(index * SYMBOL_SIZE))
+    }
+
     /// All symbols after the empty first one, with their index.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Symbol)> + '_ {
         (1..self.len()).filter_map(|index| Some((index, self.get(index)?)))
@@ -126,6 +131,14 @@ fn hashed_symbols(bytes: Bytes<'_>, at: u64) -> Option<u64> {
         index += 1;
     }
     Some(index + 1)
+}
+
+/// Bytes of the GNU hash table at `at`.
+pub(crate) fn hash_size(bytes: Bytes<'_>, at: u64) -> Option<u64> {
+    let buckets = u64::from(bytes.u32(at)?);
+    let first = u64::from(bytes.u32(at.checked_add(4)?)?);
+    let blooms = u64::from(bytes.u32(at.checked_add(8)?)?);
+    Some(16 + blooms * 8 + buckets * 4 + (hashed_symbols(bytes, at)? - first) * 4)
 }
 
 fn relocated_symbols(image: &Image<'_>, dynamic: &Dynamic<'_>) -> u64 {

@@ -1,3 +1,12 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
+pub mod build;
 pub mod toolchain;
+
+mod dist;
+mod job;
+mod packages;
+mod recipes;
+mod sources;
+mod summary;
+mod tools;

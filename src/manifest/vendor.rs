@@ -1,0 +1,182 @@
+//! The vendor's libraries: the driver's, which are never shipped, and the toolkit's, which are
+//! dependencies and never bundled.
+
+use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::load::ManifestText;
+use crate::data::Data;
+use crate::error::Result;
+
+/// All libraries of the vendor, in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Vendor {
+    drivers: Vec<DriverLibrary>,
+    libraries: Vec<VendorLibrary>,
+}
+
+/// A library that belongs to the driver.
+#[derive(Debug, Clone)]
+pub struct DriverLibrary {
+    file: GlobMatcher,
+    /// Why it is never shipped.
+    pub reason: String,
+}
+
+/// A library that is a dependency.
+#[derive(Debug, Clone)]
+pub struct VendorLibrary {
+    /// What recipes write in `uses`.
+    pub name: String,
+    /// Conda package that provides it.
+    pub conda: String,
+    files: GlobSet,
+    /// What its SONAME carries.
+    pub soname: SonameVersion,
+    /// Globs over libraries that it opens with `dlopen`: NEEDED does not show them.
+    pub opens: Vec<String>,
+    /// What their SONAMEs carry.
+    pub opens_soname: Option<SonameVersion>,
+    /// Its version is the toolkit's.
+    pub versioned_with_cuda: bool,
+}
+
+/// How much of the version a SONAME carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum SonameVersion {
+    /// `libnvrtc.so.13`.
+    #[serde(rename = "major")]
+    Major,
+    /// `libnvrtc-builtins.so.13.0`.
+    #[serde(rename = "major.minor")]
+    MajorMinor,
+}
+
+/// A glob as text, checked when it is read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Pattern(String);
+
+/// Compiles globs; a wrong one is named at its place.
+pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Result<GlobSet> {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        builder.add(glob(text, pattern)?);
+    }
+    builder.build().map_err(|error| text.wrong(None, error))
+}
+
+fn glob(text: &ManifestText, pattern: &Spanned<Pattern>) -> Result<Glob> {
+    Glob::new(&pattern.get_ref().0).map_err(|error| text.wrong(Some(pattern.span()), error))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    edition: u32,
+    driver: Vec<DriverEntry>,
+    library: Vec<LibraryEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct DriverEntry {
+    file: Spanned<Pattern>,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct LibraryEntry {
+    name: Spanned<String>,
+    conda: String,
+    files: Vec<Spanned<Pattern>>,
+    soname: SonameVersion,
+    #[serde(default)]
+    opens: Vec<Spanned<Pattern>>,
+    opens_soname: Option<SonameVersion>,
+    #[serde(default)]
+    versioned_with_cuda: bool,
+}
+
+impl Vendor {
+    pub(super) fn load(data: &Data) -> Result<Self> {
+        let text = ManifestText::read(data, "manifests/vendor.toml")?;
+        let file: File = text.parse()?;
+        text.edition(file.edition)?;
+        let mut drivers = Vec::new();
+        for entry in &file.driver {
+            drivers.push(DriverLibrary {
+                file: glob(&text, &entry.file)?.compile_matcher(),
+                reason: entry.reason.clone(),
+            });
+        }
+        let mut libraries: Vec<VendorLibrary> = Vec::new();
+        for entry in file.library {
+            let name = entry.name.get_ref().clone();
+            if libraries.iter().any(|library| library.name == name) {
+                return Err(text.wrong(Some(entry.name.span()), format!("library `{name}` is listed twice")));
+            }
+            globs(&text, &entry.opens)?;
+            libraries.push(VendorLibrary {
+                name,
+                conda: entry.conda,
+                files: globs(&text, &entry.files)?,
+                soname: entry.soname,
+                opens: entry.opens.into_iter().map(|pattern| pattern.into_inner().0).collect(),
+                opens_soname: entry.opens_soname,
+                versioned_with_cuda: entry.versioned_with_cuda,
+            });
+        }
+        Ok(Self { drivers, libraries })
+    }
+
+    /// The driver library that a file name belongs to: `libcuda.so.1`.
+    pub fn driver(&self, file: &str) -> Option<&DriverLibrary> {
+        self.drivers.iter().find(|library| library.file.is_match(file))
+    }
+
+    /// The vendor library that a file name or SONAME belongs to: `libnvrtc.so.13`.
+    pub fn library(&self, file: &str) -> Option<&VendorLibrary> {
+        self.libraries.iter().find(|library| library.files.is_match(file))
+    }
+
+    /// The vendor library of a name in `uses`: `nvrtc`, or its conda package.
+    pub fn by_name(&self, name: &str) -> Option<&VendorLibrary> {
+        self.libraries.iter().find(|library| library.name == name || library.conda == name)
+    }
+
+    /// All vendor libraries.
+    pub fn libraries(&self) -> impl Iterator<Item = &VendorLibrary> {
+        self.libraries.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_belong_to_the_driver_or_to_a_library_or_to_nobody() {
+        let vendor = Vendor::load(&Data::at("no such directory")).unwrap();
+        for file in ["libcuda.so", "libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.580.95"] {
+            assert!(vendor.driver(file).is_some() && vendor.library(file).is_none(), "{file}");
+        }
+        for (file, conda) in [
+            ("libcudart.so.13", "cuda-cudart"),
+            ("libnvrtc-builtins.so.13.0", "cuda-nvrtc"),
+            ("libcublasLt.so.12", "libcublas"),
+            ("libnppig.so.12", "libnpp"),
+        ] {
+            assert_eq!(vendor.library(file).map(|library| library.conda.as_str()), Some(conda));
+            assert!(vendor.driver(file).is_none(), "{file}");
+        }
+        for file in ["libcudart_static.a", "libcudacxx.so", "libvolley.so.1", "libnvrtcx.so", "xlibcuda.so.1"] {
+            assert!(vendor.driver(file).is_none() && vendor.library(file).is_none(), "{file}");
+        }
+        let nvrtc = vendor.by_name("nvrtc").unwrap();
+        assert_eq!(nvrtc.opens_soname, Some(SonameVersion::MajorMinor));
+        assert_eq!(vendor.by_name("cuda-nvrtc").unwrap().name, "nvrtc");
+    }
+}

@@ -1,0 +1,100 @@
+//! `.conda` archives, by rattler's writer.
+
+use std::io::BufWriter;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use rattler_conda_types::compression_level::CompressionLevel;
+use rattler_package_streaming::write::write_conda_package;
+
+use super::info;
+use super::pool;
+use super::spec::PackageSpec;
+use super::writer::{BuiltPackage, Content, PackageWriter, feed};
+use crate::bundle::{Artifact, ArtifactKind};
+use crate::error::{Error, Result};
+
+/// zstd level of `.conda` archives.
+pub const CONDA_LEVEL: i32 = 16;
+
+/// Writes every package into its directory of the channel `dir`, on up to `jobs` threads, and
+/// answers in the order of `specs`. Neither `dir` nor `jobs` changes a byte.
+pub fn write_conda(specs: &[PackageSpec], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
+    pool::run(specs, jobs, |spec, threads| feed(spec, CondaWriter::new(spec, dir, threads)?))
+}
+
+/// Lays the package out beside its destination, then has it packed: rattler's writer reads files.
+struct CondaWriter<'a> {
+    spec: &'a PackageSpec,
+    target: PathBuf,
+    layout: tempfile::TempDir,
+    artifacts: Vec<Artifact>,
+    threads: u32,
+}
+
+impl<'a> CondaWriter<'a> {
+    fn new(spec: &'a PackageSpec, dir: &Path, threads: u32) -> Result<Self> {
+        let parent = dir.join(&spec.subdir);
+        fs_err::create_dir_all(&parent)?;
+        let layout = tempfile::Builder::new().prefix(".simpack-").tempdir_in(&parent)?;
+        let target = parent.join(format!("{}.conda", spec.stem()));
+        Ok(Self { spec, target, layout, artifacts: Vec::new(), threads })
+    }
+
+    fn place(&self, path: &str) -> Result<PathBuf> {
+        let place = self.layout.path().join(path);
+        if let Some(parent) = place.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
+        Ok(place)
+    }
+}
+
+impl PackageWriter for CondaWriter<'_> {
+    type Output = BuiltPackage;
+
+    fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
+        let place = self.place(&artifact.path)?;
+        match content {
+            Content::Bytes(bytes) => fs_err::write(&place, bytes)?,
+            Content::File(from) => {
+                fs_err::copy(from, &place)?;
+            }
+        }
+        let executable = matches!(artifact.kind, ArtifactKind::File { executable: true, .. });
+        crate::fs::set_mode(&place, if executable { 0o755 } else { 0o644 })?;
+        self.artifacts.push(artifact.clone());
+        Ok(())
+    }
+
+    fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
+        fs_err::os::unix::fs::symlink(to, self.place(&artifact.path)?)?;
+        self.artifacts.push(artifact.clone());
+        Ok(())
+    }
+
+    fn finish(self) -> Result<BuiltPackage> {
+        let mut paths: Vec<PathBuf> =
+            self.artifacts.iter().map(|artifact| self.layout.path().join(&artifact.path)).collect();
+        for (path, bytes) in info::files(self.spec, &self.artifacts)? {
+            let place = self.place(&path)?;
+            fs_err::write(&place, bytes)?;
+            crate::fs::set_mode(&place, 0o644)?;
+            paths.push(place);
+        }
+        let parent = self.target.parent().unwrap_or(Path::new("."));
+        let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
+        write_conda_package(
+            BufWriter::new(archive.as_file_mut()),
+            self.layout.path(),
+            &paths,
+            CompressionLevel::Numeric(CONDA_LEVEL),
+            Some(self.threads),
+            &self.spec.stem(),
+            Some(&info::timestamp(self.spec)?),
+            None,
+        )
+        .map_err(|error| Error::file(&self.target, "cannot be written").because(error))?;
+        BuiltPackage::publish(archive, self.target, &self.spec.subdir)
+    }
+}

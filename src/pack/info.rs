@@ -1,0 +1,159 @@
+//! The `info/` directory of a conda package: what clients and builders read.
+
+use std::collections::BTreeMap;
+
+use rattler_conda_types::package::{
+    AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, RunExportsJson,
+};
+use rattler_conda_types::utils::TimestampMs;
+use rattler_conda_types::{NoArchType, PackageName, VersionWithSource};
+use serde_json::{Value, json};
+
+use super::spec::{PackageSpec, json_lines};
+use crate::bundle::{Artifact, ArtifactKind};
+use crate::error::{Error, Result};
+
+/// All files below `info/`, by path, for a package whose files are `artifacts`.
+pub(super) fn files(spec: &PackageSpec, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    files.insert(path::<IndexJson>(), json_lines(&index(spec)?)?);
+    files.insert(path::<PathsJson>(), json_lines(&paths(artifacts))?);
+    files.insert(path::<AboutJson>(), json_lines(&about(spec)?)?);
+    files.insert(path::<RunExportsJson>(), json_lines(&run_exports(spec))?);
+    files.insert("info/hash_input.json".to_owned(), json_lines(&spec.hash_input)?);
+    if spec.subdir == "noarch" {
+        let link = LinkJson { noarch: NoArchLinks::Generic, package_metadata_version: 1 };
+        files.insert(path::<LinkJson>(), json_lines(&link)?);
+    }
+    if !spec.tests.is_empty() {
+        files.insert("info/tests/tests.yaml".to_owned(), tests(spec)?);
+    }
+    for (name, text) in &spec.licences {
+        files.insert(format!("info/licenses/{name}"), text.clone().into_bytes());
+    }
+    Ok(files)
+}
+
+/// Refuses what no client could read: names, versions, build strings and match specs.
+pub(super) fn check(spec: &PackageSpec) -> Result<()> {
+    let wrong = |message: String| {
+        Error::recipe(format!("package {}: {message}", spec.name))
+            .hint("names, versions and `uses` of the recipe must be valid in conda")
+    };
+    index(spec)?.validate().map_err(|error| wrong(chain(&error)))?;
+    spec.build
+        .parse::<rattler_conda_types::package::BuildString>()
+        .map_err(|error| wrong(format!("build string {}: {error}", spec.build)))?;
+    let fits = |name: &str| !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
+    match spec.licences.keys().find(|name| !fits(name)) {
+        Some(name) => Err(wrong(format!("`{name}` is no file name for a licence"))),
+        None => Ok(()),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+fn path<T: PackageFile>() -> String {
+    T::package_path().to_string_lossy().into_owned()
+}
+
+/// A package's time as a zone-free instant.
+pub(super) fn timestamp(spec: &PackageSpec) -> Result<jiff::Timestamp> {
+    i64::try_from(spec.epoch())
+        .ok()
+        .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
+        .ok_or_else(|| Error::bug(format!("package {}: no time {}", spec.name, spec.epoch())))
+}
+
+fn index(spec: &PackageSpec) -> Result<IndexJson> {
+    let wrong = |message: String| Error::recipe(format!("package {}: {message}", spec.name));
+    let (platform, arch) = match spec.subdir.split_once('-') {
+        Some((platform, "64")) => (Some(platform.to_owned()), Some("x86_64".to_owned())),
+        _ => (None, None),
+    };
+    Ok(IndexJson {
+        arch,
+        build: rattler_conda_types::package::BuildString::new_unchecked(spec.build.as_str()),
+        build_number: spec.build_number,
+        constrains: spec.constrains.clone(),
+        depends: spec.depends.clone(),
+        extra_depends: BTreeMap::new(),
+        features: None,
+        flags: Vec::new(),
+        license: Some(spec.license.clone()),
+        license_family: None,
+        name: spec.name.parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
+        noarch: if spec.subdir == "noarch" { NoArchType::generic() } else { NoArchType::none() },
+        platform,
+        purls: None,
+        python_site_packages_path: None,
+        repodata_revision: None,
+        subdir: Some(spec.subdir.clone()),
+        timestamp: Some(TimestampMs::from_timestamp_millis(timestamp(spec)?)),
+        track_features: Vec::new(),
+        version: spec.version.parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
+    })
+}
+
+/// Digest and size of every file. No entry has a `prefix_placeholder`: the files are relocatable,
+/// nothing in them names the place of installation, so clients hard-link them unchanged and the
+/// digests stay true in every prefix.
+fn paths(artifacts: &[Artifact]) -> PathsJson {
+    let entries = artifacts.iter().map(|artifact| {
+        let (path_type, sha256, size_in_bytes) = match &artifact.kind {
+            ArtifactKind::File { sha256, size, .. } => {
+                (PathType::HardLink, Some((*sha256.as_bytes()).into()), Some(*size))
+            }
+            ArtifactKind::Link { .. } => (PathType::SoftLink, None, None),
+        };
+        PathsEntry {
+            relative_path: artifact.path.clone().into(),
+            no_link: false,
+            path_type,
+            prefix_placeholder: None,
+            sha256,
+            size_in_bytes,
+        }
+    });
+    PathsJson { paths: entries.collect(), paths_version: 1 }
+}
+
+fn about(spec: &PackageSpec) -> Result<AboutJson> {
+    let home = match &spec.homepage {
+        Some(text) => vec![
+            text.parse::<url::Url>()
+                .map_err(|error| Error::recipe(format!("home page `{text}` is no address: {error}")))?,
+        ],
+        None => Vec::new(),
+    };
+    Ok(AboutJson {
+        channels: Vec::new(),
+        description: None,
+        dev_url: Vec::new(),
+        doc_url: Vec::new(),
+        extra: BTreeMap::from([("simpack-manifest".to_owned(), Value::from(spec.manifest.path()))]),
+        home,
+        license: Some(spec.license.clone()),
+        license_family: None,
+        source_url: None,
+        summary: Some(spec.summary.clone()),
+    })
+}
+
+/// Weak exports: they reach packages that link against this one, not those that only build with it.
+fn run_exports(spec: &PackageSpec) -> RunExportsJson {
+    RunExportsJson { weak: spec.run_exports.clone(), ..RunExportsJson::default() }
+}
+
+/// Tests in the form that rattler-build runs. JSON is YAML, and is quoted without doubt.
+fn tests(spec: &PackageSpec) -> Result<Vec<u8>> {
+    json_lines(&json!([{ "script": spec.tests }]))
+}

@@ -1,0 +1,124 @@
+//! The one trait behind every package format, and what feeds it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::spec::PackageSpec;
+use crate::bundle::{Artifact, ArtifactKind};
+use crate::error::{Error, Result};
+use crate::fs::Digest;
+
+/// A file's bytes.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// In a file of the staged tree.
+    File(&'a Path),
+}
+
+/// Takes the files of one package in ascending order of their paths.
+pub trait PackageWriter {
+    /// What the finished package is.
+    type Output;
+
+    /// Adds a file; `artifact` says its path, size, digest and mode.
+    fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()>;
+
+    /// Adds a symbolic link.
+    fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()>;
+
+    /// Completes the package.
+    fn finish(self) -> Result<Self::Output>;
+}
+
+/// A package that lies on disk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BuiltPackage {
+    /// File name.
+    pub file_name: String,
+    /// Directory of the channel: `linux-64` or `noarch`.
+    pub subdir: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// SHA-256 of the archive.
+    pub sha256: Digest,
+    /// Bytes of the archive.
+    pub size: u64,
+}
+
+/// Hands all files of a package to a writer: the manifest's artifacts and the manifest itself.
+///
+/// # Errors
+/// The staged tree does not hold what the manifest says, or the writer fails.
+pub fn feed<W: PackageWriter>(spec: &PackageSpec, mut writer: W) -> Result<W::Output> {
+    let manifest_json = spec.manifest_json()?;
+    let own = Artifact {
+        path: spec.manifest.path(),
+        kind: ArtifactKind::File {
+            sha256: Digest::of(&manifest_json),
+            size: manifest_json.len() as u64,
+            executable: false,
+        },
+    };
+    let mut artifacts: Vec<&Artifact> = spec.manifest.artifacts.iter().collect();
+    artifacts.push(&own);
+    artifacts.sort_by(|a, b| a.path.cmp(&b.path));
+    if let Some(pair) = artifacts.windows(2).find(|pair| pair[0].path == pair[1].path) {
+        return Err(Error::bug(format!("package {} holds {} twice", spec.name, pair[0].path)));
+    }
+    for artifact in artifacts {
+        safe(spec, &artifact.path)?;
+        match &artifact.kind {
+            ArtifactKind::Link { to } => writer.link(artifact, to)?,
+            ArtifactKind::File { .. } if artifact.path == own.path => {
+                writer.file(artifact, Content::Bytes(&manifest_json))?;
+            }
+            ArtifactKind::File { sha256, size, .. } => {
+                let path = staged(spec, artifact)?;
+                unchanged(&path, *sha256, *size)?;
+                writer.file(artifact, Content::File(&path))?;
+            }
+        }
+    }
+    writer.finish()
+}
+
+/// Paths stay below the prefix, and out of conda's own directories.
+fn safe(spec: &PackageSpec, path: &str) -> Result<()> {
+    let whole = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    match path.split('/').next() {
+        Some(top) if whole && !matches!(top, "info" | "conda-meta") => Ok(()),
+        _ => Err(Error::file(path, format!("package {} cannot hold this path", spec.name))
+            .hint("paths in packages are relative, and `info` and `conda-meta` belong to the package manager")),
+    }
+}
+
+fn staged(spec: &PackageSpec, artifact: &Artifact) -> Result<PathBuf> {
+    let root = spec.root.as_ref();
+    let root = root.ok_or_else(|| Error::bug(format!("package {} has files but no tree", spec.name)))?;
+    Ok(root.join(&artifact.path))
+}
+
+/// What is packed is what was verified: the file still has the manifest's size and digest.
+fn unchanged(path: &Path, sha256: Digest, size: u64) -> Result<()> {
+    let data = fs_err::symlink_metadata(path)?;
+    if !data.is_file() || data.len() != size || Digest::of_file(path)? != sha256 {
+        return Err(Error::file(path, "changed since it was staged").hint("run the build again"));
+    }
+    Ok(())
+}
+
+impl BuiltPackage {
+    /// Gives a finished archive its name, in one step.
+    pub(super) fn publish(archive: tempfile::NamedTempFile, target: PathBuf, subdir: &str) -> Result<Self> {
+        archive.as_file().sync_data().map_err(|error| Error::file(&target, "cannot be written").because(error))?;
+        crate::fs::set_mode(archive.path(), 0o644)?;
+        let (sha256, size) = (Digest::of_file(archive.path())?, fs_err::metadata(archive.path())?.len());
+        archive.persist(&target).map_err(|error| Error::file(&target, error.error))?;
+        let file_name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self { file_name, subdir: subdir.to_owned(), path: target, sha256, size })
+    }
+}
