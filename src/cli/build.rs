@@ -121,7 +121,9 @@ impl JobArgs {
         let ptx = match self.ptx.as_slice() {
             [] => None,
             [_] if none => Some(Vec::new()),
-            texts => Some(texts.iter().map(|text| text.parse::<Capability>()).collect::<Result<_, _>>().map_err(Error::usage)?),
+            texts => Some(
+                texts.iter().map(|text| text.parse::<Capability>()).collect::<Result<_, _>>().map_err(Error::usage)?,
+            ),
         };
         Ok(BuildRequest {
             recipe: self.recipe.clone(),

@@ -54,7 +54,9 @@ enum Verb {
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
     /// Print a completion script for a shell
-    #[command(after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack")]
+    #[command(
+        after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
+    )]
     Completions {
         /// Shell
         shell: clap_complete::Shell,

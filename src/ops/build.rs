@@ -165,7 +165,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         report: None,
         seconds: None,
     };
-    let mut mark = serde_json::to_vec_pretty(&summary).map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
+    let mut mark = serde_json::to_vec_pretty(&summary)
+        .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
@@ -225,7 +226,8 @@ fn rows(
     plan: &BuildPlan,
     outcome: &BuildOutcome,
 ) -> Vec<Row> {
-    let by_name: BTreeMap<&str, &Bundle> = bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
+    let by_name: BTreeMap<&str, &Bundle> =
+        bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
     let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
     packed
         .into_iter()
@@ -239,10 +241,11 @@ fn rows(
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
-            let device_code = match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
-                Some((target, kernels)) => format!("{kernels} kernels {target}"),
-                None => "none".to_owned(),
-            };
+            let device_code =
+                match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
+                    Some((target, kernels)) => format!("{kernels} kernels {target}"),
+                    None => "none".to_owned(),
+                };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
                 package: packed.name,
@@ -297,10 +300,19 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let mut text = String::new();
     for line in &lines {
-        text.push_str(&format!("  {}  {:<7}  {}\n", line.key.short(8), if line.cached { "cached" } else { "compile" }, line.id));
+        text.push_str(&format!(
+            "  {}  {:<7}  {}\n",
+            line.key.short(8),
+            if line.cached { "cached" } else { "compile" },
+            line.id
+        ));
     }
     let cached = lines.iter().filter(|line| line.cached).count();
-    text.push_str(&format!("{} steps, {cached} in the cache, {} to compile; nothing done", lines.len(), lines.len() - cached));
+    text.push_str(&format!(
+        "{} steps, {cached} in the cache, {} to compile; nothing done",
+        lines.len(),
+        lines.len() - cached
+    ));
     ui.say(text);
     Ok(0)
 }

@@ -28,10 +28,9 @@ impl Dist {
             _ => PathBuf::from("."),
         };
         fs_err::create_dir_all(&parent)?;
-        let fresh = tempfile::Builder::new()
-            .prefix(".simpack-dist-")
-            .tempdir_in(&parent)
-            .map_err(|error| Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist"))?;
+        let fresh = tempfile::Builder::new().prefix(".simpack-dist-").tempdir_in(&parent).map_err(|error| {
+            Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist")
+        })?;
         Ok(Self { place: place.to_owned(), fresh })
     }
 
@@ -52,7 +51,8 @@ impl Dist {
 /// Replacing a directory deletes what was in it: never somebody's files.
 pub(super) fn refuse_foreign(place: &Path) -> Result<()> {
     let refuse = |why: &str| {
-        Err(Error::usage(format!("{} {why}", place.display())).hint("choose another directory with --dist, or remove it first"))
+        Err(Error::usage(format!("{} {why}", place.display()))
+            .hint("choose another directory with --dist, or remove it first"))
     };
     match std::fs::read_dir(place) {
         Ok(mut entries) => match entries.next().is_none() || place.join(MARK).is_file() {

@@ -101,10 +101,13 @@ fn named(name: &str, data: &Data) -> Result<Option<Found>> {
 
 /// Unpacks an embedded recipe into a directory named after its content, once.
 fn unpack(name: &str, files: &[(String, &[u8])]) -> Result<PathBuf> {
-    let digest = files.iter().fold(DigestBuilder::default(), |digest, (path, bytes)| digest.field(path).field(bytes)).finish();
+    let digest =
+        files.iter().fold(DigestBuilder::default(), |digest, (path, bytes)| digest.field(path).field(bytes)).finish();
     let parent = fs::cache_dir()?.join("recipes");
     let dir = parent.join(format!("{name}-{}", digest.short(12)));
-    let is_whole = || files.iter().all(|(path, bytes)| Digest::of_file(&dir.join(path)).is_ok_and(|found| found == Digest::of(bytes)));
+    let is_whole = || {
+        files.iter().all(|(path, bytes)| Digest::of_file(&dir.join(path)).is_ok_and(|found| found == Digest::of(bytes)))
+    };
     if dir.is_dir() && is_whole() {
         return Ok(dir);
     }

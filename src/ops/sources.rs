@@ -12,7 +12,8 @@ pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<BTreeMap<String, Di
     let outside: Vec<_> = outside.iter().filter_map(|dir| fs_err::canonicalize(dir).ok()).collect();
     let root = fs_err::canonicalize(root)?;
     let mut sources = BTreeMap::new();
-    let kept = |entry: &walkdir::DirEntry| entry.file_name() != ".git" && !outside.iter().any(|dir| entry.path() == dir);
+    let kept =
+        |entry: &walkdir::DirEntry| entry.file_name() != ".git" && !outside.iter().any(|dir| entry.path() == dir);
     for entry in walkdir::WalkDir::new(&root).follow_links(true).into_iter().filter_entry(kept) {
         let entry = entry.map_err(|error| crate::error::Error::file(&root, error))?;
         if entry.file_type().is_file() {

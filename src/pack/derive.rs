@@ -289,12 +289,8 @@ impl Derivation<'_> {
             ..self.empty(format!("{}-kernels", self.recipe.name), ComponentKind::Kernels, &depends)
         };
         let number = selector::build_number(target, cuda, self.recipe.package.build_number);
-        let mut spec = self.finish(Draft {
-            depends,
-            constrains,
-            build: Build::Named(name, number),
-            ..draft(manifest, None)
-        })?;
+        let mut spec =
+            self.finish(Draft { depends, constrains, build: Build::Named(name, number), ..draft(manifest, None) })?;
         spec.summary = format!("{} kernels for this machine: {target}", self.recipe.name);
         Ok(spec)
     }
@@ -413,11 +409,7 @@ fn draft(manifest: BundleManifest, root: Option<PathBuf>) -> Draft {
 /// What a build string's digest is over: the manifest (files by digest, provenance) and the
 /// conditions. No directory, host, user or clock is in it.
 fn hash_input(manifest: &BundleManifest, depends: &[String], constrains: &[String]) -> BTreeMap<String, Value> {
-    let pairs = [
-        ("manifest", json!(manifest)),
-        ("depends", json!(depends)),
-        ("constrains", json!(constrains)),
-    ];
+    let pairs = [("manifest", json!(manifest)), ("depends", json!(depends)), ("constrains", json!(constrains))];
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
