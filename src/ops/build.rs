@@ -18,10 +18,13 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
-use crate::report::{Level, Report, Verdict};
+use crate::report::{Level, Report, TextOptions, Verdict};
 use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
+
+/// How a build prints a report: the time goes into the closing line.
+const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,7 +214,7 @@ fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Resul
 /// A denied or incomplete examination: the report, and nothing else changes.
 fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
     if !ui.json(&report.json())? {
-        ui.say(report.text(crate::report::TextOptions::default()));
+        ui.say(report.text(WORDS));
         ui.note("nothing packed; dist/ is as it was");
     }
     Ok(if report.is_denied() { 1 } else { 7 })
@@ -266,7 +269,7 @@ fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Insta
     let cached = outcome.steps.iter().filter(|step| step.cached).count();
     let mut text = String::new();
     if !report.findings.is_empty() {
-        text.push_str(&report.text(crate::report::TextOptions::default()));
+        text.push_str(&report.text(WORDS));
         text.push('\n');
     }
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();

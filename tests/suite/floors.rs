@@ -43,7 +43,8 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             let is_test = below.to_str().unwrap().contains("test") || below.to_str().unwrap().contains("fixture");
             if !is_test {
                 let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
-                let code = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+                let code =
+                    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
                 found.push((module, path, code));
             }
         }
@@ -82,7 +83,9 @@ fn every_module_has_a_floor_and_imports_go_down() {
                 Some(other) if other < own => {}
                 // Neighbours may use each other on floors 0 to 2 only; floors 3 and 4 meet in `ops`.
                 Some(other) if other == own && own <= 2 => {}
-                Some(other) => wrong.push(format!("{}: floor {own} imports `{import}` of floor {other}", path.display())),
+                Some(other) => {
+                    wrong.push(format!("{}: floor {own} imports `{import}` of floor {other}", path.display()))
+                }
                 None => wrong.push(format!("{}: imports `{import}`, which has no floor", path.display())),
             }
         }
@@ -111,7 +114,9 @@ fn doors_are_where_they_belong() {
             }
         }
         if PURE.contains(&module.as_str()) {
-            for door in ["std::env::", "SystemTime", "Instant::now", "fs_err::", "std::fs::", "crate::ui", "crate::process"] {
+            for door in
+                ["std::env::", "SystemTime", "Instant::now", "fs_err::", "std::fs::", "crate::ui", "crate::process"]
+            {
                 if code.contains(door) {
                     wrong.push(format!("{}: `{module}` is pure, but names `{door}`", path.display()));
                 }
