@@ -112,3 +112,55 @@ fn host(host: &HostToolchain) -> String {
 fn plural(count: usize, what: &str) -> String {
     if count == 1 { what.to_owned() } else { format!("{what}s") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = r#"
+edition = 1
+[simulator]
+name = "sim"
+version = "0.1.0"
+license = "MIT"
+summary = "s"
+[matrix]
+cuda = ["13.0", "12.4"]
+capabilities = ["8.0", "9.0"]
+[component.core]
+[kernels.all]
+sources = ["one.cu"]
+table = "table.toml"
+"#;
+
+    fn resolved(text: &str) -> Result<Vec<Recipe>, Vec<Mistake>> {
+        let dir = tempfile::tempdir().unwrap();
+        fs_err::write(dir.path().join("one.cu"), "").unwrap();
+        let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
+        fs_err::write(dir.path().join("table.toml"), table).unwrap();
+        let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
+        resolve_all(text, "sim/simpack.toml", dir.path(), &manifests)
+    }
+
+    #[test]
+    fn every_release_of_the_matrix_is_resolved() {
+        insta::assert_snapshot!(summary(&resolved(RECIPE).unwrap(), "sim"), @r"
+        sim 0.1.0  sim
+          components  core (major) kernels (capability) meta (major)
+          host        zig, for glibc 2.28
+          CUDA 13.0   sm_80 sm_90 compute_80
+          CUDA 12.4   sm_80 sm_90 compute_80
+          kernels     all: 1 kernel in 1 source, variant: default
+          kernel ABI  k7845580f538f
+        ok, no mistakes
+        ");
+    }
+
+    #[test]
+    fn a_capability_that_one_release_lacks_is_a_mistake() {
+        let mistakes = resolved(&RECIPE.replace("\"9.0\"", "\"9.0\", \"12.0\"")).unwrap_err();
+        let text = complaint(&mistakes);
+        assert!(text.contains("CUDA 12.4 does not compile for 12.0"), "{text}");
+        assert!(text.ends_with("1 mistake, nothing built"), "{text}");
+    }
+}
