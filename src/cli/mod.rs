@@ -5,5 +5,6 @@ mod check;
 mod init;
 mod root;
 mod toolchain;
+mod verify;
 
 pub use root::{command, run};

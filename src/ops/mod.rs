@@ -4,6 +4,7 @@ pub mod build;
 pub mod check;
 pub mod init;
 pub mod toolchain;
+pub mod verify;
 
 mod dist;
 mod job;
