@@ -66,9 +66,6 @@ CudaVersion ptx_version(const std::string &path) {
   return {};
 }
 
-}  // namespace
-
-namespace {
 // A volatile array stays in the file as text, where package tools look for it; a short literal alone
 // would be taken apart into immediates of instructions.
 const volatile char embedded_tag[] = VOLLEY_KERNEL_ABI;
