@@ -3,5 +3,6 @@
 mod build;
 mod root;
 mod toolchain;
+mod verify;
 
 pub use root::{command, run};

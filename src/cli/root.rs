@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
 use super::toolchain::ToolchainCommand;
+use super::verify::VerifyArgs;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::ui::Ui;
@@ -50,6 +51,8 @@ enum Verb {
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
     Plan(PlanArgs),
+    /// Look into packages and say what would break on a user's machine
+    Verify(VerifyArgs),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -91,6 +94,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
+        Verb::Verify(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

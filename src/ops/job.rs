@@ -28,9 +28,6 @@ pub(super) struct Job {
     pub shown: String,
 }
 
-/// Directory into which an embedded recipe is unpacked.
-pub(super) const UNPACKED: &str = "recipe";
-
 /// Time stamp of packages when `SOURCE_DATE_EPOCH` is not set: 2020-01-01, after the zip format's
 /// first day, and nobody mistakes it for the time of the build.
 const EPOCH: u64 = 1_577_836_800;

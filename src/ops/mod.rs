@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod toolchain;
+pub mod verify;
 
 mod dist;
 mod job;

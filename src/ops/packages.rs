@@ -67,7 +67,7 @@ pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> R
     Ok(packed.collect())
 }
 
-fn surroundings(job: &Job, bundles: &[Bundle]) -> Result<Surroundings> {
+fn surroundings<'a>(job: &'a Job, bundles: &[Bundle]) -> Result<Surroundings<'a>> {
     let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut provided = BTreeSet::new();
     for bundle in bundles {
@@ -92,17 +92,7 @@ fn surroundings(job: &Job, bundles: &[Bundle]) -> Result<Surroundings> {
             }
         }
     }
-    Ok(Surroundings {
-        devices: job
-            .manifests
-            .capabilities
-            .iter()
-            .map(|i| crate::pack::Device { capability: i.capability(), tegra: i.tegra, family: i.family.clone() })
-            .collect(),
-        needed,
-        providers,
-        licences: licences(&job.source)?,
-    })
+    Ok(Surroundings { manifests: &job.manifests, needed, providers, licences: licences(&job.source)? })
 }
 
 /// Match spec of the package that provides a library; none for what the system always has.

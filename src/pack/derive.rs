@@ -15,19 +15,20 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::pin;
-use super::selector::{self, Device};
+use super::selector;
 use super::spec::{PackageSpec, build_hash};
 use crate::bundle::{ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::DigestBuilder;
+use crate::manifest::Manifests;
 use crate::recipe::{ComponentKind, Recipe};
 use crate::target::{Capability, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 
 /// What packages depend on beyond recipe and bundles.
-#[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// Devices that are known to exist.
-    pub devices: Vec<Device>,
+#[derive(Debug, Clone)]
+pub struct Surroundings<'a> {
+    /// Known capabilities and CUDA releases.
+    pub manifests: &'a Manifests,
     /// NEEDED sonames of each bundle's files, by package name, without those that the distribution
     /// itself provides.
     pub needed: BTreeMap<String, BTreeSet<String>>,
@@ -49,7 +50,7 @@ const EPOCHS: std::ops::RangeInclusive<u64> = 315_532_800..=4_354_819_198;
 ///
 /// # Errors
 /// A bundle contradicts the recipe, a time stamp fits no archive, or a dependency is no match spec.
-pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings) -> Result<Vec<PackageSpec>> {
+pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings<'_>) -> Result<Vec<PackageSpec>> {
     let derivation = Derivation { recipe, bundles, surroundings, tag: recipe.kernel_abi_tag() };
     derivation.check()?;
     let mut specs = Vec::new();
@@ -57,7 +58,7 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings
         specs.push(derivation.kernel_abi(tag)?);
     }
     let mut bundled: Vec<&Bundle> = bundles.iter().collect();
-    bundled.sort_by_key(|bundle| (bundle.manifest.component, bundle.manifest.package.clone()));
+    bundled.sort_by_key(|bundle| (bundle.manifest.component, bundle.manifest.target, bundle.manifest.package.clone()));
     for bundle in bundled {
         let spec = match bundle.manifest.component {
             ComponentKind::Core => derivation.core(bundle),
@@ -81,7 +82,7 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings
 struct Derivation<'a> {
     recipe: &'a Recipe,
     bundles: &'a [Bundle],
-    surroundings: &'a Surroundings,
+    surroundings: &'a Surroundings<'a>,
     tag: Option<KernelAbiTag>,
 }
 
@@ -275,7 +276,7 @@ impl Derivation<'_> {
         lowest_ptx: Option<Capability>,
     ) -> Result<PackageSpec> {
         let cuda = kernels.and_then(|spec| spec.manifest.cuda).unwrap_or(self.recipe.cuda);
-        let (mut depends, constrains) = selector::conditions(target, cuda, lowest_ptx, &self.surroundings.devices);
+        let (mut depends, constrains) = selector::conditions(target, cuda, lowest_ptx, self.surroundings.manifests);
         depends.extend(self.kernel_abi_pin());
         depends.extend(kernels.map(PackageSpec::exactly));
         let name = match kernels {

@@ -20,7 +20,7 @@ pub use channel::index;
 pub use conda::{CONDA_LEVEL, write_conda};
 pub use derive::{Surroundings, packages};
 pub use listing::{Listed, Listing, list};
-pub use selector::{ArchCondition, Device, arch_condition};
+pub use selector::{ArchCondition, arch_condition};
 pub use spec::PackageSpec;
 pub use tarball::{TAR_LEVEL, write_tars};
 pub use writer::{BuiltPackage, Content, PackageWriter, feed};

@@ -58,7 +58,7 @@ impl PackageSpec {
 
     /// Match spec that only this package answers to.
     pub fn exactly(&self) -> String {
-        format!("{} {} {}", self.name, self.version, self.build)
+        format!("{} =={} {}", self.name, self.version, self.build)
     }
 
     /// Seconds since 1970 that stand in for every time stamp.

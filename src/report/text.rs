@@ -20,6 +20,12 @@ pub struct TextOptions<'a> {
     pub all: bool,
 }
 
+impl Default for TextOptions<'_> {
+    fn default() -> Self {
+        Self { noun: "package", millis: None, all: false }
+    }
+}
+
 impl Report {
     /// The report in words, ending with the line of totals.
     pub fn text(&self, options: TextOptions<'_>) -> String {
@@ -92,6 +98,18 @@ fn finding_lines(finding: &Finding, with_fix: bool, lines: &mut Vec<String>) {
 
 fn fix_lines(fix: &str, lines: &mut Vec<String>) {
     wrap(&format!("{:INDENT$}fix: ", ""), INDENT + 5, fix, lines);
+}
+
+/// `text` in lines of at most 100 columns, each after `indent` spaces; empty lines part paragraphs.
+pub fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = Vec::new();
+    for (index, paragraph) in text.split("\n\n").enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        wrap(&" ".repeat(indent), indent, paragraph, &mut lines);
+    }
+    lines.join("\n")
 }
 
 /// Breaks `text` between words; a word longer than a line stays whole, so that paths can be copied.

@@ -1,7 +1,6 @@
 //! Reads every file of every bundle, once, on all cores, from memory maps.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -113,6 +112,7 @@ impl Examination<'_> {
             device: Vec::new(),
             device_unread: false,
             leaks: Vec::new(),
+            holds_tag: false,
         };
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
@@ -131,6 +131,9 @@ impl Examination<'_> {
         if self.needs.leaks {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
             facts.leaks = leaks.cloned().collect();
+        }
+        if let Some(tag) = self.bundle.manifest.kernel_abi.as_ref().filter(|_| elf::is_elf(bytes)) {
+            facts.holds_tag = contains(bytes, tag.to_string().as_bytes());
         }
         let path = facts.path.clone();
         if bytes.starts_with(b"!<arch>\n") {
@@ -192,7 +195,7 @@ impl Examination<'_> {
     }
 }
 
-/// Whether `needle` stands in `bytes` as a whole path: `/tmp/build` is not found in `/tmp/builder`.
+/// Whether `needle` stands in `bytes` as a whole word: `/tmp/build` is not found in `/tmp/builder`.
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     let Some(first) = needle.first() else { return false };
     let mut rest = bytes;
@@ -208,11 +211,6 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
         rest = &rest[1..];
     }
     false
-}
-
-/// Whether a file exists and is no link: used where a manifest names a path.
-pub(super) fn is_plain_file(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|data| data.is_file())
 }
 
 #[cfg(test)]

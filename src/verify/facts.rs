@@ -45,6 +45,8 @@ pub struct FileFacts {
     pub device_unread: bool,
     /// Paths of the build that stand in its bytes.
     pub leaks: Vec<String>,
+    /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
+    pub holds_tag: bool,
 }
 
 /// One ELF object of host code.

@@ -35,6 +35,9 @@ fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hit
             }
         }
         for (subject, file, elf) in package.objects() {
+            if elf.sections.is_empty() {
+                hits.incomplete(&subject, "has no section headers: device code in it cannot be seen");
+            }
             let sections = parameters.texts("sections");
             let section =
                 elf.sections.iter().find(|section| section.size > 0 && sections.contains(&section.name.as_str()));

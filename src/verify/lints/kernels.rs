@@ -12,6 +12,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "kernel-abi", parameters: &[], check: kernel_abi },
         Predicate { id: "kernel-coverage", parameters: &[], check: kernel_coverage },
+        Predicate { id: "kernel-tag-absent", parameters: &[], check: kernel_tag_absent },
     ]
 }
 
@@ -185,6 +186,18 @@ fn variants(facts: &BundleFacts, dirs: &[KernelDir<'_>], hits: &mut Hits) {
             let others = dirs.iter().filter(|dir| dir.variant() == *missing).count();
             hits.add(package.name(), format!("variant `{name}` missing ({others} other targets have it)"))
                 .evidence(format!("directory: {missing}"));
+        }
+    }
+}
+
+/// Core embeds the tag by which it finds its kernels.
+fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core) {
+        let has_code = package.loaded().next().is_some();
+        if let Some(tag) = package.manifest.kernel_abi.as_ref().filter(|_| has_code)
+            && !package.files.iter().any(|file| file.holds_tag)
+        {
+            hits.add(package.name(), format!("no library or program holds {tag}"));
         }
     }
 }

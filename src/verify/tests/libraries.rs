@@ -153,3 +153,28 @@ fn damaged_files_are_incomplete() {
     assert_eq!(report.incomplete[0].topic, "elf");
     passes(&[&Tree::core().file("share/volley/elf.txt", "ELF, they say").seal()]);
 }
+
+#[test]
+fn without_section_headers_nobody_knows() {
+    let whole = Tree::core().library("lib/libvolley.so.1", &[]);
+    let mut bytes = std::fs::read(whole.root().join("lib/libvolley.so.1")).unwrap();
+    // e_shoff, e_shnum and e_shstrndx of the ELF header.
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+    let report = report(&[&Tree::core().file("lib/libvolley.so.1", bytes).seal()], &context());
+    assert_eq!(said(&report), [""; 0]);
+    assert_eq!(report.incomplete[0].topic, "core-device-code");
+}
+
+#[test]
+fn core_holds_its_tag() {
+    let core = |text: &str| {
+        let source = format!("const char *abi(void) {{ return \"{text}\"; }}");
+        let mut tree = Tree::core().compiled("lib/volley/p.so", &source, &["-shared", "-fPIC"]);
+        tree.manifest.kernel_abi = Some("k0123456789ab".parse().unwrap());
+        tree.seal()
+    };
+    passes(&[&core("lib/volley/kernels/k0123456789ab")]);
+    let found = said(&report(&[&core("k0123456789abc")], &context()));
+    assert_eq!(found, ["kernel-tag-absent | volley-core | no library or program holds k0123456789ab"]);
+}

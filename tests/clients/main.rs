@@ -1,0 +1,5 @@
+//! Packages as values, as bytes, and as a real client sees them.
+
+mod packages;
+mod sample;
+mod solver;

@@ -1,0 +1,199 @@
+//! A small made-up distribution: a recipe and staged bundles with text for files.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use simpack::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
+use simpack::data::Data;
+use simpack::fs::{Digest, EntryKind, walk};
+use simpack::gpu::{KernelSignature, Param};
+use simpack::manifest::Manifests;
+use simpack::pack::{PackageSpec, Surroundings, packages};
+use simpack::recipe::{
+    Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup, LintSettings,
+    PackageSettings, Recipe, Source, VariantChoice,
+};
+use simpack::target::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
+
+/// 2024-01-01 00:00:00 UTC.
+pub const EPOCH: u64 = 1_704_067_200;
+
+/// The targets of volley's first release.
+pub const TARGETS: &[&str] =
+    &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_75", "compute_120"];
+
+pub fn manifests() -> Manifests {
+    Manifests::load(&Data::at("no such directory")).expect("the embedded manifests are right")
+}
+
+pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
+    let component = |kind, policy, uses: &[&str]| Component {
+        kind,
+        policy,
+        build: None,
+        files: Vec::new(),
+        uses: uses.iter().map(|&text| text.to_owned()).collect(),
+    };
+    Recipe {
+        name: "volley".to_owned(),
+        version: version(),
+        license: "BSD-3-Clause".to_owned(),
+        summary: "spiking networks on CPU and GPU".to_owned(),
+        homepage: Some("https://example.org/volley".to_owned()),
+        dir: ".".into(),
+        source: Source::Path(".".to_owned()),
+        platform: Platform::Linux64,
+        cuda: cuda.parse().unwrap(),
+        targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
+        host: HostToolchain::System { min_cxx: Some(12) },
+        components: vec![
+            component(ComponentKind::Core, VersionPolicy::Major, &[]),
+            component(ComponentKind::Rtc, VersionPolicy::MajorMinor, &["cuda-nvrtc >=13.0,<14"]),
+            component(ComponentKind::Kernels, VersionPolicy::Capability, &[]),
+            component(ComponentKind::Dev, VersionPolicy::Major, &[]),
+            component(ComponentKind::Source, VersionPolicy::Major, &[]),
+        ],
+        groups: vec![KernelGroup {
+            name: "network".to_owned(),
+            sources: vec!["kernels/neuron.cu".to_owned()],
+            table: vec![KernelSignature { name: "step".to_owned(), params: vec![Param { offset: 0, size: 8 }] }],
+            form: Form::Cubin,
+            flags: Vec::new(),
+            variants: vec![VariantChoice {
+                name: "default".to_owned(),
+                choice: BTreeMap::new(),
+                define: Vec::new(),
+                flags: Vec::new(),
+            }],
+            when: Vec::new(),
+        }],
+        driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: DynamicTag::Runpath },
+        lint: LintSettings::default(),
+        package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
+    }
+}
+
+fn version() -> Version {
+    Version { major: 1, minor: 0, patch: 0 }
+}
+
+/// Stages all bundles of `recipe` below `dir`.
+pub fn bundles(recipe: &Recipe, dir: &Path) -> Vec<Bundle> {
+    let mut bundles = vec![
+        stage(recipe, dir, ComponentKind::Core, None, |root| {
+            write(root, "bin/volley", "#!/bin/sh\necho volley 1.0.0\n", 0o755);
+            write(root, "lib/libvolley.so.1.0.0", &"core ".repeat(200_000), 0o755);
+            symlink("libvolley.so.1.0.0", root.join("lib/libvolley.so.1")).unwrap();
+        }),
+        stage(recipe, dir, ComponentKind::Rtc, None, |root| {
+            write(root, "lib/libvolley_rtc.so.1.0.0", "rtc", 0o755);
+            symlink("libvolley_rtc.so.1.0.0", root.join("lib/libvolley_rtc.so.1.0")).unwrap();
+        }),
+        stage(recipe, dir, ComponentKind::Dev, None, |root| {
+            write(root, "include/volley.h", "int volley(void);\n", 0o644);
+            symlink("libvolley.so.1", root.join("lib/libvolley.so")).unwrap();
+        }),
+        stage(recipe, dir, ComponentKind::Source, None, |root| {
+            write(root, "share/volley/kernels/neuron.cu", "__global__ void step(long *) {}\n", 0o644);
+        }),
+    ];
+    for &target in &recipe.targets {
+        bundles.push(stage(recipe, dir, ComponentKind::Kernels, Some(target), |root| {
+            let path = format!("lib/volley/kernels/cuda{}/default/{target}/neuron.cubin", recipe.cuda.major);
+            write(root, &path, &format!("code for {target}"), 0o644);
+        }));
+    }
+    bundles
+}
+
+fn write(root: &Path, path: &str, text: &str, mode: u32) {
+    let path = root.join(path);
+    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+    fs_err::write(&path, text).unwrap();
+    fs_err::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn stage(
+    recipe: &Recipe,
+    dir: &Path,
+    component: ComponentKind,
+    target: Option<KernelTarget>,
+    fill: impl FnOnce(&Path),
+) -> Bundle {
+    let package = match target {
+        Some(target) => format!("{}-kernels-{target}", recipe.name),
+        None => format!("{}-{component}", recipe.name),
+    };
+    let root = dir.join(format!("{package}-cuda{}", recipe.cuda));
+    fs_err::create_dir_all(root.join("lib")).unwrap();
+    fill(&root);
+    let host = !matches!(component, ComponentKind::Kernels | ComponentKind::Source);
+    let declared = recipe.component(component).unwrap();
+    let kernels = component == ComponentKind::Kernels;
+    let code = matches!(component, ComponentKind::Core | ComponentKind::Rtc);
+    let manifest = BundleManifest {
+        schema: MANIFEST_SCHEMA,
+        package,
+        simulator: recipe.name.clone(),
+        version: recipe.version,
+        component,
+        policy: declared.policy,
+        platform: host.then_some(recipe.platform),
+        target,
+        cuda: (!host || component == ComponentKind::Rtc).then_some(recipe.cuda),
+        kernel_abi: (kernels || component == ComponentKind::Core).then(|| recipe.kernel_abi_tag()).flatten(),
+        kernels: if kernels { recipe.kernels() } else { Vec::new() },
+        glibc: code.then_some(GlibcVersion::new(2, 28)),
+        uses: declared.uses.clone(),
+        artifacts: artifacts(&root),
+        provenance: Provenance {
+            simpack: "0.1.0".to_owned(),
+            recipe: Digest::of(b"recipe"),
+            plan: Digest::of(b"plan"),
+            tools: BTreeMap::from([("nvcc".to_owned(), ToolVersion { version: "13.0.88".to_owned(), sha256: None })]),
+            source_date_epoch: EPOCH,
+        },
+    };
+    Bundle { root, manifest }
+}
+
+fn artifacts(root: &Path) -> Vec<Artifact> {
+    let entries = walk(root).unwrap().into_iter();
+    let artifacts = entries.filter_map(|entry| {
+        let kind = match entry.kind {
+            EntryKind::Directory => return None,
+            EntryKind::Link(to) => ArtifactKind::Link { to },
+            EntryKind::File { size, executable } => {
+                let sha256 = Digest::of_file(&root.join(&entry.path)).unwrap();
+                ArtifactKind::File { sha256, size, executable }
+            }
+        };
+        Some(Artifact { path: entry.path, kind })
+    });
+    artifacts.collect()
+}
+
+/// All packages of the made-up distribution, staged below `dir`.
+pub fn specs(dir: &Path, targets: &[&str], cuda: &str) -> Vec<PackageSpec> {
+    let recipe = recipe(targets, cuda);
+    let bundles = bundles(&recipe, dir);
+    packages(&recipe, &bundles, &surroundings(&manifests())).expect("packages follow")
+}
+
+pub fn surroundings(manifests: &Manifests) -> Surroundings<'_> {
+    Surroundings {
+        manifests,
+        needed: BTreeMap::from([(
+            "volley-core".to_owned(),
+            ["libstdc++.so.6", "libc.so.6"].map(str::to_owned).into_iter().collect(),
+        )]),
+        providers: BTreeMap::from([("libstdc++.so.6".to_owned(), "libstdcxx >=12".to_owned())]),
+        licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
+    }
+}
+
+#[allow(dead_code)]
+pub fn cuda(text: &str) -> CudaVersion {
+    text.parse().unwrap()
+}

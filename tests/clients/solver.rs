@@ -1,0 +1,224 @@
+//! A real client's solver chooses what the fallback chain chooses, and its installer what was packed.
+//!
+//! These tests need a Python with `requirements.txt`, named in `SIMPACK_TEST_PYTHON`.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use simpack::gpu::{Available, choose};
+use simpack::pack::{self, PackageSpec};
+use simpack::target::{Capability, CudaVersion, KernelTarget, Suffix};
+
+use crate::sample::{self, TARGETS};
+
+fn script(name: &str) -> Option<Command> {
+    let python = std::env::var_os("SIMPACK_TEST_PYTHON")?;
+    let mut command = Command::new(python);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name));
+    for name in ["CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "CONDA_OVERRIDE_GLIBC"] {
+        command.env_remove(name);
+    }
+    Some(command)
+}
+
+fn json(command: &mut Command) -> serde_json::Value {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn write(specs: &[PackageSpec], channel: &Path) {
+    pack::write_conda(specs, channel, NonZeroUsize::new(2).unwrap()).unwrap();
+    pack::index(channel).unwrap();
+}
+
+/// A second channel with what the first one's packages need from elsewhere.
+fn stand_ins(dir: &Path) -> PathBuf {
+    let libraries = dir.join("libraries");
+    fs_err::create_dir_all(&libraries).unwrap();
+    for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libstdc++.so.6"] {
+        fs_err::write(libraries.join(name), name).unwrap();
+    }
+    let channel = dir.join("vendor");
+    for (name, version) in [("cuda-nvrtc", "13.0.88"), ("libstdcxx", "12.2.0")] {
+        let output = script("vendor.py").unwrap().arg(&channel).args([name, version]).arg(&libraries).output().unwrap();
+        assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    channel
+}
+
+/// One question to the solver: what the machine is.
+struct Machine {
+    driver: Option<CudaVersion>,
+    device: Option<Capability>,
+}
+
+/// What the chain says. For a device that nobody told: PTX, the lowest of each release that the
+/// driver compiles, and of these the highest.
+fn expected(machine: &Machine, available: &[Available]) -> String {
+    let name = |item: Option<&Available>| item.map_or("cpu".to_owned(), |item| item.target.to_string());
+    if let Some(device) = machine.device {
+        let choice = choose(device, machine.driver, available, &sample::manifests());
+        return name(choice.chosen.map(|index| &available[index]));
+    }
+    let plain = |item: &&Available| {
+        let capability = item.target.capability().filter(|capability| capability.suffix == Suffix::Plain);
+        capability.is_some() && matches!(item.target, KernelTarget::Ptx(_))
+    };
+    let mut lowest: BTreeMap<CudaVersion, &Available> = BTreeMap::new();
+    for item in available.iter().filter(plain) {
+        let entry = lowest.entry(item.cuda).or_insert(item);
+        if item.target < entry.target {
+            *entry = item;
+        }
+    }
+    let compiled = lowest.into_values().filter(|item| machine.driver >= Some(item.cuda));
+    name(compiled.max_by_key(|item| item.target))
+}
+
+/// Asks the solver about every known capability, some that nobody knows yet, an unknown one, with
+/// several drivers, for several sets of kernels, also of two CUDA releases in one channel.
+#[test]
+fn the_solver_and_the_chain_agree() {
+    if script("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let vendor = stand_ins(dir.path());
+    let sets: [&[(&[&str], &str)]; 4] = [
+        &[(TARGETS, "13.0")],
+        &[(&["sm_80", "sm_87", "sm_90a", "sm_90", "sm_100f", "sm_120a", "compute_90a", "compute_80"], "13.0")],
+        &[(&["sm_90", "compute_90"], "13.3"), (&["sm_60", "sm_86", "compute_50"], "11.8")],
+        &[
+            (&["sm_75", "sm_100", "sm_103f", "sm_101"], "12.9"),
+            (&["sm_75", "sm_103", "compute_100f", "compute_75"], "13.0"),
+        ],
+    ];
+    let drivers = [None, Some("11.4"), Some("12.6"), Some("12.9"), Some("13.0"), Some("13.4")];
+    let known: Vec<_> = sample::manifests().capabilities.iter().map(|entry| entry.capability()).collect();
+    let unborn = ["8.1", "9.5", "13.0"].map(|text| text.parse().unwrap());
+    for (index, set) in sets.iter().enumerate() {
+        let channel = dir.path().join(format!("channel{index}"));
+        let mut available = Vec::new();
+        for (targets, cuda) in *set {
+            write(&sample::specs(&dir.path().join(format!("stage{index}-{cuda}")), targets, cuda), &channel);
+            let cuda = sample::cuda(cuda);
+            available.extend(targets.iter().map(|target| Available {
+                target: target.parse().unwrap(),
+                cuda,
+                ptx_isa: None,
+            }));
+        }
+        let mut machines = Vec::new();
+        for driver in drivers.map(|text| text.map(sample::cuda)) {
+            let devices = known.iter().chain(&unborn).map(|&device| Some(device)).chain([None]);
+            machines.extend(devices.map(|device| Machine { driver, device }));
+        }
+        let mut command = script("solve.py").unwrap();
+        command.arg("--batch").arg("--channel").arg(&channel).arg("--channel").arg(&vendor).arg("volley");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut questions = String::new();
+        for machine in &machines {
+            let mut packages = vec!["__glibc=2.36".to_owned(), "__linux=6.1".to_owned()];
+            packages.extend(machine.driver.map(|driver| format!("__cuda={driver}")));
+            // CEP 46: never without __cuda.
+            let device = machine.device.filter(|_| machine.driver.is_some());
+            packages.extend(device.map(|device| format!("__cuda_arch={device}")));
+            questions.push_str(&format!("{}\n", serde_json::json!(packages)));
+        }
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        let answers = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(answers.lines().count(), machines.len());
+        for (machine, answer) in machines.iter().zip(answers.lines()) {
+            let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
+            let packages = answer.as_array().unwrap_or_else(|| panic!("{answer}"));
+            let mut kernels =
+                packages.iter().filter_map(|package| package["name"].as_str().unwrap().strip_prefix("volley-kernels-"));
+            let found = kernels.next().unwrap_or("cpu");
+            assert_eq!(kernels.next(), None);
+            let (driver, device) =
+                (machine.driver.map(|driver| driver.to_string()), machine.device.map(|device| device.to_string()));
+            assert_eq!(found, expected(machine, &available), "set {index}, driver {driver:?}, device {device:?}");
+        }
+    }
+}
+
+/// The environment variables that users have, and a core with another kernel table.
+#[test]
+fn overrides_and_foreign_tables() {
+    if script("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
+    write(&sample::specs(&dir.path().join("one"), TARGETS, "13.0"), &channel);
+    let solve = |cuda: &str, arch: &str, specs: &[&str]| {
+        let mut command = script("solve.py").unwrap();
+        command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(specs);
+        command.env("CONDA_OVERRIDE_CUDA", cuda).env("CONDA_OVERRIDE_CUDA_ARCH", arch);
+        command
+    };
+    let kernels = |answer: &serde_json::Value| {
+        let names = answer.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned());
+        names.filter(|name| name.starts_with("volley-kernels-")).collect::<Vec<_>>()
+    };
+    for (cuda, arch, name) in [
+        ("13.0", "8.9", Some("volley-kernels-sm_89")),
+        ("13.0", "8.7", Some("volley-kernels-compute_75")),
+        ("13.0", "12.1", Some("volley-kernels-sm_120")),
+        ("13.0", "13.0", Some("volley-kernels-compute_120")),
+        ("13.0", "6.1", None),
+        ("12.6", "8.9", None),
+        ("", "", None),
+    ] {
+        let answer = json(&mut solve(cuda, arch, &["volley"]));
+        assert_eq!(kernels(&answer), Vec::from_iter(name), "{cuda} {arch}");
+    }
+    // Version 1.1.0 has another table. Kernels of one and core of the other do not go together; asked
+    // for the older core, the solver takes the older selector rather than the newer one's CPU build.
+    let mut recipe = sample::recipe(TARGETS, "13.0");
+    recipe.version = "1.1.0".parse().unwrap();
+    recipe.groups[0].table[0].params[0].size = 16;
+    let bundles = sample::bundles(&recipe, &dir.path().join("two"));
+    let manifests = sample::manifests();
+    write(&pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap(), &channel);
+    let output = solve("13.0", "9.0", &["volley-core ==1.0.0", "volley-kernels-sm_90 ==1.1.0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("volley-kernel-abi"), "{text}");
+    let answer = json(&mut solve("13.0", "9.0", &["volley-core ==1.0.0", "volley-kernels"]));
+    assert_eq!(kernels(&answer), ["volley-kernels-sm_90"]);
+    assert!(answer.as_array().unwrap().iter().all(|package| package["version"] != "1.1.0"), "{answer}");
+}
+
+/// Installed files have the digests of `paths.json` (install.py compares), links and modes survive,
+/// and every package leaves its `simpack.json`.
+#[test]
+fn a_client_installs_what_was_packed() {
+    if script("install.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (channel, vendor, prefix) = (dir.path().join("channel"), stand_ins(dir.path()), dir.path().join("prefix"));
+    write(&sample::specs(&dir.path().join("stage"), TARGETS, "13.0"), &channel);
+    let mut command = script("install.py").unwrap();
+    command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).arg("--prefix").arg(&prefix);
+    command.args(["--virtual", "__cuda=13.0", "--virtual", "__cuda_arch=9.0", "--virtual", "__glibc=2.36"]);
+    let installed = json(command.args(["volley", "volley-rtc", "volley-dev", "volley-source"]));
+    let names: Vec<_> = installed.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap()).collect();
+    for name in names.iter().filter(|name| name.starts_with("volley")) {
+        let path = prefix.join(format!("share/simpack/{name}/simpack.json"));
+        let manifest: simpack::bundle::BundleManifest = serde_json::from_slice(&fs_err::read(path).unwrap()).unwrap();
+        assert_eq!(manifest.package, **name);
+    }
+    assert!(names.contains(&"volley-kernels-sm_90") && names.contains(&"cuda-nvrtc"), "{names:?}");
+    assert!(prefix.join("lib/libvolley.so").canonicalize().unwrap().ends_with("lib/libvolley.so.1.0.0"));
+    let output = Command::new(prefix.join("bin/volley")).output().unwrap();
+    assert_eq!(output.stdout, b"volley 1.0.0\n");
+}
