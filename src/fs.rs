@@ -260,11 +260,23 @@ pub fn cache_dir() -> Result<PathBuf> {
 /// Runs `work` while no other process holds the lock file `path`; the kernel drops the lock of a
 /// process that dies.
 pub fn with_lock<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    with_lock_or_wait(path, || (), work)
+}
+
+/// The same; `waiting` is called once when another process holds the lock.
+pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOnce() -> Result<T>) -> Result<T> {
     if let Some(parent) = path.parent() {
         fs_err::create_dir_all(parent)?;
     }
     let file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-    file.file().lock()?;
+    match file.file().try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            waiting();
+            file.file().lock()?;
+        }
+        Err(std::fs::TryLockError::Error(error)) => return Err(error.into()),
+    }
     let result = work();
     drop(file);
     result

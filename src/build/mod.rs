@@ -1,1 +1,14 @@
-//! build
+//! Runs a plan on this machine: steps in parallel, artifacts from the cache where they are there,
+//! and the staging of what came out into bundles.
+
+mod cache;
+mod engine;
+mod host;
+mod kernel;
+mod stage;
+mod toolset;
+
+pub use cache::{Cache, CacheEntry};
+pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
+pub use stage::{StageInputs, Staged, seal, stage};
+pub use toolset::Toolset;

@@ -1,1 +1,21 @@
-//! elf
+//! ELF files over bytes: what one says ([`facts`]), its raw tables ([`Image`]).
+//!
+//! Nothing here touches a disk, a clock or the environment: callers bring the bytes, usually from a
+//! memory map, and only the tables are read, so that a library of hundreds of megabytes costs a few
+//! pages. 64-bit little-endian is read; everything else is recognised and refused with its reason.
+
+pub(crate) mod bytes;
+mod dynamic;
+pub mod edit;
+mod error;
+pub(crate) mod facts;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod image;
+mod symbols;
+
+pub use dynamic::{Dynamic, DynamicEntry};
+pub use error::ElfError;
+pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts};
+pub use image::{Header, Image, Section, Segment, is_elf};
+pub use symbols::{Symbol, SymbolTable, Versions};

@@ -1,1 +1,53 @@
-//! plan
+//! The whole job as a value, before anything is touched. Pure: sources come in as digests.
+
+mod host;
+mod kernels;
+mod key;
+mod model;
+
+pub use key::{KeyPart, key_of};
+pub use model::{Action, BuildPlan, PLAN_SCHEMA, PlanInputs, PlannedBundle, Step, kernel_dir};
+
+use crate::error::Result;
+use crate::recipe::{ComponentKind, Recipe};
+
+/// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
+///
+/// # Errors
+/// A declared source is missing, or the recipe asks for a form that is not built yet.
+pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
+    let mut steps = host::steps(recipe, inputs)?;
+    steps.extend(kernels::steps(recipe, inputs)?);
+    Ok(BuildPlan {
+        schema: PLAN_SCHEMA,
+        simulator: recipe.name.clone(),
+        version: recipe.version,
+        platform: recipe.platform,
+        cuda: recipe.cuda,
+        kernel_abi: recipe.kernel_abi_tag(),
+        tools: inputs.tools.clone(),
+        bundles: bundles(recipe),
+        steps,
+    })
+}
+
+/// The bundles that the steps' outputs are staged into.
+fn bundles(recipe: &Recipe) -> Vec<PlannedBundle> {
+    let mut bundles = Vec::new();
+    for component in &recipe.components {
+        match component.kind {
+            ComponentKind::Meta => {}
+            ComponentKind::Kernels => bundles.extend(recipe.targets.iter().map(|&target| PlannedBundle {
+                package: format!("{}-kernels-{target}", recipe.name),
+                component: ComponentKind::Kernels,
+                target: Some(target),
+            })),
+            kind => bundles.push(PlannedBundle {
+                package: format!("{}-{kind}", recipe.name),
+                component: kind,
+                target: None,
+            }),
+        }
+    }
+    bundles
+}

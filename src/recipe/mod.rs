@@ -1,8 +1,32 @@
 //! The recipe: as people write it (`RecipeFile`) and resolved (`Recipe`).
 
+mod file;
+mod files;
+mod mistake;
 mod model;
+mod near;
+mod parse;
+mod parse_parts;
+mod reader;
+mod resolve;
+mod resolve_components;
+mod resolve_kernels;
+mod resolve_targets;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
 
+pub use file::{
+    Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
+    OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
+};
+pub use files::{RecipeDir, RecipeFiles, RecipeMemory};
+pub use mistake::{At, Document, Mistake, MistakeRecord, as_error, render_all};
 pub use model::{
     BuildDriver, BuildSpec, Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup,
     LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
 };
+pub use parse::parse;
+pub use resolve::{Selection, load, resolve, resolve_in};
+pub use words::{AtLeast, CapabilityRange, Use};

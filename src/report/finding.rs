@@ -48,8 +48,36 @@ pub struct Finding {
 pub struct Incomplete {
     /// What could not be examined.
     pub subject: String,
+    /// Which examination did not happen: a lint's id, or what was to be read (`elf`, `device-code`).
+    pub topic: String,
     /// Why.
     pub reason: String,
+}
+
+/// A finding that somebody accepts, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waived {
+    /// The finding.
+    pub finding: Finding,
+    /// Why it is accepted.
+    pub reason: String,
+}
+
+/// What a report can say about one of its lints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Id of the lint.
+    pub id: String,
+    /// Level unless somebody says otherwise.
+    pub level: Level,
+    /// One line.
+    pub title: String,
+    /// Why it matters.
+    pub text: String,
+    /// What to do.
+    pub fix: String,
+    /// Documents and sections that the rule comes from.
+    pub link: Vec<String>,
 }
 
 /// The answer over everything that was looked at.
@@ -74,6 +102,11 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`.
+pub fn owner(subject: &str) -> &str {
+    subject.split_once(": ").map_or(subject, |(owner, _)| owner)
+}
+
 /// All findings of one examination, worst first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Report {
@@ -83,21 +116,63 @@ pub struct Report {
     pub incomplete: Vec<Incomplete>,
     /// Names of the subjects that were examined, sorted.
     pub examined: Vec<String>,
+    /// Findings that somebody accepts, sorted like findings. They do not count.
+    #[serde(default)]
+    waived: Vec<Waived>,
+}
+
+/// Order of findings: worst first, then by lint and subject.
+fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
+    (b.level, &a.lint, &a.subject, &a.message).cmp(&(a.level, &b.lint, &b.subject, &b.message))
 }
 
 impl Report {
     /// A report in its canonical order; findings at level `allow` are dropped.
     pub fn new(mut findings: Vec<Finding>, mut incomplete: Vec<Incomplete>, mut examined: Vec<String>) -> Self {
         findings.retain(|finding| finding.level != Level::Allow);
-        findings.sort_by(|a, b| {
-            (b.level, &a.lint, &a.subject, &a.message).cmp(&(a.level, &b.lint, &b.subject, &b.message))
-        });
+        findings.sort_by(order);
         findings.dedup();
         incomplete.sort();
         incomplete.dedup();
         examined.sort();
         examined.dedup();
-        Self { findings, incomplete, examined }
+        Self { findings, incomplete, examined, waived: Vec::new() }
+    }
+
+    /// Findings that somebody accepts.
+    pub fn waived(&self) -> &[Waived] {
+        &self.waived
+    }
+
+    /// Sets the findings that somebody accepts.
+    pub fn set_waived(&mut self, mut waived: Vec<Waived>) {
+        waived.sort_by(|a, b| order(&a.finding, &b.finding));
+        waived.dedup();
+        self.waived = waived;
+    }
+
+    /// Adds what somebody else could not examine.
+    pub fn add_incomplete(&mut self, incomplete: impl IntoIterator<Item = Incomplete>) {
+        self.incomplete.extend(incomplete);
+        self.incomplete.sort();
+        self.incomplete.dedup();
+    }
+
+    /// The part about one package, or another subject that was examined: itself and its files.
+    #[must_use]
+    pub fn about(&self, name: &str) -> Self {
+        self.filtered(|subject| owner(subject) == name)
+    }
+
+    /// The part about subjects whose owner (the text before `: `) is wanted.
+    #[must_use]
+    pub fn filtered(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        Self {
+            findings: self.findings.iter().filter(|finding| wanted(&finding.subject)).cloned().collect(),
+            incomplete: self.incomplete.iter().filter(|incomplete| wanted(&incomplete.subject)).cloned().collect(),
+            examined: self.examined.iter().filter(|name| wanted(name)).cloned().collect(),
+            waived: self.waived.iter().filter(|waived| wanted(&waived.finding.subject)).cloned().collect(),
+        }
     }
 
     /// How many findings have this level.

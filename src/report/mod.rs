@@ -1,5 +1,14 @@
-//! What examinations say: findings, what could not be examined, and the verdict over both.
+//! What examinations say: findings, what could not be examined, the verdict over both, and the forms
+//! in which that is printed.
 
 mod finding;
+mod github;
+mod json;
+mod sarif;
+mod text;
 
-pub use finding::{Finding, Incomplete, Level, Report, Verdict};
+pub use finding::{Finding, Incomplete, Level, Report, Rule, Verdict, Waived, owner};
+pub use github::github;
+pub use json::{Counts, REPORT_SCHEMA, ReportJson};
+pub use sarif::sarif;
+pub use text::{TextOptions, wrapped};

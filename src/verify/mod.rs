@@ -1,1 +1,21 @@
-//! verify
+//! Verification: reads every file of every bundle and runs the lints over what it found.
+//!
+//! [`verify()`] is the whole of it for bundles on disk; [`open`] makes bundles of directories and
+//! finished packages. The lints themselves are in `lints`, one module a subject, their words in
+//! `manifests/lints`.
+
+mod collect;
+mod content;
+mod context;
+mod device;
+mod facts;
+mod input;
+mod lints;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use context::{Rules, VerifyContext};
+pub use facts::{BundleFacts, DeviceImage, FileFacts, ObjectFacts, PackageFacts, Staging};
+pub use input::{Opened, open};
+pub use run::verify;

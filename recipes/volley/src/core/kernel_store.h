@@ -1,0 +1,23 @@
+// The device code installed beside the library: <libdir>/volley/kernels/<abi>/cuda<major>/<variant>/<target>/.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "select.h"
+
+namespace volley {
+
+std::string kernel_abi();
+std::string library_directory();  // of the running libvolley.so.1, symbolic links kept
+std::string kernel_root();        // .../kernels/<abi>
+
+// Everything below the root for one variant: newest CUDA first, then SASS before PTX, ascending; incomplete entries carry a problem.
+std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accumulate);
+
+// The file of one translation unit ("neuron") in the directory of `code`.
+std::string code_file(const std::string &root, Accumulate accumulate, const DeviceCode &code, const std::string &unit);
+
+std::string read_file(const std::string &path);  // throws Error (VOLLEY_FAILED)
+
+}  // namespace volley

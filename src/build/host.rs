@@ -1,0 +1,156 @@
+//! One host step: configure, build and install into an empty tree.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::toolset::Toolset;
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::process::Call;
+use crate::recipe::BuildDriver;
+
+/// What a host step is called with.
+pub(super) struct HostStep<'a> {
+    pub driver: BuildDriver,
+    /// Absolute directory of the top file.
+    pub source: PathBuf,
+    pub options: &'a BTreeMap<String, String>,
+    pub targets: &'a [String],
+    /// Empty directory of this step.
+    pub work: &'a Path,
+    /// Directories whose names must not reach the output: source root and work directory.
+    pub hidden: &'a [&'a Path],
+    pub jobs: usize,
+}
+
+/// Prefix that the build systems believe in; the real tree is below `DESTDIR`. A fixed one keeps
+/// the name of this machine's directories out of generated files.
+const PREFIX: &str = "/opt/simpack";
+
+impl HostStep<'_> {
+    /// The calls, in order, and the directory that holds the installed tree afterwards.
+    pub(super) fn calls(&self, tools: &Toolset) -> Result<(Vec<Call>, PathBuf)> {
+        let dest = self.work.join("dest");
+        let tree = dest.join(PREFIX.trim_start_matches('/'));
+        fs_err::create_dir_all(&tree)?;
+        let calls = match self.driver {
+            BuildDriver::Cmake => self.cmake(tools, &dest)?,
+            BuildDriver::Make => self.make(tools, &dest)?,
+            BuildDriver::Script => self.script(tools, &tree)?,
+        };
+        Ok((calls, tree))
+    }
+
+    fn fill(&self, value: &str, prefix: &str) -> String {
+        value.replace("{prefix}", prefix).replace("{jobs}", &self.jobs.to_string())
+    }
+
+    fn cmake(&self, tools: &Toolset, dest: &Path) -> Result<Vec<Call>> {
+        let cmake = tools.cmake.as_ref().ok_or_else(|| Error::bug("no cmake for a component that is built with it"))?;
+        let ninja =
+            tools.ninja.as_ref().ok_or_else(|| Error::bug("no ninja for a component that is built with cmake"))?;
+        let build = self.work.join("build");
+        let mut configure = self.base(tools, cmake)?.args(["-G", "Ninja", "-S"]).arg(fs::utf8(&self.source)?);
+        configure = configure.arg("-B").arg(fs::utf8(&build)?);
+        let defaults = [
+            ("CMAKE_MAKE_PROGRAM", fs::utf8(ninja)?),
+            ("CMAKE_BUILD_TYPE", "Release"),
+            ("CMAKE_INSTALL_PREFIX", PREFIX),
+            ("CMAKE_INSTALL_LIBDIR", "lib"),
+        ];
+        for (name, value) in defaults {
+            configure = configure.arg(format!("-D{name}={value}"));
+        }
+        for (name, program) in [("CMAKE_AR", &tools.ar), ("CMAKE_RANLIB", &tools.ranlib)] {
+            if let Some(program) = program {
+                let path = self.program(name, program)?;
+                configure = configure.arg(format!("-D{name}={}", fs::utf8(&path)?));
+            }
+        }
+        for (name, value) in self.options {
+            configure = configure.arg(format!("-D{name}={}", self.fill(value, PREFIX)));
+        }
+        let jobs = self.jobs.to_string();
+        let build_dir = fs::utf8(&build)?;
+        Ok(vec![
+            configure,
+            self.base(tools, cmake)?.args(["--build", build_dir, "--parallel", &jobs]),
+            self.base(tools, cmake)?.args(["--install", build_dir]).env("DESTDIR", fs::utf8(dest)?),
+        ])
+    }
+
+    fn make(&self, tools: &Toolset, dest: &Path) -> Result<Vec<Call>> {
+        let mut options: Vec<String> =
+            self.options.iter().map(|(name, value)| format!("{name}={}", self.fill(value, PREFIX))).collect();
+        options.push(format!("PREFIX={PREFIX}"));
+        options.push(format!("DESTDIR={}", fs::utf8(dest)?));
+        // Make writes beside its sources, so it works on a copy.
+        let copy = self.work.join("source");
+        copy_tree(&self.source, &copy)?;
+        let base = self.base(tools, "make")?.dir(&copy).arg(format!("-j{}", self.jobs)).args(options);
+        Ok(vec![base.clone().args(self.targets.iter().cloned()), base.arg("install")])
+    }
+
+    fn script(&self, tools: &Toolset, tree: &Path) -> Result<Vec<Call>> {
+        let script = self.targets.first().ok_or_else(|| Error::bug("a script build without its script"))?;
+        let copy = self.work.join("source");
+        copy_tree(&self.source, &copy)?;
+        let mut call = self.base(tools, "/bin/sh")?.dir(&copy).args(["-eu", script.as_str()]);
+        for (name, value) in self.options {
+            call = call.env(name.clone(), self.fill(value, fs::utf8(tree)?));
+        }
+        Ok(vec![call.env("PREFIX", fs::utf8(tree)?).env("JOBS", self.jobs.to_string())])
+    }
+
+    /// A call with compilers and flags that hide this machine's directories.
+    fn base(&self, tools: &Toolset, program: impl Into<PathBuf>) -> Result<Call> {
+        let mut flags = Vec::new();
+        for dir in self.hidden {
+            flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
+        }
+        let flags = flags.join(" ");
+        let cc = self.program("cc", &tools.cc)?;
+        let cxx = self.program("c++", &tools.cxx)?;
+        Ok(tools
+            .call(program, self.work)?
+            .env("CC", fs::utf8(&cc)?)
+            .env("CXX", fs::utf8(&cxx)?)
+            .env("CFLAGS", flags.clone())
+            .env("CXXFLAGS", flags))
+    }
+
+    /// Build systems want a compiler to be one file: a command of several words becomes a script.
+    fn program(&self, name: &str, command: &[String]) -> Result<PathBuf> {
+        match command {
+            [] => Err(Error::bug(format!("no command for {name}"))),
+            [program] => Ok(PathBuf::from(program)),
+            words => {
+                let path = self.work.join("bin").join(name);
+                if !path.exists() {
+                    let quoted: Vec<String> =
+                        words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+                    fs::write_atomic(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")).as_bytes())?;
+                    fs::set_mode(&path, 0o755)?;
+                }
+                Ok(path)
+            }
+        }
+    }
+}
+
+/// Copies a tree: files with their execute bit, links as links.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    use crate::fs::EntryKind;
+    fs_err::create_dir_all(to)?;
+    for entry in fs::walk(from)? {
+        let target = to.join(&entry.path);
+        match entry.kind {
+            EntryKind::Directory => fs_err::create_dir_all(&target)?,
+            EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &target)?,
+            EntryKind::File { .. } => {
+                fs_err::copy(from.join(&entry.path), &target)?;
+            }
+        }
+    }
+    Ok(())
+}

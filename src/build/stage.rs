@@ -1,0 +1,275 @@
+//! Stages artifacts into bundles: components by glob, device code by target, then the manifest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Serialize;
+
+use super::cache::{CacheEntry, artifacts_of};
+use super::engine::BuildOutcome;
+use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::elf;
+use crate::error::{Error, Result};
+use crate::fs::{self, DigestBuilder};
+use crate::gpu::KernelSignature;
+use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
+use crate::recipe::{ComponentKind, Recipe};
+use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget};
+
+/// What staging works on.
+pub struct StageInputs<'a> {
+    /// The recipe.
+    pub recipe: &'a Recipe,
+    /// Its plan.
+    pub plan: &'a BuildPlan,
+    /// What the plan's steps made.
+    pub outcome: &'a BuildOutcome,
+    /// Stands in for every time stamp.
+    pub source_date_epoch: u64,
+}
+
+/// Bundles before they are sealed, and what the globs left over.
+#[derive(Debug)]
+pub struct Staged {
+    /// Bundles in the plan's order. Their manifests hold no artifacts yet.
+    pub bundles: Vec<Bundle>,
+    /// Installed files that no component claims.
+    pub unclaimed: Vec<String>,
+    /// Installed files that several components claim, with the claimants.
+    pub claimed_twice: Vec<(String, Vec<ComponentKind>)>,
+    /// Globs that match nothing, with their component.
+    pub empty_globs: Vec<(ComponentKind, String)>,
+}
+
+/// Lays every bundle of the plan out below the empty directory `root`.
+pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
+    let installed = installed(inputs)?;
+    let claims = Claims::new(inputs.recipe)?;
+    let mut staged = Staged {
+        bundles: Vec::new(),
+        unclaimed: Vec::new(),
+        claimed_twice: Vec::new(),
+        empty_globs: claims.empty(&installed),
+    };
+    let mut owner: BTreeMap<&str, ComponentKind> = BTreeMap::new();
+    for path in installed.keys() {
+        match claims.of(path).as_slice() {
+            [] => staged.unclaimed.push(path.clone()),
+            [kind] => {
+                owner.insert(path, *kind);
+            }
+            kinds => staged.claimed_twice.push((path.clone(), kinds.to_vec())),
+        }
+    }
+    for planned in &inputs.plan.bundles {
+        let bundle_root = root.join(&planned.package);
+        fs_err::create_dir_all(&bundle_root)?;
+        match planned.target {
+            Some(target) => stage_kernels(inputs, target, &bundle_root)?,
+            None => {
+                for (path, kind) in &owner {
+                    if *kind == planned.component {
+                        place(installed[*path], path, &bundle_root, path)?;
+                    }
+                }
+            }
+        }
+        staged.bundles.push(Bundle { root: bundle_root, manifest: manifest(inputs, planned) });
+    }
+    Ok(staged)
+}
+
+/// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
+pub fn seal(bundle: &mut Bundle) -> Result<()> {
+    let list = bundle.manifest.path();
+    bundle.manifest.artifacts =
+        artifacts_of(&bundle.root)?.into_iter().filter(|artifact| artifact.path != list).collect();
+    bundle.manifest.glibc = glibc_floor(bundle)?;
+    let mut text = serde_json::to_vec_pretty(&bundle.manifest)
+        .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
+    text.push(b'\n');
+    fs::write_atomic(&bundle.root.join(list), &text)
+}
+
+/// Every installed file with the cache entry that holds it.
+fn installed<'a>(inputs: &'a StageInputs<'_>) -> Result<BTreeMap<String, &'a CacheEntry>> {
+    let mut installed = BTreeMap::new();
+    for step in inputs.plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })) {
+        let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
+        for artifact in &entry.artifacts {
+            if installed.insert(artifact.path.clone(), entry).is_some() {
+                return Err(Error::build(format!("two host builds install {}", artifact.path))
+                    .hint("install it by one of them"));
+            }
+        }
+    }
+    Ok(installed)
+}
+
+/// The globs of all components that hold installed files.
+struct Claims(Vec<(ComponentKind, Vec<(String, GlobSet)>)>);
+
+impl Claims {
+    fn new(recipe: &Recipe) -> Result<Self> {
+        let mut claims = Vec::new();
+        for component in &recipe.components {
+            let mut globs = Vec::new();
+            for glob in &component.files {
+                let wrong = |error| {
+                    Error::recipe(format!("`{glob}` of component `{}` is not a glob", component.kind)).because(error)
+                };
+                // `*` stays within one directory; `**` crosses.
+                let one = GlobBuilder::new(glob).literal_separator(true).build().map_err(wrong)?;
+                let set = GlobSetBuilder::new().add(one).build().map_err(wrong)?;
+                globs.push((glob.clone(), set));
+            }
+            claims.push((component.kind, globs));
+        }
+        Ok(Self(claims))
+    }
+
+    fn of(&self, path: &str) -> Vec<ComponentKind> {
+        let claiming = self.0.iter().filter(|(_, globs)| globs.iter().any(|(_, glob)| glob.is_match(path)));
+        claiming.map(|(kind, _)| *kind).collect()
+    }
+
+    fn empty(&self, installed: &BTreeMap<String, &CacheEntry>) -> Vec<(ComponentKind, String)> {
+        let all = self.0.iter().flat_map(|(kind, globs)| globs.iter().map(move |(text, glob)| (*kind, text, glob)));
+        all.filter(|(kind, _, glob)| {
+            *kind != ComponentKind::Kernels && !installed.keys().any(|path| glob.is_match(path))
+        })
+        .map(|(kind, text, _)| (kind, text.clone()))
+        .collect()
+    }
+}
+
+/// Copies one artifact out of the cache.
+fn place(entry: &CacheEntry, path: &str, root: &Path, to: &str) -> Result<()> {
+    let target = root.join(to);
+    if let Some(parent) = target.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    let artifact = entry.artifacts.iter().find(|artifact| artifact.path == path);
+    match artifact.map(|artifact| &artifact.kind) {
+        Some(ArtifactKind::Link { to }) => fs_err::os::unix::fs::symlink(to, &target)?,
+        Some(ArtifactKind::File { executable, .. }) => {
+            fs_err::copy(entry.root.join(path), &target)?;
+            // The build system's umask must not reach a package.
+            fs::set_mode(&target, if *executable { 0o755 } else { 0o644 })?;
+        }
+        None => return Err(Error::bug(format!("{path} is not in its cache entry"))),
+    }
+    Ok(())
+}
+
+/// `kernels.json`: what the loader or a reader of the package needs to know of one directory.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct KernelsList<'a> {
+    schema: u32,
+    kernel_abi: &'a KernelAbiTag,
+    target: KernelTarget,
+    cuda: CudaVersion,
+    variant: &'a str,
+    modules: Vec<Artifact>,
+    kernels: &'a [KernelSignature],
+    compilers: BTreeMap<&'a str, &'a str>,
+}
+
+fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) -> Result<()> {
+    let mut variants: Vec<&str> = Vec::new();
+    for step in steps_of(inputs.plan, target) {
+        let Action::Kernel { output, variant, .. } = &step.action else { continue };
+        let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
+        place(entry, super::engine::cached_name(step), root, output)?;
+        variants.push(variant);
+    }
+    variants.sort_unstable();
+    variants.dedup();
+    let Some(tag) = &inputs.plan.kernel_abi else { return Ok(()) };
+    let kernels = inputs.recipe.kernels();
+    for variant in variants {
+        let dir = root.join(kernel_dir(inputs.recipe, tag, variant, target));
+        let list = KernelsList {
+            schema: 1,
+            kernel_abi: tag,
+            target,
+            cuda: inputs.plan.cuda,
+            variant,
+            modules: artifacts_of(&dir)?,
+            kernels: &kernels,
+            compilers: compilers(inputs.plan),
+        };
+        let mut text = serde_json::to_vec_pretty(&list)
+            .map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
+        text.push(b'\n');
+        fs::write_atomic(&dir.join("kernels.json"), &text)?;
+    }
+    Ok(())
+}
+
+fn compilers(plan: &BuildPlan) -> BTreeMap<&str, &str> {
+    let kernel_tools = plan.tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm"));
+    kernel_tools.map(|(name, tool)| (name.as_str(), tool.version.as_str())).collect()
+}
+
+fn steps_of(plan: &BuildPlan, target: KernelTarget) -> impl Iterator<Item = &Step> {
+    plan.steps.iter().filter(move |step| matches!(&step.action, Action::Kernel { target: of, .. } if *of == target))
+}
+
+fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest {
+    let (recipe, plan) = (inputs.recipe, inputs.plan);
+    let component = recipe.component(planned.component);
+    let is_kernels = planned.component == ComponentKind::Kernels;
+    let has_host_code = matches!(
+        planned.component,
+        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static
+    );
+    let steps: Vec<&Step> = match planned.target {
+        Some(target) => steps_of(plan, target).collect(),
+        None => plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })).collect(),
+    };
+    let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
+    let recipe_text = serde_json::to_vec(recipe).unwrap_or_default();
+    BundleManifest {
+        schema: MANIFEST_SCHEMA,
+        package: planned.package.clone(),
+        simulator: recipe.name.clone(),
+        version: recipe.version,
+        component: planned.component,
+        policy: component.map_or(crate::target::VersionPolicy::Major, |component| component.policy),
+        platform: has_host_code.then_some(recipe.platform),
+        target: planned.target,
+        cuda: (is_kernels || planned.component == ComponentKind::Rtc).then_some(recipe.cuda),
+        kernel_abi: matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels)
+            .then(|| plan.kernel_abi.clone())
+            .flatten(),
+        kernels: if is_kernels { recipe.kernels() } else { Vec::new() },
+        glibc: None,
+        uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
+        artifacts: Vec::new(),
+        provenance: Provenance {
+            simpack: env!("CARGO_PKG_VERSION").to_owned(),
+            recipe: fs::Digest::of(&recipe_text),
+            plan: keys.finish(),
+            tools: plan.tools.clone(),
+            source_date_epoch: inputs.source_date_epoch,
+        },
+    }
+}
+
+/// The highest glibc version that any host file of the bundle needs.
+fn glibc_floor(bundle: &Bundle) -> Result<Option<GlibcVersion>> {
+    let mut floor = None;
+    for artifact in &bundle.manifest.artifacts {
+        let ArtifactKind::File { .. } = artifact.kind else { continue };
+        let path: PathBuf = bundle.root.join(&artifact.path);
+        let bytes = fs_err::read(&path)?;
+        if elf::is_elf(&bytes) {
+            let facts = elf::facts(&bytes).map_err(|error| Error::file(&path, error))?;
+            floor = floor.max(facts.glibc());
+        }
+    }
+    Ok(floor)
+}

@@ -1,0 +1,52 @@
+//! The programs that steps call, and the clean environment they are called in.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+use crate::fs;
+use crate::process::Call;
+
+/// Programs by role, as absolute paths. A compiler is a command: program and first arguments.
+#[derive(Debug, Clone)]
+pub struct Toolset {
+    /// CUDA compiler, absent when no kernel is built.
+    pub nvcc: Option<PathBuf>,
+    /// Host compiler that nvcc calls.
+    pub nvcc_cxx: Option<PathBuf>,
+    /// C compiler of the host part.
+    pub cc: Vec<String>,
+    /// C++ compiler of the host part.
+    pub cxx: Vec<String>,
+    /// Archiver and indexer, when the compiler brings its own.
+    pub ar: Option<Vec<String>>,
+    /// Archive indexer.
+    pub ranlib: Option<Vec<String>>,
+    /// CMake.
+    pub cmake: Option<PathBuf>,
+    /// Ninja.
+    pub ninja: Option<PathBuf>,
+    /// Directory in which compilers may keep what they build for themselves (zig's libc++).
+    pub compiler_cache: PathBuf,
+    /// Stands in for every time stamp.
+    pub source_date_epoch: u64,
+}
+
+impl Toolset {
+    /// A call with the environment of a step: nothing of the caller's but a plain `PATH`; home and
+    /// temporary files below `work`.
+    pub(super) fn call(&self, program: impl Into<PathBuf>, work: &Path) -> Result<Call> {
+        let home = work.join("home");
+        let temporary = work.join("tmp");
+        fs_err::create_dir_all(&home)?;
+        fs_err::create_dir_all(&temporary)?;
+        Ok(Call::new(program)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", fs::utf8(&home)?)
+            .env("TMPDIR", fs::utf8(&temporary)?)
+            .env("TZ", "UTC")
+            .env("SOURCE_DATE_EPOCH", self.source_date_epoch.to_string())
+            .env("ZIG_GLOBAL_CACHE_DIR", fs::utf8(&self.compiler_cache)?)
+            .env("ZIG_LOCAL_CACHE_DIR", fs::utf8(&temporary)?)
+            .dir(work))
+    }
+}

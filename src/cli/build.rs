@@ -1,0 +1,165 @@
+//! `simpack build` and `simpack plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::error::{Error, Result};
+use crate::ops::build::{BuildRequest, CudaSource};
+use crate::target::{Capability, CudaVersion};
+
+/// Which compilers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ToolchainChoice {
+    /// The pinned wheels that simpack fetches
+    Wheels,
+    /// An nvcc found through CUDA_HOME or PATH
+    System,
+}
+
+/// Which host compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HostArg {
+    /// The pinned zig, for the glibc of the recipe
+    Zig,
+    /// The machine's own C++ compiler
+    System,
+}
+
+/// What a build and its plan share.
+#[derive(Debug, Args)]
+pub(super) struct JobArgs {
+    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    recipe: Option<String>,
+
+    /// Build only these capabilities (repeat or separate by commas), such as 9.0 or 9.0a
+    #[arg(long, value_delimiter = ',', value_name = "C")]
+    capability: Vec<Capability>,
+
+    /// Build PTX of only these capabilities; `none` builds no PTX
+    #[arg(long, value_delimiter = ',', value_name = "C|none")]
+    ptx: Vec<String>,
+
+    /// CUDA release, instead of the recipe's
+    #[arg(long, value_name = "VERSION")]
+    cuda: Option<CudaVersion>,
+
+    /// Where the CUDA compiler comes from
+    #[arg(long, value_enum, default_value = "wheels")]
+    toolchain: ToolchainChoice,
+
+    /// Host compiler, instead of the recipe's
+    #[arg(long, value_enum)]
+    host: Option<HostArg>,
+
+    /// Fetch nothing; fail when something is missing
+    #[arg(long)]
+    offline: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simpack build                                     the embedded simulator, into dist/
+  simpack build recipes/volley --capability 9.0     one capability
+  simpack build --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
+  simpack build --dry-run                           the steps, and which are in the cache")]
+pub(super) struct BuildArgs {
+    #[command(flatten)]
+    job: JobArgs,
+
+    /// Package only these components (repeat or separate by commas), such as core or kernels
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    component: Vec<String>,
+
+    /// Steps at a time [default: the machine's cores]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    /// Go on after a failed step with what does not need it
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Show what would be built, and build nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Directory of the finished packages
+    #[arg(long, value_name = "DIR", default_value = "dist")]
+    dist: PathBuf,
+
+    /// Directory of logs and intermediate files
+    #[arg(long, value_name = "DIR", default_value = "target/simpack")]
+    work: PathBuf,
+
+    /// Report a lint's findings without denying them
+    #[arg(long, value_name = "ID")]
+    warn: Vec<String>,
+
+    /// Do not report a lint's findings
+    #[arg(long, value_name = "ID")]
+    allow: Vec<String>,
+
+    /// Stop before packing on a lint's findings
+    #[arg(long, value_name = "ID")]
+    deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simpack plan                    the steps of the embedded simulator
+  simpack plan --json             the same as one JSON value, with every part of every key")]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+impl JobArgs {
+    fn request(&self) -> Result<BuildRequest> {
+        let none = self.ptx.iter().any(|text| text == "none");
+        let ptx = match self.ptx.as_slice() {
+            [] => None,
+            [_] if none => Some(Vec::new()),
+            texts => Some(
+                texts.iter().map(|text| text.parse::<Capability>()).collect::<Result<_, _>>().map_err(Error::usage)?,
+            ),
+        };
+        Ok(BuildRequest {
+            recipe: self.recipe.clone(),
+            capabilities: (!self.capability.is_empty()).then(|| self.capability.clone()),
+            ptx,
+            cuda: self.cuda,
+            cuda_source: match self.toolchain {
+                ToolchainChoice::Wheels => CudaSource::Wheels,
+                ToolchainChoice::System => CudaSource::System,
+            },
+            system_host: self.host.map(|host| host == HostArg::System),
+            offline: self.offline,
+            ..BuildRequest::default()
+        })
+    }
+}
+
+impl PlanArgs {
+    pub(super) fn options(&self) -> Result<BuildRequest> {
+        self.job.request()
+    }
+}
+
+impl BuildArgs {
+    pub(super) fn options(&self) -> Result<BuildRequest> {
+        Ok(BuildRequest {
+            components: self.component.clone(),
+            jobs: self.jobs.map(usize::from),
+            keep_going: self.keep_going,
+            dry_run: self.dry_run,
+            dist: self.dist.clone(),
+            work: self.work.clone(),
+            warn: self.warn.clone(),
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            ..self.job.request()?
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! The top of the command line.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::build::{BuildArgs, PlanArgs};
+use super::check::CheckArgs;
+use super::init::InitArgs;
+use super::toolchain::ToolchainCommand;
+use super::verify::VerifyArgs;
+use crate::error::{Error, Result};
+use crate::ops;
+use crate::ui::Ui;
+
+/// Turns one recipe of a GPU simulator into a distribution
+#[derive(Debug, Parser)]
+#[command(name = "simpack", version, max_term_width = 100, propagate_version = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+
+    /// Print the result as JSON on standard output
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Print errors and results only, no notes and no progress
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done, or nothing worse than warnings
+  1    denied findings
+  2    the command line asks for something impossible
+  3    the recipe is wrong
+  4    a toolchain could not be fetched, found or used
+  5    a build step failed
+  6    a file could not be read, written or understood
+  7    something could not be examined
+  70   a mistake in simpack
+  130  interrupted
+
+Examples:
+  simpack build                   the embedded simulator, into dist/
+  simpack build recipes/volley    a recipe on disk
+  simpack verify dist/            look into every package again";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Start a recipe that builds
+    Init(InitArgs),
+    /// Show all mistakes of a recipe
+    Check(CheckArgs),
+    /// Build a recipe into verified packages
+    Build(BuildArgs),
+    /// Show the whole job of a build without doing it
+    Plan(PlanArgs),
+    /// Look into packages and say what would break on a user's machine
+    Verify(VerifyArgs),
+    /// Fetch and inspect compilers and build tools
+    #[command(subcommand)]
+    Toolchain(ToolchainCommand),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
+    )]
+    Completions {
+        /// Shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    #[command(after_help = "Examples:\n  simpack man > simpack.1")]
+    Man,
+}
+
+/// The command line as clap sees it, for help snapshots, completions and the man page.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses and runs; answers how to speak to the user and the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap knows whether this is help for standard output or a complaint.
+            let _ = error.print();
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return (Ui::new(false, false), Ok(code));
+        }
+    };
+    let ui = Ui::new(cli.json, cli.quiet);
+    let answer = dispatch(cli.verb, &ui);
+    (ui, answer)
+}
+
+fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
+    match verb {
+        Verb::Init(args) => args.run(ui),
+        Verb::Check(args) => args.run(ui),
+        Verb::Build(args) => ops::build::build(&args.options()?, ui),
+        Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
+        Verb::Verify(args) => args.run(ui),
+        Verb::Toolchain(command) => command.run(ui),
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command(), "simpack", &mut script);
+            text(ui, script)
+        }
+        Verb::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command())
+                .render(&mut page)
+                .map_err(|error| Error::bug("the man page cannot be written").because(error))?;
+            text(ui, page)
+        }
+    }
+}
+
+fn text(ui: &Ui, bytes: Vec<u8>) -> Result<u8> {
+    let text = String::from_utf8(bytes).map_err(|error| Error::bug("generated text is not UTF-8").because(error))?;
+    ui.out(&text);
+    Ok(0)
+}

@@ -1,0 +1,57 @@
+//! Bounds-checked little-endian reads at 64-bit positions: foreign files lie about offsets.
+
+/// Bytes of a file or a part of one.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// Length in bytes.
+    pub(crate) fn len(self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// `size` bytes from `at`, if all of them are there.
+    pub(crate) fn get(self, at: u64, size: u64) -> Option<&'a [u8]> {
+        let end = at.checked_add(size)?;
+        self.0.get(usize::try_from(at).ok()?..usize::try_from(end).ok()?)
+    }
+
+    fn array<const N: usize>(self, at: u64) -> Option<[u8; N]> {
+        self.get(at, N as u64)?.try_into().ok()
+    }
+
+    pub(crate) fn u8(self, at: u64) -> Option<u8> {
+        self.array::<1>(at).map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(self, at: u64) -> Option<u16> {
+        self.array(at).map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(self, at: u64) -> Option<u32> {
+        self.array(at).map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(self, at: u64) -> Option<u64> {
+        self.array(at).map(u64::from_le_bytes)
+    }
+
+    /// The bytes from `at` up to the next NUL, which must be there.
+    pub(crate) fn text(self, at: u64) -> Option<&'a [u8]> {
+        let rest = self.0.get(usize::try_from(at).ok()?..)?;
+        rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
+    }
+
+    /// The text at `at`; bytes that are not UTF-8 become replacement characters.
+    pub(crate) fn string(self, at: u64) -> Option<String> {
+        self.text(at).map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// `value` rounded up to a multiple of `step`, which is a power of two or zero (no rounding).
+pub(crate) fn round_up(value: u64, step: u64) -> Option<u64> {
+    if step <= 1 {
+        return Some(value);
+    }
+    Some(value.checked_add(step - 1)? & !(step - 1))
+}

@@ -1,0 +1,184 @@
+//! The parts of a file that may move, because only headers and the dynamic section say where they
+//! are. Code never does.
+
+use object::elf;
+
+use super::needs::NeedsTable;
+use crate::elf::symbols::{SYMBOL_SIZE, hash_size};
+use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
+
+/// What a piece is. The order is the one in which moved pieces are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PieceKind {
+    Strings,
+    Interpreter,
+    Note,
+    Hash,
+    GnuHash,
+    Symbols,
+    SymbolVersions,
+    VersionDefinitions,
+    VersionNeeds,
+    Dynamic,
+}
+
+impl PieceKind {
+    /// The dynamic entry that holds its address.
+    pub(super) fn tag(self) -> Option<elf::DynamicTag> {
+        Some(match self {
+            Self::Strings => elf::DT_STRTAB,
+            Self::Hash => elf::DT_HASH,
+            Self::GnuHash => elf::DT_GNU_HASH,
+            Self::Symbols => elf::DT_SYMTAB,
+            Self::SymbolVersions => elf::DT_VERSYM,
+            Self::VersionDefinitions => elf::DT_VERDEF,
+            Self::VersionNeeds => elf::DT_VERNEED,
+            Self::Interpreter | Self::Note | Self::Dynamic => return None,
+        })
+    }
+}
+
+/// One movable part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) kind: PieceKind,
+    pub(super) offset: u64,
+    pub(super) address: u64,
+    pub(super) size: u64,
+    pub(super) align: u64,
+}
+
+impl Piece {
+    pub(super) fn overlaps(&self, start: u64, end: u64) -> bool {
+        self.offset < end && start < self.offset.saturating_add(self.size)
+    }
+
+    pub(super) fn contains(&self, offset: u64, size: u64) -> bool {
+        let end = offset.checked_add(size);
+        offset >= self.offset && end.is_some_and(|end| end <= self.offset.saturating_add(self.size))
+    }
+}
+
+/// All movable parts, by kind and offset.
+pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Piece>, ElfError> {
+    let mut pieces = notes(image);
+    if let Some(segment) = image.segment(elf::PT_INTERP) {
+        pieces.push(Piece {
+            kind: PieceKind::Interpreter,
+            offset: segment.offset,
+            address: segment.address,
+            size: segment.file_size,
+            align: 1,
+        });
+    }
+    if let Some(segment) = image.segment(elf::PT_DYNAMIC) {
+        pieces.push(Piece {
+            kind: PieceKind::Dynamic,
+            offset: dynamic.offset,
+            address: segment.address,
+            size: segment.file_size,
+            align: 8,
+        });
+    }
+    for (kind, align) in [
+        (PieceKind::Strings, 1),
+        (PieceKind::Hash, 8),
+        (PieceKind::GnuHash, 8),
+        (PieceKind::Symbols, 8),
+        (PieceKind::SymbolVersions, 2),
+        (PieceKind::VersionDefinitions, 8),
+        (PieceKind::VersionNeeds, 8),
+    ] {
+        let Some(address) = kind.tag().and_then(|tag| dynamic.value(tag)) else { continue };
+        let outside = || ElfError::damaged("the dynamic section names an address outside the file");
+        let offset = image.offset_of(address).ok_or_else(outside)?;
+        let size = size(image, dynamic, kind, address, offset)?;
+        image.bytes.get(offset, size).ok_or_else(outside)?;
+        pieces.push(Piece { kind, offset, address, size, align });
+    }
+    if pieces.iter().any(|piece| image.bytes.get(piece.offset, piece.size).is_none()) {
+        return Err(ElfError::damaged("a note or the interpreter reaches past the end of the file"));
+    }
+    pieces.sort_by_key(|piece| (piece.kind, piece.offset));
+    Ok(pieces)
+}
+
+fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64, offset: u64) -> Result<u64, ElfError> {
+    if kind == PieceKind::Strings {
+        return Ok(dynamic.strings().len() as u64);
+    }
+    let section = match kind {
+        PieceKind::Hash => elf::SHT_HASH,
+        PieceKind::GnuHash => elf::SHT_GNU_HASH,
+        PieceKind::Symbols => elf::SHT_DYNSYM,
+        PieceKind::SymbolVersions => elf::SHT_GNU_VERSYM,
+        PieceKind::VersionDefinitions => elf::SHT_GNU_VERDEF,
+        _ => elf::SHT_GNU_VERNEED,
+    };
+    if let Some(section) = image.sections.iter().find(|it| it.kind == section && it.address == address) {
+        return Ok(section.size);
+    }
+    let unknown = || ElfError::refused("the size of one of its tables is unknown", "keep the section headers");
+    Ok(match kind {
+        PieceKind::Hash => {
+            let count = |at| image.bytes.u32(at).map(u64::from).ok_or_else(unknown);
+            8 + 4 * (count(offset)? + count(offset + 4)?)
+        }
+        PieceKind::GnuHash => hash_size(image.bytes, offset).ok_or_else(unknown)?,
+        PieceKind::Symbols => SymbolTable::dynamic(image, dynamic)?.len() * SYMBOL_SIZE,
+        PieceKind::SymbolVersions => SymbolTable::dynamic(image, dynamic)?.len() * 2,
+        PieceKind::VersionNeeds => NeedsTable::parse(image, dynamic)?.map_or(0, |table| table.size),
+        _ => definitions_size(image, offset).ok_or_else(unknown)?,
+    })
+}
+
+fn definitions_size(image: &Image<'_>, start: u64) -> Option<u64> {
+    let bytes = image.bytes;
+    let mut at = start;
+    let mut end = start;
+    for _ in 0..1 << 15 {
+        let mut name = at.checked_add(u64::from(bytes.u32(at.checked_add(12)?)?))?;
+        end = end.max(at + 20);
+        for _ in 0..bytes.u16(at.checked_add(6)?)? {
+            end = end.max(name.checked_add(8)?);
+            match bytes.u32(name + 4)? {
+                0 => break,
+                step => name = name.checked_add(u64::from(step))?,
+            }
+        }
+        match bytes.u32(at + 16)? {
+            0 => return Some(end - start),
+            step => at = at.checked_add(u64::from(step))?,
+        }
+    }
+    None
+}
+
+/// Note areas: what one `PT_NOTE` covers moves together, with the `PT_GNU_PROPERTY` inside it.
+fn notes(image: &Image<'_>) -> Vec<Piece> {
+    let mut areas: Vec<Piece> = image
+        .segments
+        .iter()
+        .filter(|segment| matches!(segment.kind, elf::PT_NOTE | elf::PT_GNU_PROPERTY) && segment.file_size > 0)
+        .map(|segment| Piece {
+            kind: PieceKind::Note,
+            offset: segment.offset,
+            address: segment.address,
+            size: segment.file_size,
+            align: if segment.align >= 8 { 8 } else { 4 },
+        })
+        .collect();
+    areas.sort_by_key(|area| (area.offset, std::cmp::Reverse(area.size)));
+    let mut merged: Vec<Piece> = Vec::new();
+    for area in areas {
+        match merged.last_mut() {
+            Some(last) if area.offset < last.offset.saturating_add(last.size) => {
+                let end = (last.offset + last.size).max(area.offset.saturating_add(area.size));
+                last.size = end - last.offset;
+                last.align = last.align.max(area.align);
+            }
+            _ => merged.push(area),
+        }
+    }
+    merged
+}

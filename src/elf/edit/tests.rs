@@ -1,0 +1,336 @@
+//! Edits proven by the loader, by `readelf` and by reading back.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::elf::{Facts, facts, fixture};
+
+fn set(path: &str) -> Edits {
+    runpath(SearchPathEdit::Set { directories: path.split(':').map(String::from).collect(), tag: PathTag::Runpath })
+}
+
+fn runpath(edit: SearchPathEdit) -> Edits {
+    Edits { search_path: Some(edit), ..Edits::default() }
+}
+
+fn remove() -> Edits {
+    runpath(SearchPathEdit::Remove)
+}
+
+fn edit(bytes: &[u8], edits: &Edits) -> Vec<u8> {
+    let plan = plan(bytes, edits).unwrap();
+    let edited = plan.apply(bytes).unwrap();
+    assert_eq!(edited.len() as u64, plan.new_length());
+    let again = super::plan(&edited, edits).unwrap();
+    assert!(again.is_empty(), "not idempotent: {:?}", again.changes);
+    assert_eq!(State::read(&edited).unwrap(), plan.wanted);
+    edited
+}
+
+/// Loads the library with the real loader and calls `answer` in it.
+fn answer(bytes: &[u8], dir: &Path) -> i32 {
+    use std::os::unix::ffi::OsStrExt;
+    let path = tempfile::Builder::new().suffix(".so").tempfile_in(dir).unwrap().into_temp_path();
+    std::fs::write(&path, bytes).unwrap();
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the library is one of the fixtures; `answer` takes nothing and gives an int.
+    unsafe {
+        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        assert!(!handle.is_null(), "{:?}", std::ffi::CStr::from_ptr(libc::dlerror()));
+        let symbol = libc::dlsym(handle, c"answer".as_ptr());
+        assert!(!symbol.is_null());
+        let function: extern "C" fn() -> i32 = std::mem::transmute(symbol);
+        let answer = function();
+        libc::dlclose(handle);
+        answer
+    }
+}
+
+fn no_new_warnings(before: &[u8], after: &[u8], dir: &Path) {
+    let warnings = |bytes: &[u8]| {
+        let path = dir.join("looked-at.so");
+        std::fs::write(&path, bytes).unwrap();
+        let output = std::process::Command::new("readelf").args(["-lSdVW", "--dyn-syms"]).arg(&path).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    if warnings(before).is_empty() {
+        assert_eq!(warnings(after), "");
+    }
+}
+
+/// Everything but the edited texts stays.
+fn same_otherwise(before: &Facts, after: &Facts) {
+    assert_eq!(before.exports, after.exports);
+    assert_eq!(before.imports, after.imports);
+    assert_eq!(before.build_id, after.build_id);
+    assert_eq!(before.version_definitions, after.version_definitions);
+    assert_eq!((before.flags, before.flags_1, before.relro), (after.flags, after.flags_1, after.relro));
+}
+
+/// The same library by different linkers, with and without spare entries and section headers.
+fn libraries(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let variants: &[(&str, &[&str])] = &[
+        ("plain", &[]),
+        ("with-path", &["-Wl,-rpath,/a/rather/long/path/that/leaves/room"]),
+        ("with-rpath", &["-Wl,-rpath,/old,--disable-new-dtags"]),
+        ("full", &["-Wl,--spare-dynamic-tags=0"]),
+        ("full-now", &["-Wl,--spare-dynamic-tags=0", "-Wl,-z,now", "-Wl,-rpath,/x"]),
+        ("sysv", &["-Wl,--hash-style=both"]),
+        ("wide", &["-Wl,-z,max-page-size=0x200000"]),
+        ("relr", &["-Wl,-z,pack-relative-relocs"]),
+        ("stripped", &["-s"]),
+        ("gold", &["-fuse-ld=gold"]),
+        ("one-segment", &["-Wl,-z,noseparate-code"]),
+    ];
+    let mut all: Vec<(String, Vec<u8>)> = variants
+        .iter()
+        .map(|(name, flags)| {
+            let path: PathBuf = fixture::library(dir, &format!("lib{name}.so"), flags);
+            ((*name).to_owned(), std::fs::read(path).unwrap())
+        })
+        .collect();
+    let mut headless = all[0].1.clone();
+    headless[40..48].fill(0);
+    headless[58..64].fill(0);
+    let end = crate::elf::Image::parse(&headless).unwrap().loads().map(|load| load.offset + load.file_size).max();
+    headless.truncate(end.unwrap() as usize);
+    all.push(("headless".into(), headless));
+    all
+}
+
+#[test]
+fn every_library_still_answers() {
+    let dir = fixture::dir();
+    for (name, bytes) in libraries(dir.path()) {
+        let before = facts(&bytes).unwrap();
+        for path in ["/x", "$ORIGIN/../lib:$ORIGIN/../../lib64", &"/very/long".repeat(400)] {
+            let edited = edit(&bytes, &set(path));
+            let after = facts(&edited).unwrap();
+            assert_eq!(after.runpath.as_deref(), Some(path), "{name}");
+            assert_eq!(after.rpath, None, "{name}");
+            same_otherwise(&before, &after);
+            no_new_warnings(&bytes, &edited, dir.path());
+            assert_eq!(answer(&edited, dir.path()), 42, "{name} {}", path.len());
+            let removed = edit(&edited, &remove());
+            assert_eq!(facts(&removed).unwrap().runpath, None);
+            assert!(!contains(&removed, path.as_bytes()), "{name}: the path is still in the file");
+            no_new_warnings(&bytes, &removed, dir.path());
+            assert_eq!(answer(&removed, dir.path()), 42, "{name}");
+        }
+    }
+}
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    text.len() > 4 && bytes.windows(text.len()).any(|window| window == text)
+}
+
+#[test]
+fn the_way_does_not_matter_and_growth_is_bounded() {
+    let dir = fixture::dir();
+    for (name, bytes) in libraries(dir.path()) {
+        let long = "/some/quite/long/directory".repeat(40);
+        let direct = edit(&bytes, &set(&long));
+        let mut wandering = bytes.clone();
+        let mut longest = 0;
+        for round in 0..12 {
+            let path = format!("/step{}", "/x".repeat(40 * (round % 5)));
+            wandering = edit(&wandering, &set(&path));
+            if round % 3 == 0 {
+                wandering = edit(&wandering, &remove());
+            }
+            longest = longest.max(wandering.len());
+        }
+        assert!(longest <= direct.len().max(bytes.len()) + 64, "{name} grew to {longest}");
+        let arrived = edit(&wandering, &set(&long));
+        assert!(arrived == direct, "{name}: another way, other bytes");
+        assert_eq!(answer(&arrived, dir.path()), 42);
+    }
+}
+
+#[test]
+fn a_freed_slot_is_used_again() {
+    let dir = fixture::dir();
+    let bytes =
+        std::fs::read(fixture::library(dir.path(), "libf.so", &["-Wl,-rpath,/first/path/of/some/length"])).unwrap();
+    let short = edit(&bytes, &set("/b"));
+    assert_eq!(short.len(), bytes.len(), "changed in place");
+    assert!(!contains(&short, b"/first"));
+    let back = edit(&edit(&short, &remove()), &set("/first/path/of/some/length"));
+    assert_eq!(back, edit(&short, &set("/first/path/of/some/length")));
+    assert_eq!(back.len(), bytes.len());
+}
+
+#[test]
+fn added_directories() {
+    let dir = fixture::dir();
+    let bytes = std::fs::read(fixture::library(dir.path(), "liba.so", &["-Wl,-rpath,/one:/two"])).unwrap();
+    let add = |place, directories: &[&str]| {
+        let directories = directories.iter().map(ToString::to_string).collect();
+        runpath(SearchPathEdit::Add { directories, tag: PathTag::Runpath, place })
+    };
+    let path = |edits: &Edits| facts(&edit(&bytes, edits)).unwrap().runpath.unwrap();
+    assert_eq!(path(&add(Place::Append, &["/three", "/one"])), "/one:/two:/three");
+    assert_eq!(path(&add(Place::Prepend, &["/zero", "/half"])), "/zero:/half:/one:/two");
+    assert!(plan(&bytes, &add(Place::Append, &["/two"])).unwrap().is_empty());
+}
+
+#[test]
+fn needed_libraries_and_their_version_records() {
+    let dir = fixture::dir();
+    for (name, bytes) in libraries(dir.path()) {
+        let needed = |needed: Vec<NeededEdit>| Edits { needed, ..Edits::default() };
+        let replaced = edit(
+            &bytes,
+            &needed(vec![NeededEdit::Replace { from: "libc.so.6".into(), to: "libmuchlongername.so.6".into() }]),
+        );
+        let after = facts(&replaced).unwrap();
+        assert_eq!(after.needed, ["libmuchlongername.so.6"], "{name}");
+        assert_eq!(after.version_needs.keys().collect::<Vec<_>>(), ["libmuchlongername.so.6"], "{name}");
+        no_new_warnings(&bytes, &replaced, dir.path());
+        let removed = edit(&bytes, &needed(vec![NeededEdit::Remove("libc.so.6".into())]));
+        let after = facts(&removed).unwrap();
+        assert!(after.needed.is_empty() && after.version_needs.is_empty(), "{name}");
+        assert_eq!(answer(&removed, dir.path()), 42, "{name}: puts comes from the process");
+        let added = edit(&bytes, &needed(vec![NeededEdit::Add("libm.so.6".into())]));
+        assert_eq!(facts(&added).unwrap().needed, ["libc.so.6", "libm.so.6"], "{name}");
+        assert_eq!(answer(&added, dir.path()), 42, "{name}");
+        no_new_warnings(&bytes, &added, dir.path());
+    }
+}
+
+#[test]
+fn a_library_gets_another_name() {
+    let dir = fixture::dir();
+    for (name, bytes) in libraries(dir.path()) {
+        for soname in ["l.so", "libanother-name-that-is-long.so.12"] {
+            let edited = edit(&bytes, &Edits { soname: Some(soname.into()), ..Edits::default() });
+            assert_eq!(facts(&edited).unwrap().soname.as_deref(), Some(soname), "{name}");
+            assert_eq!(answer(&edited, dir.path()), 42, "{name}");
+        }
+    }
+}
+
+#[test]
+fn executables_run_with_another_interpreter() {
+    let dir = fixture::dir();
+    for (name, flags) in
+        [("pie", &["-pie", "-fPIE"][..]), ("fixed", &["-no-pie"]), ("full", &["-Wl,--spare-dynamic-tags=0"])]
+    {
+        let path = fixture::compile(dir.path(), name, "#include <stdio.h>\nint main(void) { puts(\"ran\"); }", flags);
+        let bytes = std::fs::read(&path).unwrap();
+        let old = facts(&bytes).unwrap().interp.unwrap();
+        let long = dir.path().join("a-much-longer-name-for-the-loader.so").to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(&old, &long).ok();
+        let mut both = set("/opt/lib");
+        both.interpreter = Some(long.clone());
+        let edited = edit(&bytes, &both);
+        no_new_warnings(&bytes, &edited, dir.path());
+        for (step, bytes) in
+            [("long", edited.clone()), ("back", edit(&edited, &Edits { interpreter: Some(old), ..Edits::default() }))]
+        {
+            let run = dir.path().join(format!("{name}-{step}"));
+            std::fs::write(&run, bytes).unwrap();
+            crate::fs::set_mode(&run, 0o755).unwrap();
+            assert_eq!(fixture::run(run.to_str().unwrap(), &[]), "ran\n", "{name} {step}");
+        }
+    }
+}
+
+#[test]
+fn what_would_break_is_refused() {
+    let dir = fixture::dir();
+    let source = "int main(void) { return 0; }";
+    let refusal = |name: &str, flags: &[&str]| {
+        let bytes = std::fs::read(fixture::compile(dir.path(), name, source, flags)).unwrap();
+        plan(&bytes, &set("/x")).unwrap_err().to_string()
+    };
+    assert!(refusal("static-pie", &["-static-pie", "-fPIE"]).contains("static-pie"));
+    assert!(refusal("static", &["-static"]).contains("static"));
+    assert!(refusal("object", &["-c"]).contains("not linked"));
+    let mut bytes = std::fs::read(fixture::library(dir.path(), "libz.so", &[])).unwrap();
+    bytes.extend_from_slice(b"appended");
+    assert!(plan(&bytes, &set("/x")).unwrap_err().to_string().contains("appended"));
+    let twice = Edits {
+        needed: vec![NeededEdit::Add("liba.so".into()), NeededEdit::Remove("liba.so".into())],
+        ..Edits::default()
+    };
+    assert!(matches!(plan(&bytes, &twice), Err(crate::elf::ElfError::Contradiction(_))));
+}
+
+#[test]
+fn stripping_afterwards_leaves_a_working_library() {
+    let dir = fixture::dir();
+    let strippers: Vec<(&str, &[&str])> =
+        vec![("strip", &[]), ("strip", &["-g"]), ("llvm-strip", &[]), ("eu-strip", &[]), ("objcopy", &[])];
+    for (name, bytes) in libraries(dir.path()) {
+        if name == "headless" {
+            continue;
+        }
+        let edited = edit(&bytes, &set(&"/long/path".repeat(30)));
+        for (stripper, flags) in &strippers {
+            let path = dir.path().join("stripped.so");
+            std::fs::write(&path, &edited).unwrap();
+            let status = std::process::Command::new(stripper).args(*flags).arg(&path).output();
+            if !status.is_ok_and(|output| output.status.success()) {
+                continue;
+            }
+            let stripped = std::fs::read(&path).unwrap();
+            assert_eq!(answer(&stripped, dir.path()), 42, "{name} after {stripper} {flags:?}");
+            let again = edit(&stripped, &set(&"/other/longer/path".repeat(30)));
+            assert_eq!(answer(&again, dir.path()), 42, "{name} after {stripper} {flags:?} and another edit");
+        }
+    }
+}
+
+mod damage {
+    use std::sync::OnceLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sound() -> &'static [Vec<u8>] {
+        static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+        FILES.get_or_init(|| {
+            let dir = fixture::dir();
+            let plain = std::fs::read(fixture::library(dir.path(), "libd.so", &["-Wl,-rpath,/d"])).unwrap();
+            let grown = plan(&plain, &set(&"/e".repeat(300))).unwrap().apply(&plain).unwrap();
+            vec![plain, grown]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn never_panics(
+            which in 0usize..2,
+            path in "[a-z]{1,60}",
+            far in prop::collection::vec((any::<usize>(), any::<u8>()), 0..20),
+            near in prop::collection::vec((0usize..150, any::<u64>()), 0..4),
+            cut in prop::option::of(any::<usize>()),
+        ) {
+            let mut bytes = sound()[which].clone();
+            let dynamic = crate::elf::Image::parse(&bytes).unwrap();
+            let dynamic = dynamic.segment(object::elf::PT_DYNAMIC).unwrap().offset as usize;
+            for (at, byte) in far {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            for (word, value) in near {
+                let at = if word < 90 { word * 8 } else { dynamic + (word - 90) * 8 };
+                let value = if value % 3 == 0 { value } else { value % 20000 };
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut % bytes.len());
+            }
+            for edits in [set(&path), remove(), Edits { soname: Some(path.clone()), ..Edits::default() },
+                Edits { needed: vec![NeededEdit::Remove("libc.so.6".into())], ..Edits::default() }] {
+                if let Ok(plan) = plan(&bytes, &edits) {
+                    let _ = plan.apply(&bytes).unwrap();
+                }
+            }
+        }
+    }
+}

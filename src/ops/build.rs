@@ -1,0 +1,342 @@
+//! `simpack build` and `simpack plan`: the whole line from a recipe to `dist/`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::dist::{Dist, MARK, refuse_foreign};
+use super::job::{Job, machine_paths};
+use super::packages::{pack, patch};
+use super::summary::{Row, size, table};
+pub use super::tools::CudaSource;
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
+use crate::bundle::Bundle;
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::lint::Settings;
+use crate::plan::{Action, BuildPlan};
+use crate::report::{Level, Report, TextOptions, Verdict};
+use crate::target::{Capability, CudaVersion};
+use crate::ui::Ui;
+use crate::verify::{Staging, VerifyContext, verify};
+
+/// How a build prints a report: the time goes into the closing line.
+const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
+
+/// What a build is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildRequest {
+    /// Recipe: a directory, a file, or an embedded name.
+    pub recipe: Option<String>,
+    /// Only these capabilities.
+    pub capabilities: Option<Vec<Capability>>,
+    /// PTX of only these.
+    pub ptx: Option<Vec<Capability>>,
+    /// CUDA release instead of the recipe's.
+    pub cuda: Option<CudaVersion>,
+    /// Where nvcc comes from.
+    pub cuda_source: CudaSource,
+    /// The machine's host compiler (true) or zig (false) instead of the recipe's choice.
+    pub system_host: Option<bool>,
+    /// Fetch nothing.
+    pub offline: bool,
+    /// Only these components; all when empty.
+    pub components: Vec<String>,
+    /// Steps at a time; the machine's cores when absent.
+    pub jobs: Option<usize>,
+    /// Go on after a failed step.
+    pub keep_going: bool,
+    /// Do nothing.
+    pub dry_run: bool,
+    /// Directory of finished packages.
+    pub dist: PathBuf,
+    /// Directory of logs and intermediate files.
+    pub work: PathBuf,
+    /// Lints at `warn`.
+    pub warn: Vec<String>,
+    /// Lints at `allow`.
+    pub allow: Vec<String>,
+    /// Lints at `deny`.
+    pub deny: Vec<String>,
+}
+
+impl Default for BuildRequest {
+    fn default() -> Self {
+        Self {
+            recipe: None,
+            capabilities: None,
+            ptx: None,
+            cuda: None,
+            cuda_source: CudaSource::Wheels,
+            system_host: None,
+            offline: false,
+            components: Vec::new(),
+            jobs: None,
+            keep_going: false,
+            dry_run: false,
+            dist: PathBuf::from("dist"),
+            work: PathBuf::from("target/simpack"),
+            warn: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+}
+
+/// The JSON of a finished build.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Summary<'a> {
+    schema: u32,
+    simulator: &'a str,
+    version: String,
+    kernel_abi: Option<String>,
+    packages: &'a [Row],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a [StepReport]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<&'a Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+/// Builds a recipe into verified packages; answers the exit code.
+///
+/// # Errors
+/// Anything that kept simpack from its work. Denied findings are no error: exit code 1.
+pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
+    let started = Instant::now();
+    refuse_foreign(&request.dist)?;
+    fs_err::create_dir_all(&request.work)?;
+    // Two builds in one work directory would stage into each other's bundles.
+    fs::with_lock(&request.work.join("lock"), || locked(request, ui, started))
+}
+
+fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    let job = Job::prepare(request)?;
+    let (recipe, plan) = (&job.recipe, &job.plan);
+    let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
+    if request.dry_run {
+        return dry_run(plan, &cache, ui);
+    }
+    let data = Data::here();
+    let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
+    let settings = settings(&job, request, &context)?;
+    ui.note(headline(&job));
+
+    let toolset = job.tools.fetch(recipe, &job.store, job.epoch, request.offline, ui)?;
+    let options = BuildOptions {
+        source: job.source.clone(),
+        work: request.work.clone(),
+        jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        keep_going: request.keep_going,
+    };
+    let outcome = build::run(plan, &toolset, &cache, &options, ui)?;
+
+    let bundles_dir = request.work.join("bundles");
+    if bundles_dir.exists() {
+        fs_err::remove_dir_all(&bundles_dir)?;
+    }
+    let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
+    let mut staged = build::stage(&inputs, &bundles_dir)?;
+    for bundle in &mut staged.bundles {
+        patch(recipe, bundle)?;
+        build::seal(bundle)?;
+    }
+
+    let staging =
+        Staging { unclaimed: staged.unclaimed, claimed_twice: staged.claimed_twice, empty_globs: staged.empty_globs };
+    let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
+    let report = verify(&staged.bundles, &context, &settings);
+    if report.is_denied() || !report.incomplete.is_empty() {
+        return stopped(&report, ui);
+    }
+
+    let dist = Dist::begin(&request.dist)?;
+    let packed = pack(&job, &staged.bundles, dist.root(), options.jobs)?;
+    let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
+    let mut summary = Summary {
+        schema: 1,
+        simulator: &recipe.name,
+        version: recipe.version.to_string(),
+        kernel_abi: plan.kernel_abi.as_ref().map(ToString::to_string),
+        packages: &rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect::<Vec<_>>(),
+        steps: None,
+        report: None,
+        seconds: None,
+    };
+    let mut mark = serde_json::to_vec_pretty(&summary)
+        .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
+    mark.push(b'\n');
+    fs::write_atomic(&dist.root().join(MARK), &mark)?;
+    dist.publish()?;
+
+    summary.packages = &rows;
+    summary.steps = Some(&outcome.steps);
+    summary.report = Some(&report);
+    summary.seconds = Some(started.elapsed().as_secs_f64());
+    if !ui.json(&summary)? {
+        ui.say(table(&rows));
+        ui.say(closing(&outcome, &rows, &report, started, &request.dist));
+    }
+    Ok(0)
+}
+
+fn headline(job: &Job) -> String {
+    let (recipe, plan) = (&job.recipe, &job.plan);
+    let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::target::KernelTarget::Ptx(_))).count();
+    let sass = recipe.targets.len() - ptx;
+    let kernels = match (sass, ptx) {
+        (0, 0) => "no device code".to_owned(),
+        (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
+        (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
+    };
+    format!("{} {}  {}  {kernels}, {} steps", recipe.name, recipe.version, job.shown, plan.steps.len())
+}
+
+/// Levels and waivers: the recipe's, then the command line's.
+fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Result<Settings> {
+    let mut settings = Settings::new(&job.recipe.lint)?;
+    settings.partial = job.is_partial(request);
+    let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
+    for (ids, level) in levels {
+        for id in ids {
+            settings = settings.level(id.clone(), level);
+        }
+    }
+    context.lints().check(&settings)?;
+    Ok(settings)
+}
+
+/// A denied or incomplete examination: the report, and nothing else changes.
+fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
+    if !ui.json(&report.json())? {
+        ui.say(report.text(WORDS));
+        ui.note("nothing packed; dist/ is as it was");
+    }
+    Ok(if report.is_denied() { 1 } else { 7 })
+}
+
+/// One row per package file; a package without a bundle of its own (selector, metapackage) took no
+/// steps and holds no code.
+fn rows(
+    bundles: &[Bundle],
+    packed: Vec<super::packages::Packed>,
+    report: &Report,
+    plan: &BuildPlan,
+    outcome: &BuildOutcome,
+) -> Vec<Row> {
+    let by_name: BTreeMap<&str, &Bundle> =
+        bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
+    let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
+    packed
+        .into_iter()
+        .map(|packed| {
+            let bundle = by_name.get(packed.name.as_str());
+            let seconds = bundle.map_or(0.0, |bundle| {
+                let target = bundle.manifest.target;
+                let of = plan.steps.iter().filter(|step| match &step.action {
+                    Action::Kernel { target: made, .. } => target == Some(*made),
+                    Action::Host { .. } => step.component == bundle.manifest.component,
+                });
+                of.filter_map(|step| times.get(step.id.as_str())).sum()
+            });
+            let device_code =
+                match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
+                    Some((target, kernels)) => format!("{kernels} kernels {target}"),
+                    None => "none".to_owned(),
+                };
+            let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
+            Row {
+                package: packed.name,
+                version: packed.version,
+                build: packed.build,
+                target: packed.subdir,
+                bytes: packed.bytes,
+                sha256: packed.sha256.to_string(),
+                device_code,
+                verdict: verdict.to_string(),
+                seconds: Some(seconds),
+            }
+        })
+        .collect()
+}
+
+fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Instant, dist: &Path) -> String {
+    let cached = outcome.steps.iter().filter(|step| step.cached).count();
+    let mut text = String::new();
+    if !report.findings.is_empty() {
+        text.push_str(&report.text(WORDS));
+        text.push('\n');
+    }
+    let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
+    text.push_str(&format!(
+        "built {} steps in {:.0} s ({} compiled, {cached} from cache), {} packages ({}) in {}/, {} findings\n",
+        outcome.steps.len(),
+        started.elapsed().as_secs_f64(),
+        outcome.steps.len() - cached,
+        rows.len(),
+        size(bytes),
+        dist.display(),
+        report.findings.len(),
+    ));
+    text.push_str(&format!("next: simpack verify {}/", dist.display()));
+    text
+}
+
+fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        id: &'a str,
+        key: fs::Digest,
+        cached: bool,
+    }
+    let mut lines = Vec::new();
+    for step in &plan.steps {
+        lines.push(Line { id: &step.id, key: step.key, cached: cache.get(step.key)?.is_some() });
+    }
+    if ui.json(&lines)? {
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(&format!(
+            "  {}  {:<7}  {}\n",
+            line.key.short(8),
+            if line.cached { "cached" } else { "compile" },
+            line.id
+        ));
+    }
+    let cached = lines.iter().filter(|line| line.cached).count();
+    text.push_str(&format!(
+        "{} steps, {cached} in the cache, {} to compile; nothing done",
+        lines.len(),
+        lines.len() - cached
+    ));
+    ui.say(text);
+    Ok(0)
+}
+
+/// Shows the whole job; answers the exit code.
+pub fn plan(request: &BuildRequest, ui: &Ui) -> Result<u8> {
+    let job = Job::prepare(request)?;
+    if ui.json(&job.plan)? {
+        return Ok(0);
+    }
+    let mut text = format!("{}\n", headline(&job));
+    for (name, tool) in &job.plan.tools {
+        text.push_str(&format!("  tool       {name} {}\n", tool.version));
+    }
+    for step in &job.plan.steps {
+        text.push_str(&format!("  step       {}  {}\n", step.key.short(8), step.id));
+    }
+    for bundle in &job.plan.bundles {
+        text.push_str(&format!("  bundle     {}\n", bundle.package));
+    }
+    text.push_str(&format!("{} steps, {} bundles; nothing done", job.plan.steps.len(), job.plan.bundles.len()));
+    ui.say(text);
+    Ok(0)
+}

@@ -1,0 +1,95 @@
+//! `dist/` changes only by rename of a complete set, and only where simpack made it.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+use crate::fs;
+
+/// The file by which simpack knows a directory as its own.
+pub(super) const MARK: &str = "build.json";
+
+/// A complete set in the making, beside its final place.
+pub(super) struct Dist {
+    place: PathBuf,
+    fresh: TempDir,
+}
+
+impl Dist {
+    /// Starts a set for `place`.
+    ///
+    /// # Errors
+    /// `place` holds something that simpack did not make, or its parent cannot be written.
+    pub(super) fn begin(place: &Path) -> Result<Self> {
+        refuse_foreign(place)?;
+        let parent = match place.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        fs_err::create_dir_all(&parent)?;
+        let fresh = tempfile::Builder::new().prefix(".simpack-dist-").tempdir_in(&parent).map_err(|error| {
+            Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist")
+        })?;
+        Ok(Self { place: place.to_owned(), fresh })
+    }
+
+    /// Where the set is written.
+    pub(super) fn root(&self) -> &Path {
+        self.fresh.path()
+    }
+
+    /// Puts the set in its place.
+    pub(super) fn publish(self) -> Result<()> {
+        fs::set_mode(self.fresh.path(), 0o755)?;
+        // From here on the directory has another name, so its guard must not clean it up.
+        let fresh = self.fresh.keep();
+        fs::replace_dir(&fresh, &self.place)
+    }
+}
+
+/// Replacing a directory deletes what was in it: never somebody's files.
+pub(super) fn refuse_foreign(place: &Path) -> Result<()> {
+    let refuse = |why: &str| {
+        Err(Error::usage(format!("{} {why}", place.display()))
+            .hint("choose another directory with --dist, or remove it first"))
+    };
+    match std::fs::read_dir(place) {
+        Ok(mut entries) => match entries.next().is_none() || place.join(MARK).is_file() {
+            true => Ok(()),
+            false => refuse("holds files that simpack did not make"),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(_) => refuse("is not a directory that can be read"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_foreign_directory_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("dist");
+        std::fs::create_dir(&place).unwrap();
+        assert!(Dist::begin(&place).is_ok());
+        std::fs::write(place.join("thesis.tex"), "years of work").unwrap();
+        assert!(Dist::begin(&place).is_err());
+        std::fs::write(place.join(MARK), "{}").unwrap();
+        let dist = Dist::begin(&place).unwrap();
+        std::fs::write(dist.root().join(MARK), "{}").unwrap();
+        std::fs::write(dist.root().join("new"), "").unwrap();
+        dist.publish().unwrap();
+        assert!(place.join("new").is_file());
+        assert!(!place.join("thesis.tex").exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_set_that_is_not_published_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Dist::begin(&dir.path().join("dist")).unwrap());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

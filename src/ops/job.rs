@@ -1,0 +1,133 @@
+//! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
+
+use std::path::{Path, PathBuf};
+
+use super::build::BuildRequest;
+use super::recipes::{Located, locate};
+use super::sources::scan;
+use super::tools::{Tools, identify};
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::manifest::Manifests;
+use crate::plan::{self, Action, BuildPlan, PlanInputs};
+use crate::recipe::{ComponentKind, Recipe};
+use crate::toolchain::Store;
+
+/// A request that has become a plan.
+pub(super) struct Job {
+    pub recipe: Recipe,
+    pub manifests: Manifests,
+    pub store: Store,
+    pub tools: Tools,
+    pub source: PathBuf,
+    /// The licence text that packages carry, below the source.
+    pub epoch: u64,
+    pub plan: BuildPlan,
+    /// Recipe's directory as the user would name it.
+    pub shown: String,
+}
+
+/// Time stamp of packages when `SOURCE_DATE_EPOCH` is not set: 2020-01-01, after the zip format's
+/// first day, and nobody mistakes it for the time of the build.
+const EPOCH: u64 = 1_577_836_800;
+
+impl Job {
+    pub(super) fn prepare(request: &BuildRequest) -> Result<Self> {
+        let epoch = source_date_epoch(std::env::var("SOURCE_DATE_EPOCH").ok().as_deref())?;
+        let data = Data::here();
+        let manifests = Manifests::load(&data)?;
+        let store = Store::open(fs::cache_dir()?)?;
+        let Located { recipe, shown } = locate(request, &data, &manifests)?;
+        let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
+        let source = source_root(&recipe)?;
+        let sources = scan(&source, &[&request.dist, &request.work])?;
+        let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
+        let mut plan = plan::plan(&recipe, &inputs)?;
+        narrow(&mut plan, &recipe, &request.components)?;
+        Ok(Self { recipe, manifests, store, tools, source, epoch, plan, shown })
+    }
+
+    /// Whether the request leaves a part of the distribution out.
+    pub(super) fn is_partial(&self, request: &BuildRequest) -> bool {
+        !request.components.is_empty()
+    }
+}
+
+/// The source tree on disk.
+fn source_root(recipe: &Recipe) -> Result<PathBuf> {
+    match &recipe.source {
+        crate::recipe::Source::Path(path) => {
+            let root = recipe.dir.join(path);
+            match root.is_dir() {
+                true => Ok(root),
+                false => Err(Error::recipe(format!("the source {} is not a directory", root.display()))),
+            }
+        }
+        other => Err(Error::recipe("this kind of source cannot be fetched yet").detail(format!("{other:?}"))),
+    }
+}
+
+/// Keeps the bundles of the asked components and the steps that make their files.
+fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Result<()> {
+    if components.is_empty() {
+        return Ok(());
+    }
+    let known: Vec<ComponentKind> = recipe.components.iter().map(|component| component.kind).collect();
+    let mut asked = Vec::new();
+    for name in components {
+        let found = known.iter().find(|kind| kind.to_string() == *name).copied();
+        asked.push(found.ok_or_else(|| {
+            let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+            Error::usage(format!("the recipe has no component `{name}`")).hint(format!("it has {}", names.join(", ")))
+        })?);
+    }
+    plan.bundles.retain(|bundle| asked.contains(&bundle.component));
+    let wants_host = asked.iter().any(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));
+    plan.steps.retain(|step| match step.action {
+        Action::Host { .. } => wants_host,
+        Action::Kernel { .. } => asked.contains(&ComponentKind::Kernels),
+    });
+    Ok(())
+}
+
+/// The time stamp of everything: seconds since 1970; anything else in the variable is refused.
+fn source_date_epoch(text: Option<&str>) -> Result<u64> {
+    let Some(text) = text else { return Ok(EPOCH) };
+    // The conda and zip formats hold 32-bit or calendar dates; later ones cannot be written down.
+    let wrong = || {
+        Error::usage(format!("SOURCE_DATE_EPOCH is `{text}`, which is not a number of seconds since 1970"))
+            .hint("unset it, or set it to digits such as the output of `git log -1 --format=%ct`")
+    };
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    text.parse().ok().filter(|&seconds| seconds <= u64::from(u32::MAX)).ok_or_else(wrong)
+}
+
+/// Paths of this machine whose names must not reach a package.
+pub(super) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for path in [job.source.as_path(), work, &fs::cache_dir()?] {
+        if let Ok(path) = fs_err::canonicalize(path) {
+            paths.push(fs::utf8(&path)?.to_owned());
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_malformed_epoch_is_refused() {
+        assert_eq!(source_date_epoch(None).unwrap(), EPOCH);
+        assert_eq!(source_date_epoch(Some("0")).unwrap(), 0);
+        for text in ["", "-1", "1.5", "now", "99999999999", " 1"] {
+            assert!(source_date_epoch(Some(text)).is_err(), "{text}");
+        }
+    }
+}

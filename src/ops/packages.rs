@@ -1,0 +1,132 @@
+//! Bundles to packages: search paths first, packages and the channel last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use super::job::Job;
+use crate::bundle::{ArtifactKind, Bundle};
+use crate::elf;
+use crate::elf::edit::PathTag;
+use crate::error::{Error, Result};
+use crate::fs::{self, Digest, EntryKind};
+use crate::pack::{self, Surroundings};
+use crate::patch::{self, PatchSpec};
+use crate::recipe::{ComponentKind, DynamicTag, HostToolchain, Recipe};
+
+/// A package that was written.
+pub(super) struct Packed {
+    pub name: String,
+    pub version: String,
+    pub build: String,
+    pub subdir: String,
+    pub bytes: u64,
+    pub sha256: Digest,
+}
+
+/// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
+/// distribution, then the driver directories.
+pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
+    if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
+        return Ok(());
+    }
+    let tag = match recipe.driver.tag {
+        DynamicTag::Runpath => PathTag::Runpath,
+        DynamicTag::Rpath => PathTag::Rpath,
+    };
+    for entry in fs::walk(&bundle.root)? {
+        let EntryKind::File { .. } = entry.kind else { continue };
+        let path = bundle.root.join(&entry.path);
+        let bytes = fs_err::read(&path)?;
+        let is_loaded = elf::is_elf(&bytes) && elf::facts(&bytes).map_err(|error| error.at(&path))?.dynamic;
+        if is_loaded {
+            let mut runpath = vec![patch::origin_to("lib", &entry.path)];
+            runpath.extend(recipe.driver.directories.iter().cloned());
+            patch::apply(&path, &PatchSpec { runpath, tag })?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes every package in every format below `dist`, and the channel's index.
+pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> Result<Vec<Packed>> {
+    let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+    let specs = pack::packages(&job.recipe, bundles, &surroundings(job, bundles)?)?;
+    let channel = dist.join("conda");
+    let built = pack::write_conda(&specs, &channel, jobs)?;
+    pack::index(&channel)?;
+    pack::write_tars(&specs, &dist.join("tar"), jobs)?;
+    let packed = specs.iter().zip(built).map(|(spec, built)| Packed {
+        name: spec.name.clone(),
+        version: spec.version.clone(),
+        build: spec.build.clone(),
+        subdir: built.subdir,
+        bytes: built.size,
+        sha256: built.sha256,
+    });
+    Ok(packed.collect())
+}
+
+fn surroundings<'a>(job: &'a Job, bundles: &[Bundle]) -> Result<Surroundings<'a>> {
+    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut provided = BTreeSet::new();
+    for bundle in bundles {
+        for artifact in &bundle.manifest.artifacts {
+            let name = artifact.path.rsplit('/').next().unwrap_or(&artifact.path);
+            provided.insert(name.to_owned());
+            let ArtifactKind::File { .. } = artifact.kind else { continue };
+            let path = bundle.root.join(&artifact.path);
+            let bytes = fs_err::read(&path)?;
+            if elf::is_elf(&bytes) {
+                let facts = elf::facts(&bytes).map_err(|error| error.at(&path))?;
+                needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
+            }
+        }
+    }
+    let mut providers = BTreeMap::new();
+    for names in needed.values_mut() {
+        names.retain(|name| !provided.contains(name));
+        for name in names.iter() {
+            if let Some(spec) = provider(job, name) {
+                providers.insert(name.clone(), spec);
+            }
+        }
+    }
+    Ok(Surroundings { manifests: &job.manifests, needed, providers, licences: licences(&job.source)? })
+}
+
+/// Match spec of the package that provides a library; none for what the system always has.
+fn provider(job: &Job, soname: &str) -> Option<String> {
+    if let Some(library) = job.manifests.vendor.library(soname) {
+        return Some(library.conda.clone());
+    }
+    let HostToolchain::System { .. } = job.recipe.host else { return None };
+    // What the machine's g++ linked against, as conda-forge's compilers export it.
+    let package = match soname {
+        "libstdc++.so.6" => "libstdcxx",
+        "libgcc_s.so.1" => "libgcc",
+        "libgomp.so.1" => "libgomp",
+        _ => return None,
+    };
+    Some(job.tools.host_major().map_or(package.to_owned(), |major| format!("{package} >={major}")))
+}
+
+/// Licence texts at the top of the source.
+fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
+    let mut licences = BTreeMap::new();
+    for entry in fs_err::read_dir(source)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let upper = name.to_uppercase();
+        let is_licence = ["LICENSE", "LICENCE", "COPYING", "NOTICE"].iter().any(|start| upper.starts_with(start));
+        if is_licence && entry.path().is_file() {
+            let text = fs_err::read_to_string(entry.path())?;
+            licences.insert(name, text);
+        }
+    }
+    match licences.is_empty() {
+        false => Ok(licences),
+        true => Err(Error::recipe(format!("no licence text at the top of {}", source.display()))
+            .hint("packages carry the licence: add a file LICENSE or COPYING to the source")),
+    }
+}

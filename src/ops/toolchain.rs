@@ -1,0 +1,158 @@
+//! `simpack toolchain`: what can be had, what is here, and what exactly it is.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
+use crate::ui::Ui;
+
+/// The name under which `show` looks at the CUDA that is installed on the machine.
+const SYSTEM: &str = "system";
+
+#[derive(Serialize)]
+struct Listing {
+    schema: u32,
+    toolchains: Vec<Status>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown<'a> {
+    schema: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pins: Option<&'a PinnedToolchain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cuda: Option<Toolchain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<Provenance>,
+}
+
+/// Lists the pinned toolchains and which of them are in the cache.
+pub fn list(store: &Store, ui: &Ui) -> Result<()> {
+    let toolchains = store.status();
+    if ui.json(&Listing { schema: 1, toolchains: toolchains.clone() })? {
+        return Ok(());
+    }
+    let mut text = format!("  {:<10} {:<10} {:>9}  {:<24} for\n", "name", "version", "fetch", "cache");
+    for status in &toolchains {
+        let cache = match status.unpacked_bytes {
+            Some(bytes) => format!("{} on disk", megabytes(bytes)),
+            None => "not here".to_owned(),
+        };
+        let fetch = megabytes(status.download_bytes);
+        let line = format!("  {:<10} {:<10} {fetch:>9}  {cache:<24} {}", status.name, version(status), status.about);
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    let here = toolchains.iter().filter(|status| status.root.is_some()).count();
+    text.push_str(&format!("{here} of {} are here", toolchains.len()));
+    ui.say(text);
+    Ok(())
+}
+
+/// Fetches the named toolchains, or all of them.
+pub fn fetch(store: &Store, names: &[String], offline: bool, ui: &Ui) -> Result<()> {
+    let all: Vec<String> = store.pins().all().iter().map(|pin| pin.name.clone()).collect();
+    let names = if names.is_empty() { &all } else { names };
+    // A wrong name is found before anything is fetched.
+    for name in names {
+        store.pins().get(name)?;
+    }
+    let mut lines = Vec::new();
+    for name in names {
+        let root = store.fetch(name, ui, offline)?;
+        lines.push(format!("  {name:<10} {}", root.display()));
+    }
+    let toolchains = store.status().into_iter().filter(|status| names.contains(&status.name)).collect();
+    if !ui.json(&Listing { schema: 1, toolchains })? {
+        ui.say(lines.join("\n"));
+    }
+    Ok(())
+}
+
+/// Shows one toolchain: paths, versions, digests. `system` is the CUDA found through `CUDA_HOME` or
+/// `PATH`.
+pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
+    let shown = if name == SYSTEM { show_system()? } else { show_pinned(store, name, ui)? };
+    if ui.json(&shown)? {
+        return Ok(());
+    }
+    let mut lines = vec![name.to_owned()];
+    let mut line = |what: &str, value: String| lines.push(format!("  {what:<10} {value}"));
+    if let Some(status) = &shown.status {
+        line("for", status.about.clone());
+        match &status.root {
+            Some(root) => line("root", root.display().to_string()),
+            None => line("root", format!("not here ({} to fetch)", megabytes(status.download_bytes))),
+        }
+    }
+    if let Some(program) = &shown.program {
+        line("program", program.display().to_string());
+    }
+    if let Some(cuda) = &shown.cuda {
+        line("cuda", cuda.cuda.to_string());
+        if shown.status.is_none() {
+            line("root", cuda.root.display().to_string());
+        }
+        line("nvcc", cuda.nvcc.display().to_string());
+        let nvrtc = cuda.nvrtc.as_ref().map_or("none".to_owned(), |nvrtc| nvrtc.library.display().to_string());
+        line("nvrtc", nvrtc);
+        line("digest", cuda.digest.to_string());
+        for (part, version) in cuda.versions.iter().filter(|_| shown.pins.is_none()) {
+            line("part", format!("{part} {version}"));
+        }
+    } else if let Some(status) = &shown.status {
+        line("digest", status.digest.to_string());
+    }
+    for wheel in shown.pins.iter().flat_map(|pin| &pin.wheels) {
+        line(
+            "wheel",
+            format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, megabytes(wheel.size), wheel.sha256),
+        );
+    }
+    ui.say(lines.join("\n"));
+    if shown.status.is_some_and(|status| status.root.is_none()) {
+        ui.note(format!("next: simpack toolchain fetch {name}"));
+    }
+    Ok(())
+}
+
+fn show_system() -> Result<Shown<'static>> {
+    let cuda = system_cuda(&SystemSearch::from_env(), None)?;
+    let provenance = Some(cuda.describe());
+    Ok(Shown { schema: 1, status: None, pins: None, program: None, cuda: Some(cuda), provenance })
+}
+
+fn show_pinned<'a>(store: &'a Store, name: &str, ui: &Ui) -> Result<Shown<'a>> {
+    let pin = store.pins().get(name)?;
+    let status = store.status().into_iter().find(|status| status.name == name);
+    let root = status.as_ref().and_then(|status| status.root.clone());
+    let cuda = match (&root, pin.cuda) {
+        (Some(_), Some(cuda)) => Some(store.cuda_wheels(cuda, ui, true)?),
+        _ => None,
+    };
+    let program = root.filter(|_| cuda.is_none()).map(|root| root.join(&pin.program));
+    let provenance = cuda.as_ref().map(Toolchain::describe);
+    Ok(Shown { schema: 1, status, pins: Some(pin), program, cuda, provenance })
+}
+
+/// The release of a CUDA toolchain, the version of a tool.
+fn version(status: &Status) -> String {
+    match status.name.strip_prefix("cuda-") {
+        Some(release) => release.to_owned(),
+        None => status.versions.values().next().cloned().unwrap_or_default(),
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{} MB", bytes.saturating_add(500_000) / 1_000_000),
+    }
+}

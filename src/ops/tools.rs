@@ -1,0 +1,187 @@
+//! The tools of a job: what they are, for keys and provenance, and where they are, for steps.
+
+use std::collections::BTreeMap;
+
+use crate::build::Toolset;
+use crate::bundle::ToolVersion;
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::manifest::Manifests;
+use crate::recipe::{BuildDriver, HostToolchain, Recipe};
+use crate::toolchain::{
+    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
+    system_host_compiler,
+};
+use crate::ui::Ui;
+
+/// Where the CUDA compiler comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CudaSource {
+    /// Pinned wheels.
+    #[default]
+    Wheels,
+    /// The machine's.
+    System,
+}
+
+/// Tools of a recipe, known without fetching anything.
+pub(super) struct Tools {
+    /// As they enter keys and provenance.
+    pub versions: BTreeMap<String, ToolVersion>,
+    system_cuda: Option<Toolchain>,
+    nvcc_cxx: Option<HostCompiler>,
+    system_cxx: Option<HostCompiler>,
+}
+
+/// What the tools of `recipe` are. Only the machine's own compilers are asked for their version;
+/// pinned ones are known from their pins.
+pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
+    let mut tools = Tools { versions: BTreeMap::new(), system_cuda: None, nvcc_cxx: None, system_cxx: None };
+    let mut add = |name: &str, version: String, sha256: Option<fs::Digest>| {
+        tools.versions.insert(name.to_owned(), ToolVersion { version, sha256 });
+    };
+    if !recipe.groups.is_empty() {
+        match source {
+            CudaSource::Wheels => {
+                let pin = store.pins().cuda(recipe.cuda)?;
+                add("nvcc", recipe.cuda.to_string(), Some(pin.compile_digest()));
+                for (project, version) in pin.versions() {
+                    add(&project, version, None);
+                }
+            }
+            CudaSource::System => {
+                let found = system_cuda(&SystemSearch::from_env(), Some(recipe.cuda))?;
+                for (name, version) in &found.versions {
+                    add(name, version.clone(), None);
+                }
+                add("nvcc", format!("{} (system)", recipe.cuda), Some(found.compile_digest));
+                tools.system_cuda = Some(found);
+            }
+        }
+        let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
+        let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
+        let cxx = nvcc_host_compiler(&HostSearch::from_env(), min, max)?;
+        tools.versions.insert("c++ of nvcc".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
+        tools.nvcc_cxx = Some(cxx);
+    }
+    let drivers: Vec<BuildDriver> =
+        recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
+    if drivers.is_empty() {
+        return Ok(tools);
+    }
+    let mut pinned = |key: &str, name: &str, suffix: String| -> Result<()> {
+        let pin = store.pins().get(name)?;
+        let version = pin.versions().into_values().next().unwrap_or_default();
+        let tool = ToolVersion { version: format!("{version}{suffix}"), sha256: Some(pin.digest()) };
+        tools.versions.insert(key.to_owned(), tool);
+        Ok(())
+    };
+    if drivers.contains(&BuildDriver::Cmake) {
+        pinned("cmake", "cmake", String::new())?;
+        pinned("ninja", "ninja", String::new())?;
+    }
+    match &recipe.host {
+        HostToolchain::Zig { glibc } => pinned("c++", "zig", format!(" for glibc {glibc}"))?,
+        HostToolchain::System { min_cxx } => {
+            let cxx = system_host_compiler(&HostSearch::from_env())?;
+            if let (Some(min), Some(major), CompilerKind::Gcc) = (min_cxx, cxx.major(), cxx.kind)
+                && major < *min
+            {
+                return Err(Error::toolchain(format!("{} is older than the recipe needs", cxx.describe()))
+                    .detail(format!("the recipe asks for g++ {min} or newer"))
+                    .hint("set CXX to a newer compiler, or build with `--host zig`"));
+            }
+            tools.versions.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
+            tools.system_cxx = Some(cxx);
+        }
+    }
+    if drivers.contains(&BuildDriver::Make) {
+        tools.versions.insert("make".to_owned(), ToolVersion { version: make_version()?, sha256: None });
+    }
+    Ok(tools)
+}
+
+fn make_version() -> Result<String> {
+    let text = crate::process::Call::new("make").arg("--version").read().map_err(|error| {
+        Error::toolchain("the recipe is built with make, which is not here").because(error).hint("install GNU make")
+    })?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+impl Tools {
+    /// Major version of the machine's host compiler, when the recipe uses it.
+    pub(super) fn host_major(&self) -> Option<u32> {
+        self.system_cxx.as_ref().and_then(HostCompiler::major)
+    }
+
+    /// The programs themselves; what is pinned and not here yet is fetched.
+    pub(super) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
+        let nvcc = match (&self.system_cuda, recipe.groups.is_empty()) {
+            (_, true) => None,
+            (Some(found), false) => Some(found.nvcc.clone()),
+            (None, false) => Some(store.cuda_wheels(recipe.cuda, ui, offline)?.nvcc),
+        };
+        let tool = |name: &str| match self.versions.contains_key(name) {
+            true => store.tool(name, ui, offline).map(|tool| Some(tool.program)),
+            false => Ok(None),
+        };
+        let mut toolset = Toolset {
+            nvcc,
+            nvcc_cxx: self.nvcc_cxx.as_ref().map(|cxx| cxx.cxx.clone()),
+            cc: Vec::new(),
+            cxx: Vec::new(),
+            ar: None,
+            ranlib: None,
+            cmake: tool("cmake")?,
+            ninja: tool("ninja")?,
+            compiler_cache: fs::cache_dir()?.join("zig"),
+            source_date_epoch: epoch,
+        };
+        match (&recipe.host, &self.system_cxx) {
+            (HostToolchain::Zig { glibc }, _) if self.versions.contains_key("c++") => {
+                let zig = store.zig(*glibc, ui, offline)?;
+                let program = fs::utf8(&zig.cxx)?.to_owned();
+                let words = |first: &str, rest: &[String]| {
+                    [program.clone(), first.to_owned()].into_iter().chain(rest.iter().cloned()).collect::<Vec<_>>()
+                };
+                let target = zig.args.get(1..).unwrap_or_default();
+                toolset.cxx = words("c++", target);
+                toolset.cc = words("cc", target);
+                toolset.ar = Some(words("ar", &[]));
+                toolset.ranlib = Some(words("ranlib", &[]));
+            }
+            (_, Some(cxx)) => {
+                let program = fs::utf8(&cxx.cxx)?.to_owned();
+                toolset.cc = std::iter::once(c_compiler(&program)).chain(cxx.args.iter().cloned()).collect();
+                toolset.cxx = std::iter::once(program).chain(cxx.args.iter().cloned()).collect();
+            }
+            _ => {}
+        }
+        Ok(toolset)
+    }
+}
+
+/// The C compiler that belongs to a C++ compiler: `g++-12` to `gcc-12`, `clang++` to `clang`.
+fn c_compiler(cxx: &str) -> String {
+    let (dir, file) = cxx.rsplit_once('/').map_or(("", cxx), |(dir, file)| (dir, file));
+    let file = file.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc");
+    let beside = format!("{dir}/{file}");
+    match !dir.is_empty() && std::path::Path::new(&beside).exists() {
+        true => beside,
+        false => "cc".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_compiler_lies_beside_the_cxx_compiler() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("gcc-12"), "").unwrap();
+        let beside = |name: &str| c_compiler(dir.path().join(name).to_str().unwrap());
+        assert_eq!(beside("g++-12"), dir.path().join("gcc-12").to_str().unwrap());
+        assert_eq!(beside("clang++"), "cc");
+    }
+}

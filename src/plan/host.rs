@@ -1,0 +1,82 @@
+//! Host steps: one per component that has a build of its own.
+
+use std::collections::BTreeMap;
+
+use globset::{Glob, GlobSetBuilder};
+
+use super::kernels::tool_part;
+use super::{Action, KeyPart, PlanInputs, Step, key_of};
+use crate::error::{Error, Result};
+use crate::recipe::{BuildDriver, BuildSpec, Component, Recipe};
+
+/// Steps of all components with a build.
+pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
+    let built = recipe.components.iter().filter_map(|component| Some((component, component.build.as_ref()?)));
+    built.map(|(component, spec)| step(recipe, inputs, component, spec)).collect()
+}
+
+fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &BuildSpec) -> Result<Step> {
+    let options: BTreeMap<String, String> =
+        spec.options.iter().map(|(name, value)| (name.clone(), fill(value, recipe))).collect();
+
+    let mut parts = vec![
+        KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
+        KeyPart::new("action", "host 1"),
+        KeyPart::new("driver", format!("{:?}", spec.driver).to_lowercase()),
+        KeyPart::new("platform", recipe.platform),
+        KeyPart::new("source-date-epoch", inputs.source_date_epoch),
+    ];
+    let tools: &[&str] = match spec.driver {
+        BuildDriver::Cmake => &["c++", "cmake", "ninja"],
+        BuildDriver::Make => &["c++", "make"],
+        BuildDriver::Script => &["c++"],
+    };
+    for name in tools {
+        parts.push(tool_part(inputs, name)?);
+    }
+    parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
+    parts.extend(spec.targets.iter().map(|target| KeyPart::new("target", target)));
+    let read = read_by(spec, inputs)?;
+    if read.is_empty() {
+        return Err(Error::recipe(format!("the build of component `{}` reads no file of the source", component.kind))
+            .hint("check `source` and `inputs` of its build"));
+    }
+    parts.extend(read);
+    Ok(Step {
+        id: format!("host {}", component.kind),
+        component: component.kind,
+        key: key_of(&parts),
+        parts,
+        action: Action::Host {
+            driver: spec.driver,
+            source: spec.source.trim_matches('/').trim_start_matches("./").to_owned(),
+            options,
+            targets: spec.targets.clone(),
+        },
+    })
+}
+
+/// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
+fn fill(value: &str, recipe: &Recipe) -> String {
+    let tag = recipe.kernel_abi_tag().map(|tag| tag.to_string()).unwrap_or_default();
+    value
+        .replace("{kernel-abi}", &tag)
+        .replace("{version}", &recipe.version.to_string())
+        .replace("{name}", &recipe.name)
+        .replace("{cuda}", &recipe.cuda.to_string())
+}
+
+fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
+    let mut globs = GlobSetBuilder::new();
+    for glob in &spec.inputs {
+        globs.add(Glob::new(glob).map_err(|error| Error::recipe(format!("`{glob}` is not a glob")).because(error))?);
+    }
+    let globs = globs.build().map_err(|error| Error::recipe("the inputs of a build are no globs").because(error))?;
+    let dir = spec.source.trim_matches('/').trim_start_matches("./");
+    let below = |path: &str| match dir {
+        "" | "." => Some(path.to_owned()),
+        dir => Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned()),
+    };
+    let read = inputs.sources.iter().filter(|(path, _)| below(path).is_some_and(|rest| globs.is_match(rest)));
+    Ok(read.map(|(path, digest)| KeyPart::new(format!("file {path}"), digest)).collect())
+}

@@ -1,0 +1,30 @@
+//! Content keys: a digest over named parts, so that a key can be explained part by part.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fs::{Digest, DigestBuilder};
+
+/// One thing that a key depends on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KeyPart {
+    /// Kind and name: `file kernels/neuron.cu`, `tool nvcc`, `argument 3`.
+    pub name: String,
+    /// Value: a digest, a version, the argument itself.
+    pub value: String,
+}
+
+impl KeyPart {
+    /// A part.
+    pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
+        Self { name: name.into(), value: value.to_string() }
+    }
+}
+
+/// The key over parts: order matters, so callers list them in a fixed one.
+pub fn key_of(parts: &[KeyPart]) -> Digest {
+    let mut builder = DigestBuilder::default().field("simpack-step-key 1");
+    for part in parts {
+        builder = builder.field(&part.name).field(&part.value);
+    }
+    builder.finish()
+}

@@ -1,0 +1,193 @@
+//! `RecipeFile`: the recipe as written, with the place of every value.
+//!
+//! Nothing here has a default yet, and a value that could not be read is absent: its mistake is
+//! already noted.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::mistake::{At, Document};
+use super::model::{BuildDriver, ComponentKind, DynamicTag, Form, Source, Waiver};
+use super::words::{CapabilityRange, Use};
+use crate::report::Level;
+use crate::target::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
+
+/// A recipe as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeFile {
+    /// The text it was read from.
+    pub document: Document,
+    /// `[simulator]`.
+    pub simulator: SimulatorTable,
+    /// `[source]`.
+    pub source: Option<At<Source>>,
+    /// `[matrix]`.
+    pub matrix: MatrixTable,
+    /// `[toolchain]`.
+    pub toolchain: ToolchainTable,
+    /// `[component.*]`.
+    pub components: BTreeMap<ComponentKind, ComponentTable>,
+    /// `[kernels.*]`.
+    pub groups: BTreeMap<String, GroupTable>,
+    /// `[driver]`.
+    pub driver: DriverTable,
+    /// `[lint]`.
+    pub lint: LintTable,
+    /// `[package.conda]`.
+    pub package: PackageTable,
+}
+
+/// `[simulator]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SimulatorTable {
+    /// Name.
+    pub name: Option<At<String>>,
+    /// Version.
+    pub version: Option<At<Version>>,
+    /// SPDX expression.
+    pub license: Option<At<String>>,
+    /// One line.
+    pub summary: Option<At<String>>,
+    /// Home page.
+    pub homepage: Option<At<String>>,
+}
+
+/// `[matrix]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MatrixTable {
+    /// Where the table stands.
+    pub span: Range<usize>,
+    /// Platforms.
+    pub platforms: Option<Vec<At<Platform>>>,
+    /// CUDA releases.
+    pub cuda: Option<Vec<At<CudaVersion>>>,
+    /// Capabilities of machine code.
+    pub capabilities: Option<At<Vec<At<Capability>>>>,
+    /// Capabilities of PTX.
+    pub ptx: Option<Vec<At<Capability>>>,
+}
+
+/// `[toolchain]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolchainTable {
+    /// Host compiler.
+    pub host: Option<HostTable>,
+    /// CUDA release that builds when none is asked for.
+    pub cuda: Option<At<CudaVersion>>,
+}
+
+/// Which host compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostKind {
+    /// The machine's.
+    System,
+    /// The pinned one.
+    Zig,
+}
+
+/// `host` of `[toolchain]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostTable {
+    /// Where it stands.
+    pub span: Range<usize>,
+    /// Which compiler.
+    pub kind: Option<At<HostKind>>,
+    /// Lowest g++.
+    pub cxx: Option<At<u32>>,
+    /// Ceiling for glibc's symbol versions.
+    pub glibc: Option<At<GlibcVersion>>,
+}
+
+/// `[component.*]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ComponentTable {
+    /// Where the table stands.
+    pub span: Range<usize>,
+    /// Version policy.
+    pub policy: Option<At<VersionPolicy>>,
+    /// How it is built.
+    pub build: Option<BuildTable>,
+    /// Globs over the installed tree.
+    pub files: Option<Vec<At<String>>>,
+    /// Dependencies.
+    pub uses: Vec<At<Use>>,
+}
+
+/// `build` of a component.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BuildTable {
+    /// Build system.
+    pub driver: Option<At<BuildDriver>>,
+    /// Directory, relative to the source.
+    pub source: Option<At<String>>,
+    /// Options.
+    pub options: BTreeMap<String, At<OptionValue>>,
+    /// Globs over what it reads.
+    pub inputs: Option<Vec<At<String>>>,
+    /// Make targets, or the script.
+    pub targets: Vec<At<String>>,
+}
+
+/// Value of a build option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionValue {
+    /// Text, with placeholders.
+    Text(String),
+    /// `ON` or `OFF` for CMake, `1` or `0` for others.
+    Switch(bool),
+}
+
+/// `[kernels.*]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GroupTable {
+    /// Where its name stands.
+    pub span: Range<usize>,
+    /// Translation units.
+    pub sources: Option<At<Vec<At<String>>>>,
+    /// Kernel table.
+    pub table: Option<At<String>>,
+    /// What it ships as.
+    pub form: Option<At<Form>>,
+    /// Compiler flags.
+    pub flags: Vec<At<String>>,
+    /// Axis to value to additions.
+    pub variants: BTreeMap<String, BTreeMap<String, Additions>>,
+    /// Range to additions, in the order of the file.
+    pub when: Vec<(At<CapabilityRange>, Additions)>,
+}
+
+/// What a variant or a range of capabilities adds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Additions {
+    /// Preprocessor names.
+    pub define: Vec<String>,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+}
+
+/// `[driver]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DriverTable {
+    /// Driver profiles.
+    pub profiles: Option<Vec<At<String>>>,
+    /// Dynamic tag.
+    pub tag: Option<At<DynamicTag>>,
+}
+
+/// `[lint]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LintTable {
+    /// Lint ids and their levels.
+    pub levels: Vec<(At<String>, Level)>,
+    /// Waivers.
+    pub waivers: Vec<Waiver>,
+}
+
+/// `[package.conda]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PackageTable {
+    /// Channel name.
+    pub channel: Option<At<String>>,
+    /// Build number.
+    pub build_number: Option<At<u64>>,
+}

@@ -1,0 +1,238 @@
+//! A mistake in a file that people write: what, where, what would be right, and how it is shown.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// A file's name as it is shown, and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Name, `/`-joined.
+    pub path: Arc<str>,
+    /// Text.
+    pub text: Arc<str>,
+}
+
+impl Document {
+    /// A document from its name and text.
+    pub fn new(path: &str, text: &str) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+}
+
+/// A value and where it stands, in bytes of its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Bytes from start to end.
+    pub span: Range<usize>,
+}
+
+impl<T> At<T> {
+    /// The same place with another value.
+    pub fn with<U>(&self, value: U) -> At<U> {
+        At { value, span: self.span.clone() }
+    }
+}
+
+/// One mistake. Without a place it is about what was asked on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong, as a lowercase fragment.
+    pub message: String,
+    place: Option<(Document, Range<usize>)>,
+    notes: Vec<String>,
+    hints: Vec<String>,
+}
+
+/// A mistake as JSON: lines and columns count from one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MistakeRecord {
+    /// What is wrong.
+    pub message: String,
+    /// File.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Column, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// What would be right.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub hints: Vec<String>,
+}
+
+/// Columns of a terminal line that notes may fill.
+const WIDTH: usize = 92;
+
+impl Mistake {
+    /// A mistake at a place of a document.
+    pub fn at(document: &Document, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { place: Some((document.clone(), first_line(&document.text, span))), ..Self::asked(message) }
+    }
+
+    /// A mistake in what was asked on the command line.
+    pub fn asked(message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: None, notes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Adds what would be right.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds a list of what would be right.
+    #[must_use]
+    pub fn known(self, what: &str, choices: impl IntoIterator<Item = impl ToString>) -> Self {
+        let choices: Vec<_> = choices.into_iter().map(|choice| choice.to_string()).collect();
+        if choices.is_empty() { self } else { self.note(format!("{what}: {}", choices.join(" "))) }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds "did you mean" when one of the choices is near.
+    #[must_use]
+    pub fn near(self, text: &str, choices: impl IntoIterator<Item = impl ToString>) -> Self {
+        match super::near::nearest(text, choices.into_iter().map(|choice| choice.to_string())) {
+            Some(choice) => self.hint(format!("did you mean `{choice}`?")),
+            None => self,
+        }
+    }
+
+    /// Line and column, from one.
+    fn position(&self) -> Option<(usize, usize)> {
+        let (document, span) = self.place.as_ref()?;
+        let before = document.text.get(..span.start)?;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Some((before.matches('\n').count() + 1, column))
+    }
+
+    /// The mistake as plain data.
+    pub fn record(&self) -> MistakeRecord {
+        let position = self.position();
+        MistakeRecord {
+            message: self.message.clone(),
+            path: self.place.as_ref().map(|(document, _)| document.path.to_string()),
+            line: position.map(|(line, _)| line),
+            column: position.map(|(_, column)| column),
+            notes: self.notes.clone(),
+            hints: self.hints.clone(),
+        }
+    }
+
+    /// The mistake in words, with the line and carets.
+    pub fn render(&self) -> String {
+        let mut group =
+            Level::ERROR.primary_title(self.message.as_str()).elements(self.place.iter().map(|(document, span)| {
+                Snippet::source(&*document.text)
+                    .path(&*document.path)
+                    .annotation(AnnotationKind::Primary.span(span.clone()))
+            }));
+        for note in &self.notes {
+            group = group.element(Level::NOTE.no_name().message(wrap(note)));
+        }
+        for hint in &self.hints {
+            group = group.element(Level::HELP.with_name("hint").message(wrap(hint)));
+        }
+        Renderer::plain().render(&[group])
+    }
+
+    fn order(&self) -> (Option<&str>, usize, &str) {
+        let place = self.place.as_ref();
+        (place.map(|(document, _)| &*document.path), place.map_or(0, |(_, span)| span.start), &self.message)
+    }
+}
+
+/// Mistakes in the order of the files: what was asked first, then the recipe, then its tables.
+pub(super) fn sort(mistakes: &mut Vec<Mistake>, recipe: &Document) {
+    let other = |mistake: &Mistake| mistake.place.as_ref().is_some_and(|(document, _)| document.path != recipe.path);
+    mistakes.sort_by(|a, b| (other(a), a.order()).cmp(&(other(b), b.order())));
+    mistakes.dedup();
+}
+
+/// All mistakes as one text.
+pub fn render_all(mistakes: &[Mistake]) -> String {
+    mistakes.iter().map(|mistake| mistake.render() + "\n").collect()
+}
+
+/// The mistakes as an error, for callers that only need a resolved recipe.
+pub fn as_error(mistakes: &[Mistake]) -> Error {
+    let count = mistakes.len();
+    let plural = if count == 1 { "" } else { "s" };
+    Error::recipe(format!("{count} mistake{plural} in the recipe, nothing built"))
+        .detail(render_all(mistakes).trim_end().to_owned())
+}
+
+/// The part of a span on its first line, inside the text and on character boundaries; an empty one becomes one
+/// character wide where there is one.
+fn first_line(text: &str, span: Range<usize>) -> Range<usize> {
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let line_end = text[start..].find(['\n', '\r']).map_or(text.len(), |length| start + length);
+    let mut end = span.end.clamp(start, line_end);
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    if end == start {
+        end += text[start..line_end].chars().next().map_or(0, char::len_utf8);
+    }
+    start..end
+}
+
+/// Breaks long lines at spaces; continuations are indented.
+fn wrap(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always one line");
+        if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDTH {
+            lines.push(format!("  {word}"));
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_shows_file_line_caret_choices_and_hint() {
+        let text = "edition = 1\ncapabilities = [\"8.0\", \"9.2\"]\n";
+        let start = text.find("\"9.2\"").unwrap();
+        let mistake = Mistake::at(&Document::new("simpack.toml", text), start..start + 5, "unknown capability `9.2`")
+            .known("known for CUDA 13.0", ["7.5", "8.0", "9.0"])
+            .near("9.2", ["7.5", "8.0", "9.0"]);
+        insta::assert_snapshot!(mistake.render());
+        let record = mistake.record();
+        assert_eq!((record.line, record.column), (Some(2), Some(24)));
+    }
+
+    #[test]
+    fn spans_outside_the_text_are_cut() {
+        for (text, span) in [("", 0..0), ("", 5..9), ("\u{fc}b", 1..1), ("a\r\nb", 0..4), ("a\n", 2..2)] {
+            Mistake::at(&Document::new("x", text), span, "wrong").render();
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Text to `RecipeFile`: every key, type and word is checked here, and every mistake is kept.
+
+use std::collections::BTreeMap;
+
+use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
+use super::mistake::{At, Document, Mistake, sort};
+use super::model::{DynamicTag, Source, Waiver};
+use super::reader::{Fields, Reader, Value, edition, read};
+use super::words::{AtLeast, is_package_name, not_relative};
+use super::{file, parse_parts};
+use crate::report::Level;
+
+/// Reads a recipe. `path` is how the file is named in mistakes.
+///
+/// # Errors
+/// All mistakes that can be seen without the manifests and the files beside the recipe.
+pub fn parse(text: &str, path: &str) -> Result<RecipeFile, Vec<Mistake>> {
+    match parse_all(text, path) {
+        (Some(file), mistakes) if mistakes.is_empty() => Ok(file),
+        (_, mistakes) => Err(mistakes),
+    }
+}
+
+/// Reads what can be read, with all mistakes; nothing when the text is no TOML.
+pub(super) fn parse_all(text: &str, path: &str) -> (Option<RecipeFile>, Vec<Mistake>) {
+    let document = Document::new(path, text);
+    let (found, mut mistakes) = read(document.clone(), "the recipe", recipe);
+    sort(&mut mistakes, &document);
+    (found, mistakes)
+}
+
+fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
+    edition(reader, &mut top);
+    let simulator = match top.required(reader, "simulator") {
+        Some(value) => reader.fields(value, "[simulator]").map(|fields| simulator(reader, fields)),
+        None => None,
+    };
+    let source = top.get("source").and_then(|value| source(reader, value));
+    let matrix = top.get("matrix").and_then(|value| reader.fields(value, "[matrix]"));
+    let matrix = matrix.map(|fields| self::matrix(reader, fields));
+    let toolchain = top.get("toolchain").and_then(|value| reader.fields(value, "[toolchain]"));
+    let toolchain = toolchain.map(|fields| self::toolchain(reader, fields));
+    let components = match top.required(reader, "component") {
+        Some(value) => parse_parts::components(reader, value),
+        None => BTreeMap::new(),
+    };
+    let groups = top.get("kernels").map(|value| parse_parts::groups(reader, value));
+    let driver = top.get("driver").and_then(|value| reader.fields(value, "[driver]"));
+    let driver = driver.map(|fields| self::driver(reader, fields));
+    let lint = top.get("lint").and_then(|value| reader.fields(value, "[lint]"));
+    let lint = lint.map(|fields| self::lint(reader, fields));
+    let package = top.get("package").and_then(|value| reader.fields(value, "[package]"));
+    let package = package.map(|fields| self::package(reader, fields));
+    top.finish(reader);
+    Some(RecipeFile {
+        document: reader.document.clone(),
+        simulator: simulator.unwrap_or_default(),
+        source,
+        matrix: matrix.unwrap_or_default(),
+        toolchain: toolchain.unwrap_or_default(),
+        components,
+        groups: groups.unwrap_or_default(),
+        driver: driver.unwrap_or_default(),
+        lint: lint.unwrap_or_default(),
+        package: package.unwrap_or_default(),
+    })
+}
+
+fn simulator(reader: &mut Reader, mut fields: Fields<'_, '_>) -> SimulatorTable {
+    let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
+    let name = name.filter(|name| {
+        let fits = is_package_name(&name.value) && !name.value.contains('.');
+        if !fits {
+            let message = format!("`{}` cannot be the name of libraries and packages", name.value);
+            let mistake = reader.mistake(name.span.clone(), message);
+            reader.push(mistake.note("lower-case letters, digits, `-` and `_`, beginning with a letter or digit"));
+        }
+        fits
+    });
+    let table = SimulatorTable {
+        name,
+        version: fields.required(reader, "version").and_then(|value| reader.parsed(value, "version")),
+        license: fields.required(reader, "license").and_then(|value| reader.text(value, "license")),
+        summary: fields.required(reader, "summary").and_then(|value| reader.text(value, "summary")),
+        homepage: fields.get("homepage").and_then(|value| reader.text(value, "homepage")),
+    };
+    fields.finish(reader);
+    table
+}
+
+fn source(reader: &mut Reader, value: &Value<'_>) -> Option<At<Source>> {
+    let mut fields = reader.fields(value, "[source]")?;
+    let mut text = |key: &'static str| fields.get(key).map(|value| (value, reader.text(value, key)));
+    let [path, git, rev, url, pypi, version, sha256] =
+        ["path", "git", "rev", "url", "pypi", "version", "sha256"].map(&mut text);
+    let kinds = [("path", &path), ("git", &git), ("url", &url), ("pypi", &pypi)];
+    let given: Vec<_> = kinds.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| *name).collect();
+    let hex = |found: &Option<(&Value<'_>, Option<At<String>>)>, key: &str, digits: usize, reader: &mut Reader| {
+        let at = found.as_ref()?.1.as_ref()?;
+        let fits = at.value.len() == digits && at.value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !fits {
+            reader.wrong(at.span.clone(), format!("{key} must be {digits} hex digits"));
+        }
+        fits.then(|| at.value.to_lowercase())
+    };
+    let needed: &[&'static str] = match given.as_slice() {
+        ["path"] => &["path"],
+        ["git"] => &["git", "rev"],
+        ["url"] => &["url", "sha256"],
+        ["pypi"] => &["pypi", "version", "sha256"],
+        _ => {
+            let message = match given.len() {
+                0 => "[source] does not say where the source is".to_owned(),
+                _ => format!("[source] has both `{}` and `{}`", given[0], given[1]),
+            };
+            let mistake = reader.mistake(fields.span.clone(), message);
+            reader.push(mistake.note("one of: path | git, rev | url, sha256 | pypi, version, sha256"));
+            fields.finish(reader);
+            return None;
+        }
+    };
+    let all = [
+        ("path", &path),
+        ("git", &git),
+        ("rev", &rev),
+        ("url", &url),
+        ("pypi", &pypi),
+        ("version", &version),
+        ("sha256", &sha256),
+    ];
+    for (key, found) in all {
+        match found {
+            None if needed.contains(&key) => {
+                reader.wrong(fields.span.clone(), format!("[source] with `{}` lacks `{key}`", needed[0]));
+            }
+            Some((value, _)) if !needed.contains(&key) => {
+                reader.wrong(value.span(), format!("`{key}` has no place beside `{}` in [source]", needed[0]));
+            }
+            _ => {}
+        }
+    }
+    let plain = |found: &Option<(&Value<'_>, Option<At<String>>)>| Some(found.as_ref()?.1.as_ref()?.value.clone());
+    let found = match needed[0] {
+        "path" => plain(&path).map(Source::Path),
+        "git" => hex(&rev, "rev", 40, reader).zip(plain(&git)).map(|(rev, url)| Source::Git { url, rev }),
+        "url" => hex(&sha256, "sha256", 64, reader).zip(plain(&url)).map(|(sha256, url)| Source::Url { url, sha256 }),
+        _ => hex(&sha256, "sha256", 64, reader)
+            .zip(plain(&pypi).zip(plain(&version)))
+            .map(|(sha256, (name, version))| Source::Pypi { name, version, sha256 }),
+    };
+    if let (Some(Source::Path(text)), Some((value, _))) = (&found, &path)
+        && text.starts_with('/')
+    {
+        reader.wrong(value.span(), "path is absolute; it is relative to the recipe's directory");
+    }
+    let span = path.or(git).or(url).or(pypi).map_or(fields.span.clone(), |(value, _)| value.span());
+    fields.finish(reader);
+    found.map(|value| At { value, span })
+}
+
+fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
+    let platforms = fields.get("platforms").and_then(|value| {
+        let known = [("linux-64", crate::target::Platform::Linux64)];
+        reader.list(value, "platforms", |reader, value| reader.choice(value, "platform", &known))
+    });
+    let cuda = fields
+        .get("cuda")
+        .and_then(|value| reader.list(value, "cuda", |reader, value| reader.parsed(value, "a CUDA release")));
+    let capabilities = fields.get("capabilities").and_then(|value| {
+        let list = reader.list(value, "capabilities", |reader, value| reader.parsed(value, "a capability"))?;
+        Some(At { value: reader.unique("capabilities", list), span: value.span() })
+    });
+    let ptx = fields.get("ptx").and_then(|value| {
+        let list = reader.list(value, "ptx", |reader, value| reader.parsed(value, "a capability"))?;
+        Some(reader.unique("ptx", list))
+    });
+    let table = MatrixTable {
+        span: fields.span.clone(),
+        platforms: platforms.map(|list| reader.unique("platforms", list)),
+        cuda: cuda.map(|list| reader.unique("cuda", list)),
+        capabilities,
+        ptx,
+    };
+    fields.finish(reader);
+    table
+}
+
+fn toolchain(reader: &mut Reader, mut fields: Fields<'_, '_>) -> ToolchainTable {
+    let host = fields.get("host").and_then(|value| host(reader, value));
+    let cuda = fields.get("cuda").and_then(|value| {
+        let mut fields = reader.fields(value, "cuda of [toolchain]")?;
+        let release = fields.required(reader, "release").and_then(|value| reader.parsed(value, "release"));
+        fields.finish(reader);
+        release
+    });
+    fields.finish(reader);
+    ToolchainTable { host, cuda }
+}
+
+const HOSTS: [(&str, HostKind); 2] = [("system", HostKind::System), ("zig", HostKind::Zig)];
+
+/// `"system"`, `"zig"` or `{ use = "zig", glibc = "2.28" }`.
+fn host(reader: &mut Reader, value: &Value<'_>) -> Option<HostTable> {
+    if value.get_ref().is_str() {
+        let kind = reader.choice(value, "host compiler", &HOSTS);
+        return Some(HostTable { span: value.span(), kind, cxx: None, glibc: None });
+    }
+    let mut fields = reader.fields(value, "host of [toolchain]")?;
+    let kind = fields.get("use").and_then(|value| reader.choice(value, "host compiler", &HOSTS));
+    let cxx = fields.get("cxx").and_then(|value| reader.parsed::<AtLeast>(value, "cxx"));
+    let table = HostTable {
+        span: fields.span.clone(),
+        kind,
+        cxx: cxx.map(|cxx| cxx.with(cxx.value.0)),
+        glibc: fields.get("glibc").and_then(|value| reader.parsed(value, "glibc")),
+    };
+    fields.finish(reader);
+    Some(table)
+}
+
+fn driver(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DriverTable {
+    let profiles = fields.get("profiles").and_then(|value| {
+        let list = reader.list(value, "profiles", |reader, value| reader.text(value, "a driver profile"))?;
+        Some(reader.unique("profiles", list))
+    });
+    let tags = [("runpath", DynamicTag::Runpath), ("rpath", DynamicTag::Rpath)];
+    let tag = fields.get("tag").and_then(|value| reader.choice(value, "dynamic tag", &tags));
+    fields.finish(reader);
+    file::DriverTable { profiles, tag }
+}
+
+fn lint(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::LintTable {
+    let mut levels: Vec<(At<String>, Level)> = Vec::new();
+    for (key, level) in [("allow", Level::Allow), ("warn", Level::Warn), ("deny", Level::Deny)] {
+        let Some(value) = fields.get(key) else { continue };
+        for id in reader.list(value, key, lint_id).unwrap_or_default() {
+            match levels.iter().find(|(other, _)| other.value == id.value) {
+                Some((_, other)) => {
+                    let message = format!("lint `{}` is listed under both `{other}` and `{level}`", id.value);
+                    reader.wrong(id.span, message);
+                }
+                None => levels.push((id, level)),
+            }
+        }
+    }
+    let waivers = fields.get("waivers").and_then(|value| reader.list(value, "waivers", waiver));
+    fields.finish(reader);
+    file::LintTable { levels, waivers: waivers.unwrap_or_default() }
+}
+
+fn lint_id(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    if value.get_ref().is_table() {
+        let mistake = reader.mistake(value.span(), "a level lists lint ids, not waivers");
+        reader.push(
+            mistake.hint("a waiver stands in `waivers`: [{ id = \"...\", subject = \"...\", reason = \"...\" }]"),
+        );
+        return None;
+    }
+    let id = reader.text(value, "a lint id")?;
+    if id.value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
+        return Some(id);
+    }
+    reader.wrong(id.span, format!("`{}` is not a lint id: lower-case letters, digits and `-`", id.value));
+    None
+}
+
+fn waiver(reader: &mut Reader, value: &Value<'_>) -> Option<Waiver> {
+    let mut fields = reader.fields(value, "a waiver")?;
+    let id = fields.required(reader, "id").and_then(|value| lint_id(reader, value));
+    let subject = fields.required(reader, "subject").and_then(|value| reader.text(value, "subject"));
+    let reason = fields.required(reader, "reason").and_then(|value| reader.text(value, "reason"));
+    fields.finish(reader);
+    let subject = subject.filter(|subject| parse_parts::is_glob(reader, subject));
+    Some(Waiver { id: id?.value, subject: subject?.value, reason: reason?.value })
+}
+
+fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
+    let conda = fields.get("conda").and_then(|value| reader.fields(value, "[package.conda]"));
+    fields.finish(reader);
+    let Some(mut fields) = conda else { return PackageTable::default() };
+    let channel = fields.get("channel").and_then(|value| reader.text(value, "channel"));
+    let channel = channel.filter(|channel| {
+        let fits = not_relative(&channel.value).is_none() && channel.value.split('/').all(is_package_name);
+        if !fits {
+            reader.wrong(channel.span.clone(), format!("`{}` cannot be the name of a channel", channel.value));
+        }
+        fits
+    });
+    let build_number = fields.get("build-number");
+    let build_number = build_number.and_then(|value| reader.integer(value, "build-number", 0..=9999));
+    fields.finish(reader);
+    PackageTable { channel, build_number }
+}

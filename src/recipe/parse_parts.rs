@@ -1,0 +1,267 @@
+//! The tables whose names people choose or that repeat: components and kernel groups.
+
+use std::collections::BTreeMap;
+
+use super::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue};
+use super::mistake::At;
+use super::model::{BuildDriver, ComponentKind, Form};
+use super::reader::{Fields, Reader, Value};
+use super::words::{is_part_name, not_relative, placeholders};
+use crate::target::VersionPolicy;
+
+const KINDS: [(&str, ComponentKind); 7] = [
+    ("core", ComponentKind::Core),
+    ("rtc", ComponentKind::Rtc),
+    ("kernels", ComponentKind::Kernels),
+    ("dev", ComponentKind::Dev),
+    ("static", ComponentKind::Static),
+    ("source", ComponentKind::Source),
+    ("meta", ComponentKind::Meta),
+];
+
+const POLICIES: [(&str, VersionPolicy); 3] = [
+    ("major", VersionPolicy::Major),
+    ("major.minor", VersionPolicy::MajorMinor),
+    ("capability", VersionPolicy::Capability),
+];
+
+/// What a build option may hold in braces.
+const PLACEHOLDERS: [&str; 5] = ["kernel-abi", "version", "prefix", "jobs", "cuda"];
+
+pub(super) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "[component]") else { return found };
+    for (key, value) in fields.entries() {
+        let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == key.value) else {
+            let names = || KINDS.iter().map(|(name, _)| *name);
+            let mistake = reader.mistake(key.span, format!("unknown component `{}`", key.value));
+            reader.push(mistake.known("known", names()).near(&key.value, names()));
+            continue;
+        };
+        if let Some(fields) = reader.fields(value, format!("[component.{kind}]")) {
+            found.insert(*kind, component(reader, fields, *kind, &key));
+        }
+    }
+    found
+}
+
+fn component(reader: &mut Reader, mut fields: Fields<'_, '_>, kind: ComponentKind, key: &At<String>) -> ComponentTable {
+    let policy = fields.get("policy").and_then(|value| reader.choice(value, "version policy", &POLICIES));
+    // Kernels are built and placed from their groups, and meta holds nothing.
+    let has_files = !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta);
+    let (mut build_table, mut files) = (None, None);
+    if has_files {
+        build_table = fields.get("build").and_then(|value| build(reader, value, kind));
+        files = fields.get("files").and_then(|value| reader.list(value, "files", pattern));
+    }
+    let uses = fields.get("uses").and_then(|value| {
+        let list = reader.list(value, "uses", |reader, value| reader.parsed(value, "a dependency"))?;
+        Some(reader.unique("uses", list))
+    });
+    fields.finish(reader);
+    ComponentTable { span: key.span.clone(), policy, build: build_table, files, uses: uses.unwrap_or_default() }
+}
+
+fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<BuildTable> {
+    let mut fields = reader.fields(value, format!("build of [component.{kind}]"))?;
+    let drivers = [("cmake", BuildDriver::Cmake), ("make", BuildDriver::Make), ("script", BuildDriver::Script)];
+    let table = BuildTable {
+        driver: fields.get("driver").and_then(|value| reader.choice(value, "build driver", &drivers)),
+        source: fields.get("source").and_then(|value| relative(reader, value)),
+        options: fields.get("options").map(|value| options(reader, value)).unwrap_or_default(),
+        inputs: fields.get("inputs").and_then(|value| reader.list(value, "inputs", pattern)),
+        targets: fields
+            .get("targets")
+            .and_then(|value| reader.list(value, "targets", |reader, value| reader.text(value, "a target")))
+            .unwrap_or_default(),
+    };
+    fields.finish(reader);
+    Some(table)
+}
+
+fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, At<OptionValue>> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "options") else { return found };
+    for (key, value) in fields.entries() {
+        let option = match value.get_ref() {
+            toml::de::DeValue::Boolean(switch) => OptionValue::Switch(*switch),
+            toml::de::DeValue::Integer(number) => OptionValue::Text(number.to_string()),
+            _ => match reader.string(value, &format!("option `{}`", key.value)) {
+                Some(text) => OptionValue::Text(text.value),
+                None => continue,
+            },
+        };
+        if let OptionValue::Text(text) = &option {
+            for word in placeholders(text) {
+                if !PLACEHOLDERS.contains(&word) {
+                    let mistake = reader.mistake(value.span(), format!("unknown placeholder `{{{word}}}`"));
+                    let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
+                    reader.push(mistake.known("known", &known).near(&format!("{{{word}}}"), &known));
+                }
+            }
+        }
+        if key.value.is_empty() || key.value.contains(['=', '\0', '\n', ' ']) {
+            reader.wrong(key.span, format!("`{}` cannot be the name of an option", key.value));
+            continue;
+        }
+        found.insert(key.value, At { value: option, span: value.span() });
+    }
+    found
+}
+
+pub(super) fn groups(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, GroupTable> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "[kernels]") else { return found };
+    for (key, value) in fields.entries() {
+        let what = format!("[kernels.{}]", key.value);
+        if !is_part_name(&key.value) {
+            reader.wrong(key.span.clone(), name_message("a kernel group", &key.value));
+        }
+        if let Some(fields) = reader.fields(value, what) {
+            let table = group(reader, fields, &key);
+            found.insert(key.value, table);
+        }
+    }
+    found
+}
+
+fn name_message(what: &str, name: &str) -> String {
+    format!("`{name}` cannot be the name of {what}: lower-case letters, digits and `_`")
+}
+
+fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> GroupTable {
+    let forms = [("cubin", Form::Cubin), ("library", Form::Library), ("spirv", Form::Spirv), ("slice", Form::Slice)];
+    let sources = fields.required(reader, "sources").and_then(|value| {
+        let list = reader.list(value, "sources", relative)?;
+        if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
+            reader.wrong(value.span(), format!("[kernels.{}] has no sources", key.value));
+        }
+        Some(At { value: reader.unique("sources", list), span: value.span() })
+    });
+    let table = GroupTable {
+        span: key.span.clone(),
+        sources,
+        table: fields.required(reader, "table").and_then(|value| relative(reader, value)),
+        form: fields.get("form").and_then(|value| reader.choice(value, "form", &forms)),
+        flags: fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default(),
+        variants: fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default(),
+        when: fields.get("when").map(|value| when(reader, value)).unwrap_or_default(),
+    };
+    fields.finish(reader);
+    table
+}
+
+fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap<String, Additions>> {
+    let mut axes = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "variants") else { return axes };
+    for (axis, value) in fields.entries() {
+        if !is_part_name(&axis.value) {
+            reader.wrong(axis.span.clone(), name_message("a variant axis", &axis.value));
+        }
+        let Some(fields) = reader.fields(value, format!("variant axis `{}`", axis.value)) else { continue };
+        let mut choices = BTreeMap::new();
+        for (choice, value) in fields.entries() {
+            if !is_part_name(&choice.value) {
+                reader.wrong(choice.span, name_message("a variant", &choice.value));
+            } else if let Some(added) = additions(reader, value, &format!("variant `{}`", choice.value)) {
+                choices.insert(choice.value, added);
+            }
+        }
+        if fields.entries().is_empty() {
+            reader.wrong(axis.span.clone(), format!("variant axis `{}` has no choices", axis.value));
+        }
+        axes.insert(axis.value, choices);
+    }
+    axes
+}
+
+fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(At<super::words::CapabilityRange>, Additions)> {
+    let Some(fields) = reader.fields(value, "when") else { return Vec::new() };
+    let mut found = Vec::new();
+    for (key, value) in fields.entries() {
+        let range = match key.value.parse() {
+            Ok(range) => Some(key.with(range)),
+            Err(message) => {
+                reader.wrong(key.span.clone(), message);
+                None
+            }
+        };
+        let added = additions(reader, value, &format!("when \"{}\"", key.value));
+        found.extend(range.zip(added));
+    }
+    found.sort_by_key(|(range, _)| range.span.start);
+    found
+}
+
+fn additions(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Additions> {
+    let mut fields = reader.fields(value, what)?;
+    let define = fields.get("define").and_then(|value| reader.list(value, "define", define));
+    let flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag));
+    fields.finish(reader);
+    let plain = |list: Option<Vec<At<String>>>| list.unwrap_or_default().into_iter().map(|at| at.value).collect();
+    Some(Additions { define: plain(define), flags: plain(flags) })
+}
+
+fn define(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let text = reader.text(value, "a definition")?;
+    let name = text.value.split('=').next().unwrap_or_default();
+    if super::words::is_symbol(name) && !name.contains('$') {
+        return Some(text);
+    }
+    let mut mistake = reader.mistake(text.span, format!("`{name}` cannot be the name of a macro"));
+    if let Some(rest) = text.value.strip_prefix("-D") {
+        mistake = mistake.hint(format!("write \"{rest}\", without -D"));
+    }
+    reader.push(mistake);
+    None
+}
+
+/// A compiler flag; those that choose the target or the output are simpack's own.
+fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let flag = reader.text(value, "a flag")?;
+    let names = |names: &[&str]| {
+        let name = flag.value.split('=').next().unwrap_or_default();
+        names.contains(&name)
+    };
+    let target = ["-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"];
+    let output = ["-o", "--output-file", "-cubin", "--cubin", "-ptx", "--ptx", "-fatbin", "--fatbin", "-c"];
+    if names(&target) {
+        let mistake = reader.mistake(flag.span, format!("flag `{}` chooses a target", flag.value));
+        reader.push(mistake.hint("targets come from `capabilities` and `ptx` in [matrix]"));
+        return None;
+    }
+    if names(&output) {
+        reader.wrong(flag.span, format!("flag `{}` chooses the output, which the form decides", flag.value));
+        return None;
+    }
+    Some(flag)
+}
+
+/// A path below a directory.
+fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    below(reader, value, "path")
+}
+
+fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<At<String>> {
+    let path = reader.text(value, &format!("a {what}"))?;
+    if let Some(why) = not_relative(&path.value) {
+        reader.wrong(path.span, format!("{what} `{}` {why}", path.value));
+        return None;
+    }
+    Some(path)
+}
+
+/// A glob below a directory.
+fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    below(reader, value, "glob").filter(|path| is_glob(reader, path))
+}
+
+pub(super) fn is_glob(reader: &mut Reader, pattern: &At<String>) -> bool {
+    match globset::Glob::new(&pattern.value) {
+        Ok(_) => true,
+        Err(error) => {
+            reader.wrong(pattern.span.clone(), format!("`{}` is not a glob: {}", pattern.value, error.kind()));
+            false
+        }
+    }
+}

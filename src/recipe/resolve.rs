@@ -1,0 +1,241 @@
+//! `RecipeFile` to `Recipe`: defaults, the manifests' knowledge, and what contradicts itself.
+
+use std::path::Path;
+
+use super::file::{HostKind, RecipeFile};
+use super::files::{RecipeDir, RecipeFiles};
+use super::mistake::{At, Mistake, sort};
+use super::model::{
+    Component, ComponentKind, DriverPolicy, DynamicTag, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
+};
+use super::parse::parse_all;
+use super::{resolve_components, resolve_kernels, resolve_targets};
+use crate::manifest::Manifests;
+use crate::target::{Capability, CudaVersion, GlibcVersion, Platform};
+
+/// What the command line asks for in the place of the recipe's own choice.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// CUDA release.
+    pub cuda: Option<CudaVersion>,
+    /// Capabilities of machine code.
+    pub capabilities: Option<Vec<Capability>>,
+    /// Capabilities of PTX; empty for no PTX.
+    pub ptx: Option<Vec<Capability>>,
+    /// Host compiler.
+    pub host: Option<HostToolchain>,
+    /// Leave out what the CUDA release cannot compile for, instead of calling it a mistake.
+    pub drop_unsupported: bool,
+}
+
+/// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.
+const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
+
+/// Resolves a recipe whose directory is `dir`.
+///
+/// # Errors
+/// All mistakes, in the recipe and in its kernel tables.
+pub fn resolve(
+    file: &RecipeFile,
+    dir: &Path,
+    manifests: &Manifests,
+    selection: &Selection,
+) -> Result<Recipe, Vec<Mistake>> {
+    resolve_in(file, dir, &RecipeDir(dir.to_owned()), manifests, selection)
+}
+
+/// Resolves a recipe whose files may lie elsewhere than on disk.
+///
+/// # Errors
+/// All mistakes, in the recipe and in its kernel tables.
+pub fn resolve_in(
+    file: &RecipeFile,
+    dir: &Path,
+    files: &dyn RecipeFiles,
+    manifests: &Manifests,
+    selection: &Selection,
+) -> Result<Recipe, Vec<Mistake>> {
+    let mut resolver = Resolver { file, files, manifests, selection, mistakes: Vec::new() };
+    let recipe = resolver.recipe(dir);
+    let mut mistakes = resolver.mistakes;
+    sort(&mut mistakes, &file.document);
+    match recipe {
+        Some(recipe) if mistakes.is_empty() => Ok(recipe),
+        _ => Err(mistakes),
+    }
+}
+
+/// Parses and resolves in one go, so that mistakes of both kinds come together.
+///
+/// # Errors
+/// All mistakes, in the recipe and in its kernel tables.
+pub fn load(
+    text: &str,
+    path: &str,
+    dir: &Path,
+    files: &dyn RecipeFiles,
+    manifests: &Manifests,
+    selection: &Selection,
+) -> Result<Recipe, Vec<Mistake>> {
+    let (file, mut mistakes) = parse_all(text, path);
+    let Some(file) = file else { return Err(mistakes) };
+    match resolve_in(&file, dir, files, manifests, selection) {
+        Ok(recipe) if mistakes.is_empty() => Ok(recipe),
+        Ok(_) => Err(mistakes),
+        Err(more) => {
+            mistakes.extend(more);
+            sort(&mut mistakes, &file.document);
+            Err(mistakes)
+        }
+    }
+}
+
+/// What resolving needs all along.
+pub(super) struct Resolver<'a> {
+    pub file: &'a RecipeFile,
+    pub files: &'a dyn RecipeFiles,
+    pub manifests: &'a Manifests,
+    pub selection: &'a Selection,
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Resolver<'_> {
+    /// A mistake in the recipe's file.
+    pub fn mistake<T>(&self, at: &At<T>, message: impl Into<String>) -> Mistake {
+        Mistake::at(&self.file.document, at.span.clone(), message)
+    }
+
+    pub fn wrong<T>(&mut self, at: &At<T>, message: impl Into<String>) {
+        let mistake = self.mistake(at, message);
+        self.mistakes.push(mistake);
+    }
+
+    /// `path` below the source, as a path below the recipe's directory; none when the source is elsewhere.
+    pub fn in_source(&self, path: &str) -> Option<String> {
+        match self.file.source.as_ref().map(|source| &source.value) {
+            None => Some(path.to_owned()),
+            Some(Source::Path(source)) => Some(format!("{}/{path}", source.trim_end_matches('/'))),
+            Some(_) => None,
+        }
+    }
+
+    /// Notes a path of the recipe that leads nowhere.
+    pub fn must_exist(&mut self, at: &At<String>, path: &str) -> bool {
+        if self.files.exists(path) {
+            return true;
+        }
+        let dir = at.value.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+        let siblings = self.files.siblings(path).into_iter().map(|name| dir.clone() + &name);
+        let mistake = self.mistake(at, format!("no such file `{}`", at.value)).near(&at.value, siblings);
+        self.mistakes.push(mistake);
+        false
+    }
+
+    /// Every part is looked at even when an earlier one is wrong.
+    fn recipe(&mut self, dir: &Path) -> Option<Recipe> {
+        let file = self.file;
+        if let Some(At { value: Source::Path(path), span }) = &file.source {
+            self.must_exist(&At { value: path.clone(), span: span.clone() }, path);
+        }
+        let cuda = resolve_targets::cuda(self);
+        let targets = cuda.and_then(|cuda| resolve_targets::targets(self, cuda));
+        let host = self.host();
+        let components = resolve_components::components(self, cuda);
+        let groups = resolve_kernels::groups(self);
+        let driver = self.driver();
+        let simulator = file.simulator.clone();
+        let name = simulator.name?.value;
+        let channel = file.package.channel.as_ref().map_or(&name, |channel| &channel.value).clone();
+        let platforms = file.matrix.platforms.iter().flatten();
+        Some(Recipe {
+            version: simulator.version?.value,
+            license: simulator.license?.value,
+            summary: simulator.summary?.value,
+            homepage: simulator.homepage.map(|homepage| homepage.value),
+            dir: dir.to_owned(),
+            source: file.source.as_ref().map_or(Source::Path(".".to_owned()), |source| source.value.clone()),
+            platform: platforms.map(|platform| platform.value).next().unwrap_or(Platform::Linux64),
+            cuda: cuda?,
+            targets: targets?,
+            host: host?,
+            components: components?,
+            groups: groups?,
+            driver: driver?,
+            lint: LintSettings {
+                levels: file.lint.levels.iter().map(|(id, level)| (id.value.clone(), *level)).collect(),
+                waivers: file.lint.waivers.clone(),
+            },
+            package: PackageSettings {
+                channel,
+                build_number: file.package.build_number.as_ref().map_or(0, |number| number.value),
+            },
+            name,
+        })
+    }
+
+    fn host(&mut self) -> Option<HostToolchain> {
+        if let Some(host) = &self.selection.host {
+            return Some(host.clone());
+        }
+        let Some(host) = &self.file.toolchain.host else { return Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }) };
+        let kind = match (&host.kind, &host.cxx) {
+            (Some(kind), _) => kind.value,
+            (None, Some(_)) => HostKind::System,
+            (None, None) => HostKind::Zig,
+        };
+        match (kind, &host.cxx, &host.glibc) {
+            (HostKind::Zig, Some(cxx), _) => {
+                let mistake = self.mistake(cxx, "`cxx` asks for the machine's compiler, but the host compiler is zig");
+                self.mistakes.push(mistake.hint("remove `cxx`, or use = \"system\""));
+                None
+            }
+            (HostKind::System, _, Some(glibc)) => {
+                let message = "`glibc` is a ceiling that the machine's own compiler cannot keep";
+                let mistake = self.mistake(glibc, message);
+                self.mistakes.push(mistake.hint("use = \"zig\" compiles for a chosen glibc; with \"system\" the floor is computed from what was made"));
+                None
+            }
+            (HostKind::System, cxx, None) => Some(HostToolchain::System { min_cxx: cxx.as_ref().map(|cxx| cxx.value) }),
+            (HostKind::Zig, None, None) => Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }),
+            (HostKind::Zig, None, Some(glibc)) => {
+                let levels = &self.manifests.glibc;
+                if levels.get(glibc.value).is_none() {
+                    let mistake = self
+                        .mistake(glibc, format!("no manylinux level has glibc {}", glibc.value))
+                        .known("known", levels.iter().map(|level| level.glibc()))
+                        .near(&glibc.value.to_string(), levels.iter().map(|level| level.glibc()));
+                    self.mistakes.push(mistake);
+                    return None;
+                }
+                Some(HostToolchain::Zig { glibc: glibc.value })
+            }
+        }
+    }
+
+    fn driver(&mut self) -> Option<DriverPolicy> {
+        let tag = self.file.driver.tag.as_ref().map_or(DynamicTag::Runpath, |tag| tag.value);
+        let Some(profiles) = &self.file.driver.profiles else {
+            return Some(DriverPolicy { profiles: vec!["conventional".to_owned()], directories: Vec::new(), tag });
+        };
+        let drivers = &self.manifests.drivers;
+        for profile in profiles {
+            if drivers.get(&profile.value).is_none() {
+                let names = || drivers.iter().map(|profile| profile.name().to_owned());
+                let mistake = self
+                    .mistake(profile, format!("unknown driver profile `{}`", profile.value))
+                    .known("known", names())
+                    .near(&profile.value, names());
+                self.mistakes.push(mistake);
+            } else if profile.value == "none" && profiles.len() > 1 {
+                self.wrong(profile, "driver profile `none` stands beside others");
+            }
+        }
+        let names: Vec<String> = profiles.iter().map(|profile| profile.value.clone()).collect();
+        Some(DriverPolicy { directories: drivers.runpath(names.iter().map(String::as_str)), profiles: names, tag })
+    }
+}
+
+/// The component of a kind among resolved ones.
+pub(super) fn has(components: &[Component], kind: ComponentKind) -> bool {
+    components.iter().any(|component| component.kind == kind)
+}

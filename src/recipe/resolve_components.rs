@@ -1,0 +1,182 @@
+//! Components: their defaults, their policies, what they use.
+
+use std::collections::BTreeMap;
+
+use super::file::{BuildTable, ComponentTable, OptionValue};
+use super::mistake::At;
+use super::model::{BuildDriver, BuildSpec, Component, ComponentKind};
+use super::resolve::{Resolver, has};
+use super::words::Use;
+use crate::manifest::SonameVersion;
+use crate::target::{CudaVersion, VersionPolicy};
+
+pub(super) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
+    let file = resolver.file;
+    let mut found: Vec<Component> =
+        file.components.iter().map(|(kind, table)| component(resolver, *kind, table, cuda)).collect();
+    if !file.components.is_empty() && !has(&found, ComponentKind::Core) {
+        let first = file.components.values().map(|table| table.span.clone()).min_by_key(|span| span.start);
+        let place = At { value: (), span: first.unwrap_or(0..0) };
+        let mistake = resolver.mistake(&place, "there is no component `core`");
+        resolver.mistakes.push(mistake.hint("add [component.core]: the host library and its programs"));
+    }
+    if let Some(kernels) = file.components.get(&ComponentKind::Kernels).filter(|_| file.groups.is_empty()) {
+        let place = At { value: (), span: kernels.span.clone() };
+        let mistake = resolver.mistake(&place, "component `kernels` has no kernel group");
+        resolver.mistakes.push(mistake.hint("add [kernels.NAME] with its sources and table"));
+    }
+    let mut implied = vec![ComponentKind::Meta];
+    if !file.groups.is_empty() {
+        implied.push(ComponentKind::Kernels);
+    }
+    for kind in implied {
+        if !has(&found, kind) {
+            found.push(component(resolver, kind, &ComponentTable::default(), cuda));
+        }
+    }
+    found.sort_by_key(|component| component.kind);
+    Some(found)
+}
+
+fn component(
+    resolver: &mut Resolver<'_>,
+    kind: ComponentKind,
+    table: &ComponentTable,
+    cuda: Option<CudaVersion>,
+) -> Component {
+    let policy = policy(resolver, kind, table);
+    let name = resolver.file.simulator.name.as_ref().map_or("", |name| &name.value);
+    let files = match &table.files {
+        Some(files) => files.iter().map(|file| file.value.clone()).collect(),
+        None => default_files(kind, name),
+    };
+    let build = match &table.build {
+        Some(build) => Some(build_spec(resolver, build)),
+        None if kind == ComponentKind::Core => Some(build_spec(resolver, &BuildTable::default())),
+        None => None,
+    };
+    let uses = table.uses.iter().filter_map(|dependency| used(resolver, dependency, cuda)).collect();
+    Component { kind, policy, build, files, uses }
+}
+
+fn policy(resolver: &mut Resolver<'_>, kind: ComponentKind, table: &ComponentTable) -> VersionPolicy {
+    let default = match kind {
+        ComponentKind::Kernels => VersionPolicy::Capability,
+        // Code compiled on the user's machine sees the core's internals.
+        ComponentKind::Rtc => VersionPolicy::MajorMinor,
+        _ => VersionPolicy::Major,
+    };
+    let Some(policy) = &table.policy else { return default };
+    if (policy.value == VersionPolicy::Capability) != (kind == ComponentKind::Kernels) {
+        let (message, hint) = match kind {
+            ComponentKind::Kernels => (
+                format!(
+                    "component `kernels` has version policy `{}`, but kernels match one core exactly",
+                    policy.value
+                ),
+                "kernels have policy = \"capability\", which is the default",
+            ),
+            _ => (
+                format!("component `{kind}` has version policy `capability`, which is for kernels"),
+                "choose \"major\" or \"major.minor\"",
+            ),
+        };
+        let mistake = resolver.mistake(policy, message).hint(hint);
+        resolver.mistakes.push(mistake);
+    }
+    for dependency in &table.uses {
+        let library = resolver.manifests.vendor.by_name(&dependency.value.name);
+        let Some(library) = library.filter(|library| library.opens_soname == Some(SonameVersion::MajorMinor)) else {
+            continue;
+        };
+        if policy.value == VersionPolicy::Major {
+            let opened: Vec<_> = library.opens.iter().map(|glob| glob.trim_end_matches(".so*")).collect();
+            let message = format!(
+                "component `{kind}` has version policy `major` but opens {}, whose SONAME is major.minor",
+                opened.join(", ")
+            );
+            let mistake = resolver
+                .mistake(policy, message)
+                .note(format!("`{}` opens it with dlopen, so no NEEDED entry shows it", library.name))
+                .hint("set policy = \"major.minor\"");
+            resolver.mistakes.push(mistake);
+        }
+    }
+    policy.value
+}
+
+fn default_files(kind: ComponentKind, name: &str) -> Vec<String> {
+    match kind {
+        ComponentKind::Core => vec![format!("lib/lib{name}.so.*"), "bin/*".to_owned()],
+        ComponentKind::Rtc => vec![format!("lib/lib{name}_rtc.so.*")],
+        ComponentKind::Dev => {
+            ["include/**", "lib/cmake/**", "lib/pkgconfig/**", "lib/lib*.so"].map(str::to_owned).to_vec()
+        }
+        ComponentKind::Static => vec!["lib/lib*.a".to_owned()],
+        ComponentKind::Source => vec![format!("share/{name}/kernels/**")],
+        ComponentKind::Kernels | ComponentKind::Meta => Vec::new(),
+    }
+}
+
+fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
+    let driver = table.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value);
+    if let Some(source) = &table.source
+        && let Some(path) = resolver.in_source(&source.value)
+    {
+        resolver.must_exist(source, &path);
+    }
+    if let Some(target) = table.targets.first().filter(|_| driver == BuildDriver::Cmake) {
+        let mistake = resolver.mistake(target, "`targets` has no place beside driver `cmake`");
+        resolver.mistakes.push(mistake.hint("what CMake installs is built; choose with `options`"));
+    }
+    if driver == BuildDriver::Script && table.targets.len() != 1 {
+        let place = At { value: (), span: table.driver.as_ref().map_or(0..0, |driver| driver.span.clone()) };
+        let mistake = resolver.mistake(&place, "driver `script` needs one target: the script's file name");
+        resolver.mistakes.push(mistake.hint("add targets = [\"build.sh\"]"));
+    }
+    let text = |value: &OptionValue| match (value, driver) {
+        (OptionValue::Text(text), _) => text.clone(),
+        (OptionValue::Switch(on), BuildDriver::Cmake) => if *on { "ON" } else { "OFF" }.to_owned(),
+        (OptionValue::Switch(on), _) => u8::from(*on).to_string(),
+    };
+    let options: BTreeMap<_, _> =
+        table.options.iter().map(|(key, option)| (key.clone(), text(&option.value))).collect();
+    let globs = |list: &[At<String>]| list.iter().map(|glob| glob.value.clone()).collect();
+    BuildSpec {
+        driver,
+        source: table.source.as_ref().map_or(".".to_owned(), |source| source.value.clone()),
+        options,
+        inputs: table.inputs.as_deref().map_or(vec!["**".to_owned()], globs),
+        targets: globs(&table.targets),
+    }
+}
+
+/// A dependency as a conda match spec.
+fn used(resolver: &mut Resolver<'_>, dependency: &At<Use>, cuda: Option<CudaVersion>) -> Option<String> {
+    let Use { name, verbatim, range } = &dependency.value;
+    let spec = |name: &str, range: &str| if range.is_empty() { name.to_owned() } else { format!("{name} {range}") };
+    if *verbatim {
+        return Some(spec(name, range));
+    }
+    let vendor = &resolver.manifests.vendor;
+    let Some(library) = vendor.by_name(name) else {
+        let names = || vendor.libraries().map(|library| library.name.clone());
+        let mistake = resolver
+            .mistake(dependency, format!("unknown vendor library `{name}`"))
+            .known("known", names())
+            .near(name, names());
+        let known = vendor.driver(&format!("lib{name}.so.1"));
+        let mistake = match known {
+            Some(driver) => mistake.note(format!("it is never a dependency: {}", driver.reason)),
+            None => mistake.hint(format!("any other conda package is written \"conda:{}\"", spec(name, range))),
+        };
+        resolver.mistakes.push(mistake);
+        return None;
+    };
+    match cuda {
+        Some(cuda) if range.is_empty() && library.versioned_with_cuda => {
+            Some(format!("{} >={cuda},<{}", library.conda, cuda.major + 1))
+        }
+        _ => Some(spec(&library.conda, range)),
+    }
+}

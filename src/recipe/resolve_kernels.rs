@@ -1,0 +1,145 @@
+//! Kernel groups: their tables, their variants, their files.
+
+use std::collections::BTreeMap;
+
+use super::file::{Additions, GroupTable};
+use super::mistake::{At, Mistake};
+use super::model::{Form, KernelGroup, VariantChoice, When};
+use super::resolve::Resolver;
+use super::table::{DeclaredKernel, kernel_table};
+
+/// Combinations of variants that one group may have: more is a slip, not a plan.
+const MOST_VARIANTS: usize = 256;
+
+pub(super) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
+    let file = resolver.file;
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, table) in &file.groups {
+        if let Some(group) = group(resolver, name, table, &mut seen) {
+            found.push(group);
+        }
+    }
+    Some(found)
+}
+
+fn group(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    group: &GroupTable,
+    seen: &mut BTreeMap<String, String>,
+) -> Option<KernelGroup> {
+    let sources = group.sources.as_ref();
+    for source in sources.iter().flat_map(|sources| &sources.value) {
+        if let Some(path) = resolver.in_source(&source.value) {
+            resolver.must_exist(source, &path);
+        }
+    }
+    let declared = table(resolver, group, seen, name);
+    let variants = variants(resolver, group);
+    let plain = |list: &[At<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
+    Some(KernelGroup {
+        name: name.to_owned(),
+        sources: plain(&sources?.value),
+        table: declared?.into_iter().map(|kernel| kernel.signature).collect(),
+        form: group.form.as_ref().map_or(Form::Cubin, |form| form.value),
+        flags: plain(&group.flags),
+        variants: variants?,
+        when: group
+            .when
+            .iter()
+            .map(|(range, added)| When {
+                from: range.value.from,
+                below: range.value.below,
+                define: added.define.clone(),
+                flags: added.flags.clone(),
+            })
+            .collect(),
+    })
+}
+
+/// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's
+/// directory: it must be known before any source is fetched.
+fn table(
+    resolver: &mut Resolver<'_>,
+    group: &GroupTable,
+    seen: &mut BTreeMap<String, String>,
+    name: &str,
+) -> Option<Vec<DeclaredKernel>> {
+    let at = group.table.as_ref()?;
+    if !resolver.must_exist(at, &at.value) {
+        return None;
+    }
+    let text = match resolver.files.text(&at.value) {
+        Ok(text) => text,
+        Err(why) => {
+            resolver.wrong(at, format!("kernel table `{}` cannot be read: {why}", at.value));
+            return None;
+        }
+    };
+    let recipe = &resolver.file.document.path;
+    let path = match recipe.rsplit_once('/') {
+        Some((dir, _)) => format!("{dir}/{}", at.value),
+        None => at.value.clone(),
+    };
+    let (document, kernels, mistakes) = kernel_table(&text, &path);
+    resolver.mistakes.extend(mistakes);
+    if kernels.is_empty() {
+        let mistake = resolver.mistake(at, format!("kernel table `{}` declares no kernel", at.value));
+        resolver.mistakes.push(mistake);
+    }
+    let sources: Vec<&str> =
+        group.sources.iter().flat_map(|sources| &sources.value).map(|source| source.value.as_str()).collect();
+    for kernel in &kernels {
+        if let Some(other) = seen.insert(kernel.name.value.clone(), name.to_owned()) {
+            let message = format!("kernel `{}` is declared by group `{other}` already", kernel.name.value);
+            resolver.mistakes.push(Mistake::at(&document, kernel.name.span.clone(), message));
+        }
+        let Some(source) = &kernel.source else { continue };
+        let is_this = |unit: &str| {
+            unit.strip_suffix(source.value.as_str()).is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
+        };
+        if !sources.is_empty() && !sources.iter().any(|unit| is_this(unit)) {
+            let message = format!("`{}` is no source of group `{name}`", source.value);
+            let names = sources.iter().map(|unit| unit.rsplit('/').next().unwrap_or(unit));
+            let mistake = Mistake::at(&document, source.span.clone(), message)
+                .known("its sources", &sources)
+                .near(&source.value, names);
+            resolver.mistakes.push(mistake);
+        }
+    }
+    Some(kernels)
+}
+
+/// Every combination of the axes' values, in the order of the axes' names.
+fn variants(resolver: &mut Resolver<'_>, group: &GroupTable) -> Option<Vec<VariantChoice>> {
+    let count = group.variants.values().map(BTreeMap::len).try_fold(1_usize, usize::checked_mul);
+    if count.is_none_or(|count| count > MOST_VARIANTS) {
+        let place = At { value: (), span: group.span.clone() };
+        resolver.wrong(&place, format!("the variant axes make more than {MOST_VARIANTS} combinations"));
+        return None;
+    }
+    let none = VariantChoice { name: String::new(), choice: BTreeMap::new(), define: Vec::new(), flags: Vec::new() };
+    let mut all = vec![none];
+    for (axis, choices) in &group.variants {
+        let extended =
+            all.iter().flat_map(|before| choices.iter().map(|(value, added)| with(before, axis, value, added)));
+        all = extended.collect();
+    }
+    if group.variants.is_empty() {
+        all[0].name = "default".to_owned();
+    }
+    Some(all)
+}
+
+fn with(before: &VariantChoice, axis: &str, value: &str, added: &Additions) -> VariantChoice {
+    let mut next = before.clone();
+    if !next.name.is_empty() {
+        next.name.push('-');
+    }
+    next.name.push_str(value);
+    next.choice.insert(axis.to_owned(), value.to_owned());
+    next.define.extend(added.define.iter().cloned());
+    next.flags.extend(added.flags.iter().cloned());
+    next
+}

@@ -1,0 +1,145 @@
+//! The report as SARIF 2.1.0 (OASIS standard), for tools that collect results of many checkers.
+
+use serde_json::{Value, json};
+
+use super::{Finding, Level, Report, Rule, owner};
+
+/// Identifier of the schema that the OASIS standard names for its documents.
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// A SARIF log with one run. `rules` are all lints that ran.
+pub fn sarif(report: &Report, rules: &[Rule]) -> Value {
+    let mut results: Vec<Value> = report.findings.iter().map(|finding| result(finding, rules)).collect();
+    for waived in report.waived() {
+        let mut value = result(&waived.finding, rules);
+        // 3.35: an external suppression is one that does not stand in the examined file itself.
+        value["suppressions"] = json!([{ "kind": "external", "justification": waived.reason }]);
+        results.push(value);
+    }
+    // 3.20.21: what kept the tool from a complete answer is a notification, not a result.
+    let notifications: Vec<Value> = report
+        .incomplete
+        .iter()
+        .map(|incomplete| {
+            json!({
+                "level": "error",
+                "message": { "text": format!("{}: {}: {}", incomplete.topic, incomplete.subject, incomplete.reason) },
+            })
+        })
+        .collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "simpack",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            }},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": report.incomplete.is_empty(),
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": results,
+        }],
+    })
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Allow => "none",
+        Level::Warn => "warning",
+        Level::Deny => "error",
+    }
+}
+
+fn rule(rule: &Rule) -> Value {
+    let mut help = rule.fix.clone();
+    for link in &rule.link {
+        help.push_str(&format!("\nsee: {link}"));
+    }
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": rule.title },
+        "fullDescription": { "text": rule.text },
+        "help": { "text": help },
+        "defaultConfiguration": { "level": level(rule.level) },
+    })
+}
+
+fn result(finding: &Finding, rules: &[Rule]) -> Value {
+    let mut text = finding.message.clone();
+    for line in &finding.evidence {
+        text.push('\n');
+        text.push_str(line);
+    }
+    if let Some(fix) = &finding.fix {
+        text.push_str(&format!("\nfix: {fix}"));
+    }
+    let package = owner(&finding.subject);
+    let mut location = json!({ "logicalLocations": [{ "name": package, "kind": "module" }] });
+    if let Some((_, path)) = finding.subject.split_once(": ") {
+        location["physicalLocation"] =
+            json!({ "artifactLocation": { "uri": format!("{}/{}", uri(package), uri(path)) } });
+    }
+    let mut value = json!({
+        "ruleId": finding.lint,
+        "level": level(finding.level),
+        "message": { "text": text },
+        "locations": [location],
+    });
+    if let Some(index) = rules.iter().position(|rule| rule.id == finding.lint) {
+        value["ruleIndex"] = json!(index);
+    }
+    value
+}
+
+/// A path as a relative URI reference (RFC 3986): everything but unreserved characters and `/` is escaped.
+fn uri(path: &str) -> String {
+    let mut text = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' => text.push(byte.into()),
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Incomplete, Waived};
+    use super::*;
+
+    #[test]
+    fn findings_waivers_and_gaps_have_their_places() {
+        let finding = Finding {
+            lint: "soname-policy".to_owned(),
+            level: Level::Deny,
+            subject: "volley-core: lib/lib volley.so.1".to_owned(),
+            message: "wrong".to_owned(),
+            evidence: vec!["SONAME libvolley.so.2".to_owned()],
+            fix: None,
+        };
+        let rule = Rule {
+            id: "soname-policy".to_owned(),
+            level: Level::Deny,
+            title: "t".to_owned(),
+            text: "x".to_owned(),
+            fix: "f".to_owned(),
+            link: vec!["ELF gABI".to_owned()],
+        };
+        let gap = Incomplete { subject: "p".into(), topic: "elf".into(), reason: "damaged".into() };
+        let mut report = Report::new(vec![finding.clone()], vec![gap], Vec::new());
+        report.set_waived(vec![Waived { finding, reason: "because".to_owned() }]);
+        let run = &sarif(&report, &[rule])["runs"][0];
+        assert_eq!(run["results"][0]["level"], "error");
+        assert_eq!(run["results"][0]["ruleIndex"], 0);
+        assert_eq!(run["results"][0]["message"]["text"], "wrong\nSONAME libvolley.so.2");
+        let location = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
+        assert_eq!(location["uri"], "volley-core/lib/lib%20volley.so.1");
+        assert_eq!(run["results"][1]["suppressions"][0]["justification"], "because");
+        assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+    }
+}

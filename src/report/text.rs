@@ -1,0 +1,214 @@
+//! The report in words: what matters first, grouped by lint, the next step with each group.
+
+use super::{Counts, Finding, Report};
+
+/// Width of a line, so that a report reads the same in a log and in a window.
+const WIDTH: usize = 100;
+/// Column where the subject of a finding starts, and its evidence and fix.
+const INDENT: usize = 6;
+/// Findings of one lint that are printed before the rest is counted.
+const MOST: usize = 12;
+
+/// How a report in words is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions<'a> {
+    /// What was examined, in the singular: `package`.
+    pub noun: &'a str,
+    /// Wall time of the examination in milliseconds, if it is to be shown.
+    pub millis: Option<u128>,
+    /// Prints every finding of a lint instead of the first few.
+    pub all: bool,
+}
+
+impl Default for TextOptions<'_> {
+    fn default() -> Self {
+        Self { noun: "package", millis: None, all: false }
+    }
+}
+
+impl Report {
+    /// The report in words, ending with the line of totals.
+    pub fn text(&self, options: TextOptions<'_>) -> String {
+        let mut lines = Vec::new();
+        for group in self.findings.chunk_by(|a, b| a.lint == b.lint && a.level == b.level) {
+            let shown = if options.all || group.len() <= MOST { group.len() } else { MOST };
+            let common = group.iter().all(|finding| finding.fix == group[0].fix).then(|| group[0].fix.as_ref());
+            for finding in &group[..shown] {
+                finding_lines(finding, common.is_none(), &mut lines);
+            }
+            if shown < group.len() {
+                let more = format!("and {} more of {}: `--json` has all", group.len() - shown, group[0].lint);
+                lines.push(format!("{:INDENT$}{more}", ""));
+            }
+            if let Some(fix) = common.flatten() {
+                fix_lines(fix, &mut lines);
+            }
+        }
+        for incomplete in &self.incomplete {
+            let head = format!("incomplete  {:<15} ", incomplete.topic);
+            wrap(&head, INDENT, &format!("{}: {}", incomplete.subject, incomplete.reason), &mut lines);
+        }
+        for waived in self.waived() {
+            let head = format!("waived  {:<19} ", waived.finding.lint);
+            let text = format!("{}: {}; accepted: {}", waived.finding.subject, waived.finding.message, waived.reason);
+            wrap(&head, INDENT, &text, &mut lines);
+        }
+        lines.push(self.totals(options));
+        lines.join("\n")
+    }
+
+    /// `1 denied, 1 warning, 1 incomplete over 11 packages (38 ms)`.
+    fn totals(&self, options: TextOptions<'_>) -> String {
+        let Counts { deny, warn, incomplete, waived } = self.counts();
+        let mut parts = Vec::new();
+        if deny > 0 {
+            parts.push(format!("{deny} denied"));
+        }
+        if warn > 0 {
+            parts.push(plural(warn, "warning"));
+        }
+        if incomplete > 0 {
+            parts.push(format!("{incomplete} incomplete"));
+        }
+        if parts.is_empty() {
+            parts.push("0 findings".to_owned());
+        }
+        if waived > 0 {
+            parts.push(format!("{waived} waived"));
+        }
+        let time = options.millis.map(|millis| format!(" ({millis} ms)")).unwrap_or_default();
+        format!("{} over {}{time}", parts.join(", "), plural(self.examined.len(), options.noun))
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn finding_lines(finding: &Finding, with_fix: bool, lines: &mut Vec<String>) {
+    let head = format!("{:<4}  {:<20} ", finding.level.to_string(), finding.lint);
+    wrap(&head, INDENT, &format!("{}: {}", finding.subject, finding.message), lines);
+    for evidence in &finding.evidence {
+        wrap(&" ".repeat(INDENT), INDENT + 2, evidence, lines);
+    }
+    if with_fix && let Some(fix) = &finding.fix {
+        fix_lines(fix, lines);
+    }
+}
+
+fn fix_lines(fix: &str, lines: &mut Vec<String>) {
+    wrap(&format!("{:INDENT$}fix: ", ""), INDENT + 5, fix, lines);
+}
+
+/// `text` in lines of at most 100 columns, each after `indent` spaces; empty lines part paragraphs.
+pub fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = Vec::new();
+    for (index, paragraph) in text.split("\n\n").enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        wrap(&" ".repeat(indent), indent, paragraph, &mut lines);
+    }
+    lines.join("\n")
+}
+
+/// Breaks `text` between words; a word longer than a line stays whole, so that paths can be copied.
+fn wrap(head: &str, indent: usize, text: &str, lines: &mut Vec<String>) {
+    let mut line = head.to_owned();
+    let mut width = head.chars().count();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if !empty && width + 1 + length > WIDTH {
+            lines.push(std::mem::take(&mut line));
+            line = " ".repeat(indent);
+            width = indent;
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+            width += 1;
+        }
+        line.push_str(word);
+        width += length;
+        empty = false;
+    }
+    lines.push(line.trim_end().to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Finding, Incomplete, Level, Report, Waived};
+    use super::*;
+
+    fn finding(lint: &str, level: Level, subject: &str, message: &str, fix: &str) -> Finding {
+        Finding {
+            lint: lint.to_owned(),
+            level,
+            subject: subject.to_owned(),
+            message: message.to_owned(),
+            evidence: Vec::new(),
+            fix: Some(fix.to_owned()),
+        }
+    }
+
+    const OPTIONS: TextOptions<'static> = TextOptions { noun: "package", millis: Some(38), all: false };
+
+    #[test]
+    fn the_worst_comes_first_and_a_common_fix_once() {
+        let mut added = finding(
+            "symbol-added",
+            Level::Warn,
+            "volley-core: lib/libvolley.so.1",
+            "`volley_set_seed64` is new since 1.0.0 and this is a patch release",
+            "raise the minor version",
+        );
+        added.evidence.push("consumers that use it need >= 1.0.1".to_owned());
+        let findings = vec![
+            added,
+            finding("kernel-coverage", Level::Deny, "volley-kernels-sm_90", "`stdp` missing", "compile it"),
+            finding("kernel-coverage", Level::Deny, "volley-kernels-sm_86", "`stdp` missing", "compile it"),
+        ];
+        let incomplete = vec![Incomplete {
+            subject: "volley-core: lib/libvolley.so.1".to_owned(),
+            topic: "types".to_owned(),
+            reason: "no debug information, compared by symbols only".to_owned(),
+        }];
+        let mut report = Report::new(findings, incomplete, vec!["a".to_owned(), "b".to_owned()]);
+        report.set_waived(vec![Waived {
+            finding: finding("text-relocations", Level::Deny, "b: lib/x.so", "has text relocations", ""),
+            reason: "vendor's object".to_owned(),
+        }]);
+        assert_eq!(
+            report.text(OPTIONS),
+            "\
+deny  kernel-coverage      volley-kernels-sm_86: `stdp` missing
+deny  kernel-coverage      volley-kernels-sm_90: `stdp` missing
+      fix: compile it
+warn  symbol-added         volley-core: lib/libvolley.so.1: `volley_set_seed64` is new since 1.0.0
+      and this is a patch release
+      consumers that use it need >= 1.0.1
+      fix: raise the minor version
+incomplete  types           volley-core: lib/libvolley.so.1: no debug information, compared by
+      symbols only
+waived  text-relocations    b: lib/x.so: has text relocations; accepted: vendor's object
+2 denied, 1 warning, 1 incomplete, 1 waived over 2 packages (38 ms)"
+        );
+    }
+
+    #[test]
+    fn a_clean_report_is_one_line() {
+        let report = Report::new(Vec::new(), Vec::new(), vec!["volley-core".to_owned()]);
+        assert_eq!(report.text(TextOptions { millis: None, ..OPTIONS }), "0 findings over 1 package");
+    }
+
+    #[test]
+    fn a_long_group_is_cut() {
+        let findings =
+            (0..40).map(|index| finding("x", Level::Deny, &format!("p{index:02}"), "is wrong", "mend it")).collect();
+        let text = Report::new(findings, Vec::new(), Vec::new()).text(OPTIONS);
+        assert_eq!(text.lines().count(), MOST + 3);
+        assert!(text.contains("and 28 more of x"));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    }
+}

@@ -1,0 +1,229 @@
+//! The compiler for host code: the machine's, or zig with a chosen glibc; and the one nvcc accepts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::store::Tool;
+use crate::error::{Error, Result};
+use crate::process::Call;
+use crate::target::GlibcVersion;
+
+/// Majors of GCC that distributions install under a numbered name and that some CUDA release accepts.
+const OLDEST: u32 = 4;
+const NEWEST: u32 = 30;
+
+/// Whose compiler it is; flags differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompilerKind {
+    /// GNU C++.
+    Gcc,
+    /// Clang.
+    Clang,
+    /// Zig's Clang, with libc++ linked statically.
+    Zig,
+}
+
+/// A C++ compiler and how to call it: `cxx`, then `args`, then the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HostCompiler {
+    /// The program.
+    pub cxx: PathBuf,
+    /// Arguments that belong to the compiler, before all others.
+    pub args: Vec<String>,
+    /// Variables that it needs besides `PATH`.
+    pub env: BTreeMap<String, String>,
+    /// Whose it is.
+    pub kind: CompilerKind,
+    /// Its version.
+    pub version: String,
+    /// The glibc that it links against, when it is not the machine's.
+    pub target_glibc: Option<GlibcVersion>,
+}
+
+/// Where to look for a host compiler.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostSearch {
+    /// `CXX`, a program with or without arguments.
+    pub cxx: Option<String>,
+    /// `PATH`.
+    pub path: Option<OsString>,
+}
+
+impl HostSearch {
+    /// From the environment.
+    pub fn from_env() -> Self {
+        Self { cxx: std::env::var("CXX").ok().filter(|cxx| !cxx.trim().is_empty()), path: std::env::var_os("PATH") }
+    }
+
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        which::which_in(program, self.path.as_ref(), std::env::current_dir().unwrap_or_default()).ok()
+    }
+
+    fn chosen(&self) -> Option<(String, Vec<String>)> {
+        let mut words = self.cxx.as_ref()?.split_whitespace().map(str::to_owned);
+        Some((words.next()?, words.collect()))
+    }
+}
+
+impl HostCompiler {
+    pub(crate) fn of_zig(tool: &Tool, glibc: GlibcVersion, cache: &Path) -> Self {
+        let cache = cache.to_string_lossy().into_owned();
+        Self {
+            cxx: tool.program.clone(),
+            args: vec!["c++".to_owned(), "-target".to_owned(), format!("x86_64-linux-gnu.{glibc}")],
+            // Zig compiles its C++ library once and keeps it there; without HOME it would not know where.
+            env: BTreeMap::from([
+                ("ZIG_GLOBAL_CACHE_DIR".to_owned(), cache.clone()),
+                ("ZIG_LOCAL_CACHE_DIR".to_owned(), cache),
+            ]),
+            kind: CompilerKind::Zig,
+            version: tool.version.clone(),
+            target_glibc: Some(glibc),
+        }
+    }
+
+    /// A call of the compiler, to which the work is added.
+    pub fn call(&self) -> Call {
+        let mut call = Call::new(&self.cxx).args(self.args.iter().cloned());
+        for (name, value) in &self.env {
+            call = call.env(name, value);
+        }
+        call
+    }
+
+    /// One line for the provenance: no paths.
+    pub fn describe(&self) -> String {
+        let name = match self.kind {
+            CompilerKind::Gcc => "g++",
+            CompilerKind::Clang => "clang++",
+            CompilerKind::Zig => "zig c++",
+        };
+        match self.target_glibc {
+            Some(glibc) => format!("{name} {} (glibc {glibc})", self.version),
+            None => format!("{name} {}", self.version),
+        }
+    }
+
+    /// First number of the version.
+    pub fn major(&self) -> Option<u32> {
+        self.version.split('.').next()?.parse().ok()
+    }
+
+    fn ask(program: PathBuf, args: Vec<String>) -> Result<Self> {
+        let call = Call::new(&program).args(args.iter().cloned());
+        let banner = call.clone().arg("--version").read()?;
+        let kind = if banner.to_ascii_lowercase().contains("clang") { CompilerKind::Clang } else { CompilerKind::Gcc };
+        // `-dumpversion` alone is only the major on some distributions; Clang knows only that one.
+        let version = match kind {
+            CompilerKind::Gcc => call.args(["-dumpfullversion", "-dumpversion"]).read()?,
+            CompilerKind::Clang | CompilerKind::Zig => call.arg("-dumpversion").read()?,
+        };
+        let version = version.trim().to_owned();
+        if !version.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(Error::toolchain(format!("{} does not say its version", program.display())).detail(version));
+        }
+        Ok(Self { cxx: program, args, env: BTreeMap::new(), kind, version, target_glibc: None })
+    }
+}
+
+/// The machine's C++ compiler: `CXX`, else `g++`, `clang++`, `c++` on `PATH`.
+///
+/// # Errors
+/// There is none, or the one that `CXX` names cannot be used.
+pub fn system_host_compiler(search: &HostSearch) -> Result<HostCompiler> {
+    if let Some((program, args)) = search.chosen() {
+        let path = search.find(&program).ok_or_else(|| {
+            Error::toolchain(format!("CXX names `{program}`, which is not there"))
+                .hint("set CXX to a C++ compiler, or unset it")
+        })?;
+        return HostCompiler::ask(path, args);
+    }
+    let found = ["g++", "clang++", "c++"].iter().find_map(|name| search.find(name));
+    let path = found.ok_or_else(|| {
+        Error::toolchain("no C++ compiler on PATH (looked for g++, clang++, c++)")
+            .hint("install one (Debian: apt install g++), or set CXX")
+    })?;
+    HostCompiler::ask(path, Vec::new())
+}
+
+/// A g++ for nvcc's `-ccbin`, whose major version lies in `min..=max`: nvcc refuses others (CUDA 11.8
+/// ends at 11, for example).
+///
+/// Looks at `CXX`, `g++`, then `g++-<max>` down to `g++-<min>`, on `PATH`.
+///
+/// # Errors
+/// None fits; the details say what was seen.
+pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32) -> Result<HostCompiler> {
+    let chosen = search.chosen();
+    // Versions that have names of their own; an open range must not be counted through.
+    let named = (min.max(OLDEST)..=max.min(NEWEST)).rev().map(|major| format!("g++-{major}"));
+    let plain = std::iter::once("g++".to_owned()).chain(named);
+    let candidates = chosen.into_iter().chain(plain.map(|name| (name, Vec::new())));
+    let mut seen = Vec::new();
+    for (name, args) in candidates {
+        let Some(path) = search.find(&name) else { continue };
+        match HostCompiler::ask(path, args) {
+            Ok(found) if found.kind != CompilerKind::Gcc => seen.push(format!("{name} is {}", found.describe())),
+            Ok(found) if found.major().is_some_and(|major| (min..=max).contains(&major)) => return Ok(found),
+            Ok(found) => seen.push(format!("{name} is {}", found.describe())),
+            Err(error) => seen.push(format!("{name}: {error}")),
+        }
+    }
+    let range = match (min, max) {
+        (0, u32::MAX) => String::new(),
+        (0, max) => format!(" up to {max}"),
+        (min, u32::MAX) => format!(" from {min} on"),
+        (min, max) => format!(" from {min} to {max}"),
+    };
+    let install = if max <= NEWEST { format!("g++-{max}") } else { "g++".to_owned() };
+    let mut error = Error::toolchain(format!("no g++{range}, which nvcc needs for host code"));
+    for line in seen {
+        error = error.detail(line);
+    }
+    Err(error.hint(format!("install one (Debian: apt install {install}), or set CXX to it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(dir: &Path, name: &str, banner: &str, version: &str) {
+        let text = format!("#!/bin/sh\ncase \"$*\" in *--version*) echo '{banner}';; *) echo '{version}';; esac\n");
+        fs_err::write(dir.join(name), text).unwrap();
+        crate::fs::set_mode(&dir.join(name), 0o755).unwrap();
+    }
+
+    #[test]
+    fn picks_a_compiler_in_range() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = || Some(dir.path().as_os_str().to_owned());
+        compiler(dir.path(), "g++", "g++ (GCC) 12.2.0", "12.2.0");
+        compiler(dir.path(), "g++-11", "g++-11 (GCC) 11.3.0", "11.3.0");
+        compiler(dir.path(), "clang++", "Some clang version 11.0.1", "11.0.1");
+        let search = HostSearch { cxx: None, path: path() };
+        assert_eq!(nvcc_host_compiler(&search, 6, 15).unwrap().version, "12.2.0");
+        let found = nvcc_host_compiler(&search, 6, 11).unwrap();
+        assert_eq!((found.cxx, found.version.as_str()), (dir.path().join("g++-11"), "11.3.0"));
+        let clang = HostSearch { cxx: Some("clang++ -m64".to_owned()), path: path() };
+        assert_eq!(nvcc_host_compiler(&clang, 6, 11).unwrap().version, "11.3.0");
+        assert_eq!(system_host_compiler(&clang).unwrap().kind, CompilerKind::Clang);
+        assert_eq!(system_host_compiler(&clang).unwrap().args, ["-m64"]);
+        assert_eq!(system_host_compiler(&search).unwrap().describe(), "g++ 12.2.0");
+
+        let error = nvcc_host_compiler(&search, 6, 10).unwrap_err();
+        assert_eq!(error.details(), ["g++ is g++ 12.2.0"]);
+        assert!(error.hints()[0].contains("g++-10"));
+        let nowhere = HostSearch { cxx: None, path: Some("/nowhere".into()) };
+        let error = nvcc_host_compiler(&nowhere, 0, u32::MAX).unwrap_err();
+        assert_eq!(error.to_string(), "no g++, which nvcc needs for host code");
+        let wrong = HostSearch { cxx: Some("g++-99".to_owned()), path: path() };
+        assert!(system_host_compiler(&wrong).unwrap_err().to_string().contains("g++-99"));
+        let none = HostSearch { cxx: None, path: Some("/nowhere".into()) };
+        assert!(system_host_compiler(&none).unwrap_err().to_string().contains("no C++ compiler"));
+    }
+}

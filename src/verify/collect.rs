@@ -1,0 +1,229 @@
+//! Reads every file of every bundle, once, on all cores, from memory maps.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use object::read::archive::ArchiveFile;
+
+use super::device;
+use super::facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts};
+use super::{Rules, content::Content};
+use crate::bundle::Bundle;
+use crate::elf;
+use crate::error::Result;
+use crate::fs::{self, Digest, Entry, EntryKind};
+use crate::report::Incomplete;
+
+/// What a run asks of the collector: nobody pays for bytes that no lint looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Digest of every file: reads all bytes.
+    pub digests: bool,
+    /// Paths of the build in every file: reads all bytes.
+    pub leaks: bool,
+}
+
+/// What was read, and what could not be.
+pub(super) struct Collected {
+    pub(super) facts: BundleFacts,
+    pub(super) incomplete: Vec<Incomplete>,
+}
+
+/// Facts of all bundles. What cannot be read is said in `incomplete`; this never fails as a whole.
+pub(super) fn collect(bundles: &[Bundle], rules: &Rules, needs: Needs) -> Collected {
+    let mut incomplete = Vec::new();
+    let mut work: Vec<(usize, Entry)> = Vec::new();
+    for (index, bundle) in bundles.iter().enumerate() {
+        match entries(bundle) {
+            Ok(entries) => work.extend(entries.into_iter().map(|entry| (index, entry))),
+            Err(error) => incomplete.push(gap(&bundle.manifest.package, "file", &error.to_string())),
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, FileFacts)>> = Mutex::new(Vec::with_capacity(work.len()));
+    let gaps: Mutex<Vec<Incomplete>> = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((index, entry)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut examination = Examination { bundle: &bundles[*index], rules, needs, gaps: Vec::new() };
+                    let facts = examination.file(entry);
+                    let gaps_here = examination.gaps;
+                    lock(&done).push((*index, facts));
+                    lock(&gaps).extend(gaps_here);
+                }
+            });
+        }
+    });
+    incomplete.extend(gaps.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let mut packages: Vec<PackageFacts> =
+        bundles.iter().map(|bundle| PackageFacts { manifest: bundle.manifest.clone(), files: Vec::new() }).collect();
+    for (index, file) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        packages[index].files.push(file);
+    }
+    for package in &mut packages {
+        package.files.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    packages.sort_by(|a, b| (a.name(), &a.manifest.target).cmp(&(b.name(), &b.manifest.target)));
+    Collected { facts: BundleFacts { packages, rules: rules.clone() }, incomplete }
+}
+
+/// A lock that a panicking thread left is taken over: the panic itself ends the scope.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Files and links of a bundle without its own manifest. A prefix that several packages are
+/// installed in holds what others own: there the manifest says which files are the package's.
+fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
+    let manifest = bundle.manifest.path();
+    let mut entries = fs::walk(&bundle.root)?;
+    let is_manifest =
+        |entry: &&Entry| entry.path.starts_with("share/simpack/") && entry.path.ends_with("/simpack.json");
+    let shared = entries.iter().filter(is_manifest).count() > 1 || bundle.root.join("conda-meta").is_dir();
+    let own: BTreeSet<&str> = bundle.manifest.artifacts.iter().map(|artifact| artifact.path.as_str()).collect();
+    entries.retain(|entry| {
+        entry.kind != EntryKind::Directory && entry.path != manifest && (!shared || own.contains(entry.path.as_str()))
+    });
+    Ok(entries)
+}
+
+fn gap(subject: &str, topic: &str, reason: &str) -> Incomplete {
+    Incomplete { subject: subject.to_owned(), topic: topic.to_owned(), reason: reason.to_owned() }
+}
+
+/// The examination of one file.
+struct Examination<'a> {
+    bundle: &'a Bundle,
+    rules: &'a Rules,
+    needs: Needs,
+    gaps: Vec<Incomplete>,
+}
+
+impl Examination<'_> {
+    fn file(&mut self, entry: &Entry) -> FileFacts {
+        let mut facts = FileFacts {
+            path: entry.path.clone(),
+            kind: entry.kind.clone(),
+            digest: None,
+            objects: Vec::new(),
+            device: Vec::new(),
+            device_unread: false,
+            leaks: Vec::new(),
+            holds_tag: false,
+        };
+        if !matches!(entry.kind, EntryKind::File { .. }) {
+            return facts;
+        }
+        match Content::open(&self.bundle.root.join(&entry.path)) {
+            Ok(content) => self.bytes(content.bytes(), &mut facts),
+            Err(error) => self.gap(&entry.path, "file", &error.to_string()),
+        }
+        facts
+    }
+
+    fn bytes(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+        if self.needs.digests {
+            facts.digest = Some(Digest::of(bytes));
+        }
+        if self.needs.leaks {
+            let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
+            facts.leaks = leaks.cloned().collect();
+        }
+        if let Some(tag) = self.bundle.manifest.kernel_abi.as_ref().filter(|_| elf::is_elf(bytes)) {
+            facts.holds_tag = contains(bytes, tag.to_string().as_bytes());
+        }
+        let path = facts.path.clone();
+        if bytes.starts_with(b"!<arch>\n") {
+            self.archive(bytes, facts);
+        } else if bytes.starts_with(b"!<thin>\n") {
+            self.gap(&path, "elf", "a thin archive holds names of files, not the files");
+        } else if elf::is_elf(bytes) {
+            self.object(bytes, None, facts);
+        }
+        match device::images(&path, bytes) {
+            Ok((images, unread)) => {
+                facts.device = images;
+                facts.device_unread = !unread.is_empty();
+                for reason in unread {
+                    self.gap(&path, "device-code", &reason);
+                }
+            }
+            Err(reason) => {
+                facts.device_unread = true;
+                self.gap(&path, "device-code", &reason);
+            }
+        }
+    }
+
+    fn archive(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+        let path = facts.path.clone();
+        let damaged = |error: object::read::Error| format!("damaged archive: {error}");
+        let archive = match ArchiveFile::parse(bytes) {
+            Ok(archive) => archive,
+            Err(error) => return self.gap(&path, "elf", &damaged(error)),
+        };
+        for member in archive.members() {
+            let data = member.and_then(|member| {
+                let name = String::from_utf8_lossy(member.name()).into_owned();
+                Ok((name, member.data(bytes)?))
+            });
+            match data {
+                Ok((name, data)) if elf::is_elf(data) => self.object(data, Some(name), facts),
+                Ok(_) => {}
+                Err(error) => return self.gap(&path, "elf", &damaged(error)),
+            }
+        }
+    }
+
+    fn object(&mut self, bytes: &[u8], member: Option<String>, facts: &mut FileFacts) {
+        match elf::facts(bytes) {
+            // A cubin is ELF too, but the rules about host code do not hold for it.
+            Ok(found) if found.machine == elf::Machine::Cuda => {}
+            Ok(found) => facts.objects.push(ObjectFacts { member, elf: found }),
+            Err(error) => {
+                let path = member.map_or_else(|| facts.path.clone(), |member| format!("{}({member})", facts.path));
+                self.gap(&path, "elf", &error.to_string());
+            }
+        }
+    }
+
+    fn gap(&mut self, path: &str, topic: &str, reason: &str) {
+        self.gaps.push(gap(&format!("{}: {path}", self.bundle.manifest.package), topic, reason));
+    }
+}
+
+/// Whether `needle` stands in `bytes` as a whole word: `/tmp/build` is not found in `/tmp/builder`.
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    let Some(first) = needle.first() else { return false };
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| byte == first) {
+        rest = &rest[at..];
+        if rest.starts_with(needle) {
+            let after = rest.get(needle.len());
+            let continues = after.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_.+".contains(byte));
+            if needle.ends_with(b"/") || !continues {
+                return true;
+            }
+        }
+        rest = &rest[1..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains;
+
+    #[test]
+    fn paths_are_found_whole() {
+        assert!(contains(b"xx/tmp/build/core.cc\0", b"/tmp/build"));
+        assert!(contains(b"/tmp/build", b"/tmp/build"));
+        assert!(contains(b"//tmp/build\0", b"/tmp/build"));
+        assert!(!contains(b"/tmp/builder/core.cc", b"/tmp/build"));
+        assert!(!contains(b"/tmp/buil", b"/tmp/build"));
+        assert!(!contains(b"anything", b""));
+    }
+}

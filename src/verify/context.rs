@@ -1,0 +1,100 @@
+//! What a verification knows beside the bundles: the lints, the vendor's lists, the recipe's rules.
+
+use crate::data::Data;
+use crate::error::Result;
+use crate::lint::Registry;
+use crate::manifest::{Drivers, Manifests, Vendor};
+use crate::recipe::{ComponentKind, HostToolchain, Recipe};
+use crate::target::GlibcVersion;
+
+use super::lints;
+use super::{BundleFacts, Staging};
+
+/// Everything the lints ask that does not stand in a bundle.
+pub struct VerifyContext {
+    pub(super) lints: Registry<BundleFacts>,
+    pub(super) rules: Rules,
+}
+
+/// The rules that predicates read.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// The vendor's libraries.
+    pub vendor: Vendor,
+    /// Driver profiles, stub and compat directories.
+    pub drivers: Drivers,
+    /// Absolute directories that a RUNPATH may name.
+    pub driver_directories: Vec<String>,
+    /// Ceiling for GLIBC symbol versions, if the recipe compiles for one.
+    pub glibc_ceiling: Option<GlibcVersion>,
+    /// Absolute paths of the build whose bytes may stand in no file.
+    pub build_paths: Vec<String>,
+    /// What staging found.
+    pub staging: Staging,
+    /// Only a part of the distribution is here: what is not found may lie in the rest.
+    pub partial: bool,
+}
+
+impl VerifyContext {
+    /// The context without a recipe: finished packages, whose manifests say what was promised. A
+    /// RUNPATH may name the directories of every known driver profile.
+    ///
+    /// # Errors
+    /// A data file is missing or wrong.
+    pub fn load(data: &Data) -> Result<Self> {
+        let Manifests { vendor, drivers, .. } = Manifests::load(data)?;
+        let names: Vec<String> = drivers.iter().map(|profile| profile.name().to_owned()).collect();
+        let driver_directories = drivers.runpath(names.iter().map(String::as_str));
+        let rules = Rules {
+            vendor,
+            drivers,
+            driver_directories,
+            glibc_ceiling: None,
+            build_paths: Vec::new(),
+            staging: Staging::default(),
+            partial: false,
+        };
+        Ok(Self { lints: lints::registry(data)?, rules })
+    }
+
+    /// Adds what the recipe says: its driver directories, its glibc.
+    #[must_use]
+    pub fn recipe(mut self, recipe: &Recipe) -> Self {
+        self.rules.driver_directories.clone_from(&recipe.driver.directories);
+        if let HostToolchain::Zig { glibc } = &recipe.host {
+            self.rules.glibc_ceiling = Some(*glibc);
+        }
+        self
+    }
+
+    /// Adds paths of this build (work directory, source, cache, toolchain): none may stand in a file.
+    #[must_use]
+    pub fn build_paths<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.rules.build_paths.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds what staging found.
+    #[must_use]
+    pub fn staging(mut self, staging: Staging) -> Self {
+        self.rules.staging = staging;
+        self
+    }
+
+    /// Says that only a part of the distribution is examined.
+    #[must_use]
+    pub fn partial(mut self, partial: bool) -> Self {
+        self.rules.partial = partial;
+        self
+    }
+
+    /// The lints, for `--list`, `--explain` and the checks of settings.
+    pub fn lints(&self) -> &Registry<BundleFacts> {
+        &self.lints
+    }
+}
+
+/// The component that should claim a file, as `files` of the recipe name it.
+pub(super) fn components(kinds: &[ComponentKind]) -> String {
+    kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,155 @@
+//! What was read from the bundles: plain values that the predicates look at.
+
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
+use crate::elf;
+use crate::fs::{Digest, EntryKind};
+use crate::gpu::KernelSignature;
+use crate::recipe::ComponentKind;
+use crate::target::KernelTarget;
+
+use super::Rules;
+
+/// All bundles of one verification, sorted by package.
+#[derive(Debug, Clone)]
+pub struct BundleFacts {
+    /// What each package holds.
+    pub packages: Vec<PackageFacts>,
+    /// What is known beside them.
+    pub rules: Rules,
+}
+
+/// One package.
+#[derive(Debug, Clone)]
+pub struct PackageFacts {
+    /// What it says about itself.
+    pub manifest: BundleManifest,
+    /// Its files and links, sorted by path, without its manifest.
+    pub files: Vec<FileFacts>,
+}
+
+/// One file or link.
+#[derive(Debug, Clone)]
+pub struct FileFacts {
+    /// `/`-joined path below the prefix.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Digest of its bytes, if the run asked for it.
+    pub digest: Option<Digest>,
+    /// The ELF objects in it: one of an ELF file, the members of an archive, none of anything else.
+    /// Cubins are under `device`.
+    pub objects: Vec<ObjectFacts>,
+    /// Device code in it, in the order of the file.
+    pub device: Vec<DeviceImage>,
+    /// Some device code in it could not be read (the report says which).
+    pub device_unread: bool,
+    /// Paths of the build that stand in its bytes.
+    pub leaks: Vec<String>,
+    /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
+    pub holds_tag: bool,
+}
+
+/// One ELF object of host code.
+#[derive(Debug, Clone)]
+pub struct ObjectFacts {
+    /// Member's name, in an archive.
+    pub member: Option<String>,
+    /// What it says.
+    pub elf: elf::Facts,
+}
+
+/// One piece of device code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceImage {
+    /// What it runs on; none if it is neither SASS nor PTX.
+    pub target: Option<KernelTarget>,
+    /// In words: `sm_90`, `compute_75 (PTX)`, `LTO-IR for sm_90`.
+    pub what: String,
+    /// Where in the file: a section, an archive member; empty for a loose cubin or PTX.
+    pub place: String,
+    /// Its kernels, sorted by name; none if they could not be read (the report says so).
+    pub kernels: Option<Vec<KernelSignature>>,
+}
+
+/// What staging found in the installed tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Staging {
+    /// Files that no component claims.
+    pub unclaimed: Vec<String>,
+    /// Files that several components claim.
+    pub claimed_twice: Vec<(String, Vec<ComponentKind>)>,
+    /// Globs that match nothing.
+    pub empty_globs: Vec<(ComponentKind, String)>,
+}
+
+impl PackageFacts {
+    /// Name of the package.
+    pub fn name(&self) -> &str {
+        &self.manifest.package
+    }
+
+    /// The subject of a finding about one of its files.
+    pub fn subject(&self, path: &str) -> String {
+        format!("{}: {path}", self.manifest.package)
+    }
+
+    /// Every ELF object with the subject of a finding about it and the file that holds it.
+    pub fn objects(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+        self.files.iter().flat_map(move |file| {
+            file.objects.iter().map(move |object| {
+                let subject = match &object.member {
+                    Some(member) => self.subject(&format!("{}({member})", file.path)),
+                    None => self.subject(&file.path),
+                };
+                (subject, file, &object.elf)
+            })
+        })
+    }
+
+    /// Every ELF file that the loader maps: libraries and dynamic executables.
+    pub fn loaded(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+        self.objects().filter(|(_, _, facts)| facts.dynamic)
+    }
+
+    /// The manifest's entry of a path.
+    pub fn artifact(&self, path: &str) -> Option<&Artifact> {
+        self.manifest.artifacts.iter().find(|artifact| artifact.path == path)
+    }
+
+    /// Whether the package brings files of its own beside its manifest.
+    pub fn has_files(&self) -> bool {
+        !self.files.is_empty() || !self.manifest.artifacts.is_empty()
+    }
+
+    /// Names of the packages it declares in `uses`: `cuda-nvrtc` of `cuda-nvrtc >=13.0,<14`.
+    pub fn uses(&self) -> impl Iterator<Item = &str> {
+        self.manifest.uses.iter().map(|spec| {
+            let end = spec.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+            &spec[..end.unwrap_or(spec.len())]
+        })
+    }
+}
+
+impl FileFacts {
+    /// Last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Directory of the file below the prefix; empty at the top.
+    pub fn directory(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
+    }
+
+    /// What the manifest should say of the file, if its digest is known.
+    pub fn artifact_kind(&self) -> Option<ArtifactKind> {
+        match &self.kind {
+            EntryKind::File { size, executable } => {
+                let sha256 = self.digest?;
+                Some(ArtifactKind::File { sha256, size: *size, executable: *executable })
+            }
+            EntryKind::Link(to) => Some(ArtifactKind::Link { to: to.clone() }),
+            EntryKind::Directory => None,
+        }
+    }
+}

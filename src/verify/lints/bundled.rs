@@ -1,0 +1,87 @@
+//! Libraries that must not be inside: the driver's, its stubs, copies of the vendor's.
+
+use super::super::{BundleFacts, FileFacts, PackageFacts, Rules};
+use crate::lint::{Hits, Parameters, Predicate};
+use crate::manifest::VendorLibrary;
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "driver-bundled", parameters: &[], check: driver_bundled },
+        Predicate { id: "vendor-bundled", parameters: &[], check: vendor_bundled },
+    ]
+}
+
+/// Names a file goes by: its own, and the SONAMEs of what is in it.
+fn names<'a>(package: &'a PackageFacts, file: &'a FileFacts) -> Vec<&'a str> {
+    let mut names = vec![file.name()];
+    let of_file = package.objects().filter(|(_, of, _)| of.path == file.path);
+    names.extend(of_file.filter_map(|(_, _, elf)| elf.soname.as_deref()));
+    names
+}
+
+/// Driver libraries, stubs among them: a stub has the driver's SONAME.
+fn driver_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in &package.files {
+            let found = names(package, file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
+            if let Some((name, reason)) = found {
+                hits.add(package.subject(&file.path), format!("{name} belongs to the driver: {reason}"));
+            }
+        }
+    }
+}
+
+fn driver<'a>(rules: &'a Rules, name: &str) -> Option<&'a str> {
+    let plain = unmangled(name);
+    let library = rules.vendor.driver(name).or_else(|| rules.vendor.driver(plain.as_deref()?));
+    library.map(|library| library.reason.as_str())
+}
+
+fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in &package.files {
+            let found = names(package, file).into_iter().find_map(|name| {
+                let plain = facts.rules.vendor.library(name).map(|library| (name.to_owned(), library));
+                plain.or_else(|| mangled(&facts.rules, name))
+            });
+            let Some((plain, library)) = found else { continue };
+            let message = if plain == file.name() || file.name().starts_with("lib") && unmangled(file.name()).is_none()
+            {
+                format!("is a copy of the vendor's {plain}")
+            } else {
+                format!("is a renamed copy of the vendor's {plain}")
+            };
+            hits.add(package.subject(&file.path), message)
+                .evidence("a process that also loads the plain one has two copies with separate state")
+                .fix(format!("take it out and declare `{}` in `uses` of the component", library.name));
+        }
+    }
+}
+
+fn mangled<'a>(rules: &'a Rules, name: &str) -> Option<(String, &'a VendorLibrary)> {
+    let plain = unmangled(name)?;
+    let library = rules.vendor.library(&plain)?;
+    Some((plain, library))
+}
+
+/// `libcudart.so.13` of `libcudart-9335f6a2.so.13`: wheels' repair tools put a hash into the name so
+/// that the copy cannot clash.
+fn unmangled(name: &str) -> Option<String> {
+    let end = name.find(".so")?;
+    let (stem, hash) = name[..end].rsplit_once('-')?;
+    let is_hash = (6..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| format!("{stem}{}", &name[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unmangled;
+
+    #[test]
+    fn hashes_in_names_are_seen() {
+        assert_eq!(unmangled("libcudart-9335f6a2.so.13").as_deref(), Some("libcudart.so.13"));
+        assert_eq!(unmangled("libnvrtc-builtins.so.13.0"), None);
+        assert_eq!(unmangled("libcudart.so.13"), None);
+        assert_eq!(unmangled("libx-12.so"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Files: the manifest's word against the tree, who owns what, what leaked from the build.
+
+use std::collections::BTreeMap;
+
+use super::super::context::components;
+use super::super::{BundleFacts, PackageFacts};
+use crate::bundle::ArtifactKind;
+use crate::lint::{Hits, Parameters, Predicate};
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "artifact-digest", parameters: &[], check: artifact_digest },
+        Predicate { id: "build-path-leak", parameters: &[], check: build_path_leak },
+        Predicate { id: "doubly-claimed", parameters: &[], check: doubly_claimed },
+        Predicate { id: "empty-glob", parameters: &[], check: empty_glob },
+        Predicate { id: "unclaimed-file", parameters: &[], check: unclaimed_file },
+    ]
+}
+
+/// Every artifact of the manifest is there, as it says.
+fn artifact_digest(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for artifact in &package.manifest.artifacts {
+            let subject = package.subject(&artifact.path);
+            let Some(file) = package.files.iter().find(|file| file.path == artifact.path) else {
+                hits.add(subject, "is in the manifest and not in the package");
+                continue;
+            };
+            // Without a digest the file could not be read, which the report says already.
+            if let Some((found, change)) = file.artifact_kind().and_then(|found| {
+                let change = difference(&artifact.kind, &found)?;
+                Some((found, change))
+            }) {
+                hits.add(subject, format!("is not what its manifest says: {change}"))
+                    .evidence(format!("declared: {}", describe(&artifact.kind)))
+                    .evidence(format!("found: {}", describe(&found)));
+            }
+        }
+    }
+}
+
+fn difference(declared: &ArtifactKind, found: &ArtifactKind) -> Option<&'static str> {
+    match (declared, found) {
+        (declared, found) if declared == found => None,
+        (ArtifactKind::File { sha256, .. }, ArtifactKind::File { sha256: other, .. }) if sha256 != other => {
+            Some("other content")
+        }
+        (ArtifactKind::File { .. }, ArtifactKind::File { .. }) => Some("other size or permissions"),
+        (ArtifactKind::Link { .. }, ArtifactKind::Link { .. }) => Some("the link leads elsewhere"),
+        _ => Some("a link in place of a file, or a file in place of a link"),
+    }
+}
+
+fn describe(kind: &ArtifactKind) -> String {
+    match kind {
+        ArtifactKind::File { sha256, size, executable } => {
+            format!("{size} bytes{}, sha256 {sha256}", if *executable { ", executable" } else { "" })
+        }
+        ArtifactKind::Link { to } => format!("link to {to}"),
+    }
+}
+
+fn build_path_leak(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files.iter().filter(|file| !file.leaks.is_empty()) {
+            hits.add(package.subject(&file.path), format!("holds a path of the build: {}", file.leaks.join(", ")));
+        }
+    }
+}
+
+/// Two packages that are installed together own one path. Builds of one package are never installed
+/// together.
+fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let mut owners: BTreeMap<&str, Vec<&PackageFacts>> = BTreeMap::new();
+    for package in &facts.packages {
+        for file in &package.files {
+            let owners = owners.entry(&file.path).or_default();
+            if !owners.iter().any(|other| other.name() == package.name()) {
+                owners.push(package);
+            }
+        }
+    }
+    for (path, owners) in owners.into_iter().filter(|(_, owners)| owners.len() > 1) {
+        let names: Vec<&str> = owners.iter().map(|package| package.name()).collect();
+        hits.add(names[0], format!("{path} also belongs to {}", names[1..].join(", ")));
+    }
+    for (path, kinds) in &facts.rules.staging.claimed_twice {
+        hits.add("staging", format!("{path} is claimed by components {}", components(kinds)));
+    }
+}
+
+fn empty_glob(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for (kind, glob) in &facts.rules.staging.empty_globs {
+        hits.add("staging", format!("`{glob}` of component `{kind}` matches nothing that was installed"));
+    }
+}
+
+fn unclaimed_file(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for path in &facts.rules.staging.unclaimed {
+        hits.add("staging", format!("{path} was installed and no component claims it"));
+    }
+    for package in &facts.packages {
+        for file in package.files.iter().filter(|file| package.artifact(&file.path).is_none()) {
+            hits.add(package.subject(&file.path), "is in the package and not in its manifest")
+                .fix("build the package again; nothing may be added to it afterwards");
+        }
+    }
+}

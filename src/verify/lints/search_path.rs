@@ -1,0 +1,140 @@
+//! RUNPATH and RPATH: where the loader looks because a file says so.
+
+use super::super::BundleFacts;
+use crate::elf;
+use crate::lint::{Hits, Parameters, Predicate};
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "runpath-build-path", parameters: &[], check: runpath_build_path },
+        Predicate { id: "runpath-loader-default", parameters: &[], check: runpath_loader_default },
+        Predicate { id: "stub-reachable", parameters: &[], check: stub_reachable },
+    ]
+}
+
+/// One entry of a search path, seen from the file that carries it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SearchDir {
+    /// Below the prefix; empty for the prefix itself.
+    Prefix(String),
+    /// Relative to the file, but above the prefix.
+    Outside,
+    /// Absolute.
+    Absolute(String),
+    /// Relative to whatever the current directory is; an empty entry is that directory itself.
+    Relative,
+}
+
+/// `entry` as the loader sees it for a file in `directory` below the prefix.
+pub(super) fn search_dir(entry: &str, directory: &str) -> SearchDir {
+    let rest = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
+    let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+        return if entry.starts_with('/') { SearchDir::Absolute(entry.to_owned()) } else { SearchDir::Relative };
+    };
+    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
+    for part in rest.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part != ".." {
+            parts.push(part);
+        } else if parts.pop().is_none() {
+            return SearchDir::Outside;
+        }
+    }
+    SearchDir::Prefix(parts.join("/"))
+}
+
+/// Entries of RPATH and RUNPATH with the tag's name, empty ones too. A tag whose whole text is empty
+/// says nothing (glibc, `decompose_rpath`).
+fn entries(elf: &elf::Facts) -> impl Iterator<Item = (&'static str, &str)> {
+    let tags = [("RPATH", &elf.rpath), ("RUNPATH", &elf.runpath)];
+    tags.into_iter().flat_map(|(tag, text)| {
+        let text = text.as_deref().filter(|text| !text.is_empty());
+        text.into_iter().flat_map(move |text| text.split(':').map(move |entry| (tag, entry)))
+    })
+}
+
+fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchDir)) {
+    for package in &facts.packages {
+        for (subject, file, elf) in package.loaded() {
+            for (tag, entry) in entries(elf) {
+                visit(subject.clone(), tag, entry, search_dir(entry, file.directory()));
+            }
+        }
+    }
+}
+
+/// Directories of the machine that built, relative ones, and ones above the prefix.
+fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let rules = &facts.rules;
+    each(facts, |subject, tag, entry, dir| {
+        let message = match dir {
+            SearchDir::Prefix(_) => return,
+            SearchDir::Absolute(path) => {
+                let path = path.trim_end_matches('/');
+                let known = rules.driver_directories.iter().any(|dir| dir == path);
+                if known || rules.drivers.is_loader_default(path) || is_stub(facts, path).is_some() {
+                    // Other lints speak of loader defaults and stubs.
+                    return;
+                }
+                format!("{tag} names {entry}, a directory of the build machine")
+            }
+            SearchDir::Outside => format!("{tag} entry {entry} leads out of the prefix"),
+            SearchDir::Relative if entry.is_empty() => {
+                format!("{tag} has an empty entry, which is the current directory of whoever starts the program")
+            }
+            SearchDir::Relative => format!("{tag} entry {entry} depends on the current directory"),
+        };
+        hits.add(subject, message);
+    });
+}
+
+fn runpath_loader_default(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    each(facts, |subject, tag, entry, dir| {
+        if let SearchDir::Absolute(path) = dir
+            && facts.rules.drivers.is_loader_default(&path)
+        {
+            hits.add(subject, format!("{tag} names {entry}, which the loader searches by itself"));
+        }
+    });
+}
+
+fn stub_reachable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    each(facts, |subject, tag, entry, dir| {
+        let path = match &dir {
+            SearchDir::Absolute(path) => path.clone(),
+            SearchDir::Prefix(path) => format!("/{path}"),
+            SearchDir::Outside | SearchDir::Relative => format!("/{entry}"),
+        };
+        if let Some(what) = is_stub(facts, &path) {
+            hits.add(subject, format!("{tag} names {entry}, which holds {what}"));
+        }
+    });
+}
+
+fn is_stub(facts: &BundleFacts, path: &str) -> Option<&'static str> {
+    let drivers = &facts.rules.drivers;
+    if drivers.is_stubs(path) {
+        Some("link-time stubs of the driver")
+    } else if drivers.is_compat(path) {
+        Some("the forward compatibility driver, for data-centre GPUs only")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_seen_from_their_file() {
+        let prefix = |path: &str| SearchDir::Prefix(path.to_owned());
+        assert_eq!(search_dir("$ORIGIN", "lib"), prefix("lib"));
+        assert_eq!(search_dir("${ORIGIN}/../lib/./", "bin"), prefix("lib"));
+        assert_eq!(search_dir("$ORIGIN/..", "lib"), prefix(""));
+        assert_eq!(search_dir("$ORIGIN/../..", "lib"), SearchDir::Outside);
+        assert_eq!(search_dir("/usr/lib/wsl/lib", "lib"), SearchDir::Absolute("/usr/lib/wsl/lib".to_owned()));
+        assert_eq!(search_dir("lib", "lib"), SearchDir::Relative);
+        assert_eq!(search_dir("", "lib"), SearchDir::Relative);
+        assert_eq!(search_dir("$ORIGINAL/lib", "lib"), SearchDir::Relative);
+    }
+}

@@ -1,0 +1,115 @@
+//! What can be pointed at.
+
+use std::path::Path;
+
+use super::fixture::{Sealed, Tree, context, said};
+use crate::lint::Settings;
+use crate::report::Verdict;
+use crate::verify::{open, verify};
+
+fn tar(from: &Path, to: &Path) {
+    let encoder = zstd::Encoder::new(std::fs::File::create(to).unwrap(), 1).unwrap();
+    let mut archive = tar::Builder::new(encoder);
+    archive.follow_symlinks(false);
+    archive.append_dir_all(".", from).unwrap();
+    archive.into_inner().unwrap().finish().unwrap();
+}
+
+/// A conda package as other tools write it: two archives in a zip, stored.
+fn conda(sealed: &Sealed, to: &Path) {
+    use std::io::Write;
+    let work = tempfile::tempdir().unwrap();
+    let info = work.path().join("tree/info");
+    std::fs::create_dir_all(&info).unwrap();
+    std::fs::write(info.join("index.json"), "{}").unwrap();
+    tar(&work.path().join("tree"), &work.path().join("info.tar.zst"));
+    tar(&sealed.bundle.root, &work.path().join("pkg.tar.zst"));
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(to).unwrap());
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, content) in [
+        ("metadata.json", br#"{"conda_pkg_format_version": 2}"#.to_vec()),
+        ("pkg-p.tar.zst", std::fs::read(work.path().join("pkg.tar.zst")).unwrap()),
+        ("info-p.tar.zst", std::fs::read(work.path().join("info.tar.zst")).unwrap()),
+    ] {
+        zip.start_file(name, stored).unwrap();
+        zip.write_all(&content).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+fn core() -> Sealed {
+    Tree::core().library("lib/libvolley.so.1", &[]).link("lib/libvolley.so", "libvolley.so.1").seal()
+}
+
+fn clean(path: &Path) -> Vec<String> {
+    let opened = open(&[path]).unwrap();
+    let report = verify(&opened.bundles, &context(), &Settings::default());
+    assert_eq!(said(&report), [""; 0]);
+    assert_eq!(report.verdict(), Verdict::Pass, "{:?} {:?}", report.incomplete, opened.incomplete);
+    report.examined
+}
+
+#[test]
+fn every_form_gives_the_same_answer() {
+    let dist = tempfile::tempdir().unwrap();
+    let noarch = dist.path().join("linux-64");
+    std::fs::create_dir(&noarch).unwrap();
+    let sealed = core();
+    conda(&sealed, &noarch.join("volley-core-1.2.0-h0_0.conda"));
+    tar(&sealed.bundle.root, &dist.path().join("volley-core-1.2.0-h0_0.tar.zst"));
+    for path in [
+        sealed.bundle.root.clone(),
+        dist.path().to_owned(),
+        noarch.join("volley-core-1.2.0-h0_0.conda"),
+        dist.path().join("volley-core-1.2.0-h0_0.tar.zst"),
+    ] {
+        assert_eq!(clean(&path), ["volley-core"], "{}", path.display());
+    }
+}
+
+#[test]
+fn a_prefix_with_other_packages_is_examined_by_the_manifests() {
+    let sealed = core();
+    std::fs::create_dir(sealed.bundle.root.join("conda-meta")).unwrap();
+    std::fs::write(sealed.bundle.root.join("lib/libother.so"), "of another package").unwrap();
+    assert_eq!(clean(&sealed.bundle.root), ["volley-core"]);
+}
+
+#[test]
+fn a_changed_byte_in_a_finished_package_is_found() {
+    let dist = tempfile::tempdir().unwrap();
+    let sealed = core();
+    let library = sealed.bundle.root.join("lib/libvolley.so.1");
+    let mut bytes = std::fs::read(&library).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&library, bytes).unwrap();
+    conda(&sealed, &dist.path().join("volley-core.conda"));
+    let opened = open(&[dist.path()]).unwrap();
+    let found = said(&verify(&opened.bundles, &context(), &Settings::default()));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("artifact-digest | volley-core: lib/libvolley.so.1 |"), "{found:?}");
+}
+
+#[test]
+fn broken_packages_are_incomplete_and_missing_ones_an_error() {
+    let dist = tempfile::tempdir().unwrap();
+    std::fs::write(dist.path().join("broken.conda"), "not a zip").unwrap();
+    let empty = tempfile::tempdir().unwrap();
+    tar(empty.path(), &dist.path().join("empty.tar.zst"));
+    let opened = open(&[dist.path()]).unwrap();
+    let subjects: Vec<&str> = opened.incomplete.iter().map(|gap| gap.subject.as_str()).collect();
+    assert_eq!(subjects, ["broken.conda", "empty.tar.zst"]);
+    assert!(open(&[empty.path()]).is_err());
+    assert!(open(&[dist.path().join("nothing")]).is_err());
+}
+
+#[test]
+fn a_manifest_speaks_for_its_own_package_only() {
+    let sealed = core();
+    let dir = sealed.bundle.root.join("share/simpack");
+    std::fs::rename(dir.join("volley-core"), dir.join("volley-other")).unwrap();
+    let opened = open(&[&sealed.bundle.root]).unwrap();
+    assert!(opened.bundles.is_empty());
+    assert!(opened.incomplete[0].reason.contains("is that of package volley-core"), "{:?}", opened.incomplete);
+}
