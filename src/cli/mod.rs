@@ -1,7 +1,10 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
 mod build;
+mod check;
+mod init;
 mod root;
 mod toolchain;
+mod verify;
 
 pub use root::{command, run};

@@ -5,7 +5,10 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
+use super::check::CheckArgs;
+use super::init::InitArgs;
 use super::toolchain::ToolchainCommand;
+use super::verify::VerifyArgs;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::ui::Ui;
@@ -46,10 +49,16 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Start a recipe that builds
+    Init(InitArgs),
+    /// Show all mistakes of a recipe
+    Check(CheckArgs),
     /// Build a recipe into verified packages
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
     Plan(PlanArgs),
+    /// Look into packages and say what would break on a user's machine
+    Verify(VerifyArgs),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -89,8 +98,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
 
 fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
+        Verb::Init(args) => args.run(ui),
+        Verb::Check(args) => args.run(ui),
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
+        Verb::Verify(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

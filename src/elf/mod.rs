@@ -4,7 +4,7 @@
 //! memory map, and only the tables are read, so that a library of hundreds of megabytes costs a few
 //! pages. 64-bit little-endian is read; everything else is recognised and refused with its reason.
 
-mod bytes;
+pub(crate) mod bytes;
 mod dynamic;
 pub mod edit;
 mod error;

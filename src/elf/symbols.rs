@@ -86,6 +86,11 @@ impl<'a> SymbolTable<'a> {
         })
     }
 
+    /// `st_other` of a symbol, whose upper bits belong to the processor.
+    pub fn other(&self, index: u64) -> Option<u8> {
+        self.table.u8(index.checked_mul(SYMBOL_SIZE)? + 5)
+    }
+
     /// Where the names lie in the string table, of all symbols in order.
     pub(crate) fn name_positions(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).filter_map(|index| self.table.u32(index * SYMBOL_SIZE))

@@ -1,7 +1,22 @@
 //! Device code: what files hold, what kernels look like, which device runs what.
+//!
+//! The readers work on bytes that anybody may have made: every position is checked, what is unknown
+//! is reported and never dropped, and nothing is unpacked beyond its announced size.
 
 mod chain;
+mod cubin;
+mod device_code;
+mod error;
+mod fatbin;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod ptx;
 mod signature;
 
 pub use chain::{Available, Choice, Considered, Verdict, choose};
+pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
+pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with};
+pub use error::CodeError;
+pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
+pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use signature::{KernelSignature, Param, kernel_abi_tag};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::report::{Level, Rule};
+use crate::report::{Level, Rule, wrapped};
 
 /// Version of the data files.
 const EDITION: u32 = 1;
@@ -77,17 +77,18 @@ impl LintInfo {
 
     /// A page about the lint, as `--explain` prints it.
     pub fn page(&self) -> String {
-        let mut page = format!("{}: {}\nlevel: {}\n\n{}\n", self.id, self.title, self.level, self.text.trim());
-        page.push_str(&format!("\nfix: {}\n", self.fix.trim()));
+        let mut page = format!("{}: {}\nlevel: {}\n\n", self.id, self.title, self.level);
+        page.push_str(&wrapped(self.text.trim(), 0));
+        page.push_str(&format!("\n\nfix:\n{}\n", wrapped(self.fix.trim(), 2)));
         if !self.parameters.0.is_empty() {
-            page.push_str("\nparameters (change them in a copy of the file, manifests/lints/");
-            page.push_str(&format!("{}.toml):\n", self.id));
+            page.push_str(&format!("\nparameters (a copy of manifests/lints/{}.toml changes them):\n", self.id));
             for (name, value) in &self.parameters.0 {
-                page.push_str(&format!("  {name} = {value}\n"));
+                page.push_str(&format!("{}\n", wrapped(&format!("{name} = {value}"), 2)));
             }
         }
+        page.push_str("\nsee:\n");
         for link in &self.link {
-            page.push_str(&format!("\nsee: {link}"));
+            page.push_str(&format!("{}\n", wrapped(link, 2)));
         }
         page.trim_end().to_owned()
     }

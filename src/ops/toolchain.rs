@@ -97,7 +97,9 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
     }
     if let Some(cuda) = &shown.cuda {
         line("cuda", cuda.cuda.to_string());
-        line("root", cuda.root.display().to_string());
+        if shown.status.is_none() {
+            line("root", cuda.root.display().to_string());
+        }
         line("nvcc", cuda.nvcc.display().to_string());
         let nvrtc = cuda.nvrtc.as_ref().map_or("none".to_owned(), |nvrtc| nvrtc.library.display().to_string());
         line("nvrtc", nvrtc);
@@ -114,7 +116,6 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
             format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, megabytes(wheel.size), wheel.sha256),
         );
     }
-    lines.dedup();
     ui.say(lines.join("\n"));
     if shown.status.is_some_and(|status| status.root.is_none()) {
         ui.note(format!("next: simpack toolchain fetch {name}"));

@@ -151,6 +151,13 @@ impl Report {
         self.waived = waived;
     }
 
+    /// Adds what somebody else could not examine.
+    pub fn add_incomplete(&mut self, incomplete: impl IntoIterator<Item = Incomplete>) {
+        self.incomplete.extend(incomplete);
+        self.incomplete.sort();
+        self.incomplete.dedup();
+    }
+
     /// The part about one package, or another subject that was examined: itself and its files.
     #[must_use]
     pub fn about(&self, name: &str) -> Self {

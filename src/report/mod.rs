@@ -11,4 +11,4 @@ pub use finding::{Finding, Incomplete, Level, Report, Rule, Verdict, Waived, own
 pub use github::github;
 pub use json::{Counts, REPORT_SCHEMA, ReportJson};
 pub use sarif::sarif;
-pub use text::TextOptions;
+pub use text::{TextOptions, wrapped};

@@ -103,11 +103,20 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
         .connect_timeout(wait)
         .timeout(wait)
         .tls_danger_accept_invalid_certs(trusting);
+    if cfg!(test) {
+        // The tests' servers are on this machine, whatever proxy its environment names.
+        builder = builder.no_proxy();
+    }
     let wrong = |path: &std::path::Path| format!("cannot use the certificates in {}", path.display());
     if let Some(path) = settings.cert.as_ref().filter(|path| path.is_file()) {
         let certificates = reqwest::Certificate::from_pem_bundle(&fs_err::read(path)?).map_err(|error| {
             Error::toolchain(wrong(path)).because(error).hint("pip's option `cert` names this file: mend or unset it")
         })?;
+        if certificates.is_empty() {
+            return Err(Error::toolchain(wrong(path))
+                .detail("it holds no certificate in PEM form")
+                .hint("pip's option `cert` names this file: mend or unset it"));
+        }
         builder = builder.tls_certs_merge(certificates);
     }
     if let Some(path) = &settings.client_cert {
@@ -125,7 +134,7 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     }
     builder.build().map_err(|error| {
         Error::toolchain("cannot set up encrypted connections")
-            .because(error)
+            .detail(causes(&error))
             .hint("check the certificates that SSL_CERT_FILE and pip's option `cert` name")
     })
 }

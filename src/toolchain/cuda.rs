@@ -84,14 +84,18 @@ impl Toolchain {
         })
     }
 
-    /// Directory of the headers.
+    /// Directory of the headers; conda's packages keep them per target.
     pub fn include(&self) -> PathBuf {
-        self.root.join("include")
+        let dirs = ["include", "targets/x86_64-linux/include"].map(|dir| self.root.join(dir));
+        let with_runtime = dirs.iter().find(|dir| dir.join("cuda_runtime.h").is_file());
+        with_runtime.cloned().unwrap_or_else(|| self.root.join("include"))
     }
 
-    /// Directory of the libraries.
+    /// Directory of the libraries: the one with the CUDA runtime, where there are several.
     pub fn lib(&self) -> PathBuf {
-        library_dirs(&self.root).into_iter().next().unwrap_or_else(|| self.root.join("lib64"))
+        let dirs = library_dirs(&self.root);
+        let with_runtime = dirs.iter().find(|dir| dir.join("libcudart.so").exists());
+        with_runtime.or(dirs.first()).cloned().unwrap_or_else(|| self.root.join("lib64"))
     }
 
     /// What the provenance says.

@@ -12,7 +12,7 @@ use reqwest::header::CONTENT_RANGE;
 use url::Url;
 
 use super::client::{Client, Trouble, unreachable};
-use super::index::{self, Link, shown};
+use super::index::{Link, shown};
 use super::pins::Wheel;
 use super::settings::IndexSettings;
 use crate::error::{Error, Result};
@@ -35,16 +35,26 @@ impl Default for Pace {
 
 /// Fetches files into a directory of downloads.
 pub(crate) struct Fetcher<'a> {
-    settings: &'a IndexSettings,
+    pub(super) settings: &'a IndexSettings,
     client: OnceLock<Client>,
     downloads: PathBuf,
     pace: Pace,
-    offline: bool,
+    pub(super) offline: bool,
     stop: AtomicBool,
 }
 
-/// Told how many bytes came; a negative number takes bytes back that have to be fetched again.
-pub(crate) type Progress<'a> = &'a (dyn Fn(i64) + Sync);
+/// What happens during a transfer.
+pub(crate) enum Event {
+    /// So many bytes are here.
+    Came(u64),
+    /// So many bytes have to be fetched again.
+    Lost(u64),
+    /// Something failed and is tried again; a line for people.
+    Again(String),
+}
+
+/// Is told what happens.
+pub(crate) type Progress<'a> = &'a (dyn Fn(Event) + Sync);
 
 impl<'a> Fetcher<'a> {
     /// A fetcher into `downloads`; `offline` uses no network, only directories.
@@ -66,14 +76,15 @@ impl<'a> Fetcher<'a> {
         let target = self.downloads.join(wheel.sha256.to_string());
         if target.is_file() {
             // Only whole, checked files get this name.
-            progress(i64::try_from(wheel.size).unwrap_or(i64::MAX));
+            progress(Event::Came(wheel.size));
             return Ok(target);
         }
         let mut failures: Vec<Error> = Vec::new();
         let links = self.settings.find_links.iter().map(|place| (place, true));
         let indexes = self.settings.indexes.iter().map(|place| (place, false));
         for (place, is_links) in links.chain(indexes) {
-            let found = if is_links { self.find_links(place, wheel) } else { self.index(place, wheel) };
+            let found =
+                if is_links { self.find_links(place, wheel, progress) } else { self.index(place, wheel, progress) };
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
@@ -98,10 +109,12 @@ impl<'a> Fetcher<'a> {
         let mut failures = failures.into_iter();
         let Some(first) = failures.next() else {
             if self.offline {
-                return Error::toolchain(format!("{} is not here, and this run is offline", wheel.file));
+                return Error::toolchain(format!("{} is not here, and this run is offline", wheel.file))
+                    .hint("or put it into a directory and name that in PIP_FIND_LINKS");
             }
-            return Error::toolchain(format!("no find-links directory has {}, and there is no index", wheel.file))
-                .hint("put the file there, or allow an index (SIMPACK_INDEX_URL)");
+            let error = Error::toolchain(format!("no find-links directory has {}, and there is no index", wheel.file));
+            let error = self.settings.no_index.iter().fold(error, |error, line| error.detail(line));
+            return error.hint("put the file there, or name an index in SIMPACK_INDEX_URL");
         };
         // The last failure is the index's, which says most; the earlier ones become its details.
         let rest: Vec<Error> = failures.collect();
@@ -111,63 +124,12 @@ impl<'a> Fetcher<'a> {
         earlier.into_iter().fold(last, |error, other| error.detail(format!("before that: {other}")))
     }
 
-    fn client(&self) -> Result<&Client> {
+    pub(super) fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
         let client = Client::new(self.settings)?;
         Ok(self.client.get_or_init(|| client))
-    }
-
-    /// Links to the file in a find-links place: a directory, or a page.
-    fn find_links(&self, place: &str, wheel: &Wheel) -> Result<Vec<Link>> {
-        let url = Url::parse(place).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "file"));
-        let path = match &url {
-            None => PathBuf::from(place),
-            Some(url) if url.scheme() == "file" => file_path(url)?,
-            Some(_) if self.offline => return Ok(Vec::new()),
-            Some(url) => {
-                let (text, kind, from) = self.retry(|| self.client()?.page(url, index::ACCEPT))?;
-                return index::links(&text, &kind, &from, &wheel.file);
-            }
-        };
-        if path.is_dir() {
-            return directory_links(&path, wheel);
-        }
-        match fs_err::read_to_string(&path) {
-            Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, &wheel.file)),
-            // pip, too, passes over find-links that do not exist.
-            Err(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// Links to the file in an index.
-    fn index(&self, place: &str, wheel: &Wheel) -> Result<Vec<Link>> {
-        let address = format!("{}/{}/", place.trim_end_matches('/'), wheel.project);
-        let url = Url::parse(&address).map_err(|error| {
-            Error::toolchain(format!("the package index `{place}` is not an address"))
-                .because(error)
-                .hint("mend pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
-        })?;
-        let found = if url.scheme() == "file" {
-            let path = file_path(&url)?;
-            match fs_err::read_to_string(path.join("index.html")) {
-                Ok(text) => index::html_links(&text, &url, &wheel.file),
-                Err(_) => directory_links(&path, wheel)?,
-            }
-        } else if self.offline {
-            return Ok(Vec::new());
-        } else {
-            let (text, kind, from) =
-                self.retry_or(|| self.client()?.page(&url, index::ACCEPT), |error| no_project(wheel, &url, error))?;
-            index::links(&text, &kind, &from, &wheel.file)?
-        };
-        if found.is_empty() {
-            return Err(Error::toolchain(format!("the index does not list {}: {}", wheel.file, shown(&url)))
-                .hint("a mirror may lag or filter: name another one in SIMPACK_INDEX_URL")
-                .hint("or put the file into a directory and name that in PIP_FIND_LINKS"));
-        }
-        Ok(found)
     }
 
     fn link(&self, link: &Link, wheel: &Wheel, target: &Path, progress: Progress) -> Result<PathBuf> {
@@ -180,14 +142,16 @@ impl<'a> Fetcher<'a> {
             if got != wheel.sha256 {
                 return Err(wrong_bytes(wheel, &path.display().to_string(), &got.to_string(), "the file was not used"));
             }
-            progress(i64::try_from(wheel.size).unwrap_or(i64::MAX));
+            progress(Event::Came(wheel.size));
             return Ok(path);
         }
         if self.offline {
             return Err(Error::toolchain(format!("{} would need the network", wheel.file)));
         }
         with_lock(&target.with_extension("lock"), || {
-            if !target.is_file() {
+            if target.is_file() {
+                progress(Event::Came(wheel.size));
+            } else {
                 self.download(link, wheel, target, progress)?;
             }
             Ok(target.to_owned())
@@ -199,15 +163,15 @@ impl<'a> Fetcher<'a> {
         let length = || fs_err::metadata(&part).map_or(0, |data| data.len());
         let mut resumed = length() > 0;
         if resumed {
-            progress(i64::try_from(length().min(wheel.size)).unwrap_or(i64::MAX));
+            progress(Event::Came(length().min(wheel.size)));
         }
         loop {
-            self.complete(link, wheel, &part, progress)?;
+            self.complete(link, wheel, &part, progress).inspect_err(|_| progress(Event::Lost(length())))?;
             let got = Digest::of_file(&part)?;
             if got == wheel.sha256 {
                 return Ok(fs_err::rename(&part, target)?);
             }
-            progress(-i64::try_from(length()).unwrap_or(i64::MAX));
+            progress(Event::Lost(length()));
             fs_err::remove_file(&part)?;
             if !resumed {
                 return Err(wrong_bytes(wheel, &shown(&link.url), &got.to_string(), "the file was removed"));
@@ -236,14 +200,12 @@ impl<'a> Fetcher<'a> {
             };
             match trouble {
                 Trouble::Again(error, pause) => {
-                    tries += 1;
-                    if tries > self.pace.retries || self.stop.load(Ordering::Relaxed) {
+                    if !self.again(&error, &mut tries, pause, progress) {
                         return Err(error);
                     }
-                    std::thread::sleep(pause.unwrap_or(self.pause(tries)));
                 }
                 Trouble::Beyond if start > 0 => {
-                    progress(-i64::try_from(start).unwrap_or(i64::MAX));
+                    progress(Event::Lost(start));
                     fs_err::remove_file(part)?;
                 }
                 Trouble::Beyond => {
@@ -272,7 +234,7 @@ impl<'a> Fetcher<'a> {
         }
         let mut file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(part).map_err(io)?;
         if from == 0 {
-            progress(-i64::try_from(start).unwrap_or(i64::MAX));
+            progress(Event::Lost(start));
         }
         file.file().set_len(from).map_err(io)?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(from)).map_err(io)?;
@@ -298,7 +260,7 @@ impl<'a> Fetcher<'a> {
                 return Err(wrong_bytes(wheel, &shown(&link.url), &got, "the file was removed").into());
             }
             file.write_all(&buffer[..count]).map_err(io)?;
-            progress(count as i64);
+            progress(Event::Came(count as u64));
         }
         file.flush().map_err(io)?;
         if at < wheel.size {
@@ -307,35 +269,33 @@ impl<'a> Fetcher<'a> {
         Ok(())
     }
 
-    fn pause(&self, tries: u32) -> Duration {
-        self.pace.pause.saturating_mul(1 << tries.saturating_sub(1).min(6))
-    }
-
-    fn retry<T>(&self, ask: impl Fn() -> Result<T, Trouble>) -> Result<T> {
-        self.retry_or(ask, |error| error)
-    }
-
-    fn retry_or<T>(&self, ask: impl Fn() -> Result<T, Trouble>, absent: impl Fn(Error) -> Error) -> Result<T> {
-        let mut tries = 0;
-        loop {
-            match ask() {
-                Ok(value) => return Ok(value),
-                Err(Trouble::Again(_, pause)) if tries < self.pace.retries && !self.stop.load(Ordering::Relaxed) => {
-                    tries += 1;
-                    std::thread::sleep(pause.unwrap_or(self.pause(tries)));
-                }
-                Err(Trouble::Again(error, _) | Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Absent(error)) => return Err(absent(error)),
-                Err(Trouble::Beyond) => return Err(Error::toolchain("a page was refused as out of range")),
-            }
+    /// Waits before another try, longer each time unless the server says how long; answers whether
+    /// there is one.
+    pub(super) fn again(&self, error: &Error, tries: &mut u32, pause: Option<Duration>, progress: Progress) -> bool {
+        if *tries >= self.pace.retries || self.stop.load(Ordering::Relaxed) {
+            return false;
         }
+        let doubled = self.pace.pause.saturating_mul(1 << (*tries).min(6));
+        *tries += 1;
+        progress(Event::Again(format!("{error}; trying again ({tries} of {})", self.pace.retries)));
+        std::thread::sleep(pause.unwrap_or(doubled));
+        true
     }
-}
 
-fn no_project(wheel: &Wheel, url: &Url, error: Error) -> Error {
-    Error::toolchain(format!("the index has no project {}: {}", wheel.project, shown(url)))
-        .because(error)
-        .hint("check the address (it usually ends in /simple): `pip config list`, SIMPACK_INDEX_URL")
+    /// Bytes that still have to be fetched; none when a find-links directory has a file of this name
+    /// and size.
+    pub fn missing(&self, wheel: &Wheel) -> u64 {
+        let length = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.len());
+        let directories = self.settings.find_links.iter().filter_map(|place| match Url::parse(place) {
+            Ok(url) if url.scheme() == "file" => file_path(&url).ok(),
+            _ => Some(PathBuf::from(place)),
+        });
+        if directories.map(|directory| directory.join(&wheel.file)).any(|file| length(&file) == wheel.size) {
+            return 0;
+        }
+        let target = self.downloads.join(wheel.sha256.to_string());
+        wheel.size.saturating_sub(length(&target).max(length(&target.with_extension("part"))))
+    }
 }
 
 fn wrong_bytes(wheel: &Wheel, place: &str, got: &str, done: &str) -> Error {
@@ -367,22 +327,8 @@ fn range_start(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim_start().split('-').next()?.trim().parse().ok()
 }
 
-fn file_path(url: &Url) -> Result<PathBuf> {
+pub(super) fn file_path(url: &Url) -> Result<PathBuf> {
     url.to_file_path().map_err(|()| Error::toolchain(format!("{} is not a local path", shown(url))))
-}
-
-fn file_url(path: &Path) -> Result<Url> {
-    let path = std::path::absolute(path)?;
-    let url = Url::from_file_path(&path);
-    url.map_err(|()| Error::file(path, "not a path that an address can name"))
-}
-
-fn directory_links(path: &Path, wheel: &Wheel) -> Result<Vec<Link>> {
-    let file = path.join(&wheel.file);
-    match file.is_file() {
-        true => Ok(vec![Link { url: file_url(&file)?, sha256: None }]),
-        false => Ok(Vec::new()),
-    }
 }
 
 #[cfg(test)]

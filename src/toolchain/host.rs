@@ -11,14 +11,9 @@ use crate::error::{Error, Result};
 use crate::process::Call;
 use crate::target::GlibcVersion;
 
-/// Which host compiler a recipe asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostChoice {
-    /// The machine's own; what it builds needs this machine's glibc or less.
-    System,
-    /// The zig wheel, linking against an older glibc.
-    Zig(GlibcVersion),
-}
+/// Majors of GCC that distributions install under a numbered name and that some CUDA release accepts.
+const OLDEST: u32 = 4;
+const NEWEST: u32 = 30;
 
 /// Whose compiler it is; flags differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -165,7 +160,9 @@ pub fn system_host_compiler(search: &HostSearch) -> Result<HostCompiler> {
 /// None fits; the details say what was seen.
 pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32) -> Result<HostCompiler> {
     let chosen = search.chosen();
-    let plain = std::iter::once("g++".to_owned()).chain((min..=max).rev().map(|major| format!("g++-{major}")));
+    // Versions that have names of their own; an open range must not be counted through.
+    let named = (min.max(OLDEST)..=max.min(NEWEST)).rev().map(|major| format!("g++-{major}"));
+    let plain = std::iter::once("g++".to_owned()).chain(named);
     let candidates = chosen.into_iter().chain(plain.map(|name| (name, Vec::new())));
     let mut seen = Vec::new();
     for (name, args) in candidates {
@@ -177,11 +174,18 @@ pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32) -> Result<Hos
             Err(error) => seen.push(format!("{name}: {error}")),
         }
     }
-    let mut error = Error::toolchain(format!("no g++ from {min} to {max}, which this CUDA release needs"));
+    let range = match (min, max) {
+        (0, u32::MAX) => String::new(),
+        (0, max) => format!(" up to {max}"),
+        (min, u32::MAX) => format!(" from {min} on"),
+        (min, max) => format!(" from {min} to {max}"),
+    };
+    let install = if max <= NEWEST { format!("g++-{max}") } else { "g++".to_owned() };
+    let mut error = Error::toolchain(format!("no g++{range}, which nvcc needs for host code"));
     for line in seen {
         error = error.detail(line);
     }
-    Err(error.hint(format!("install one (Debian: apt install g++-{max}), or set CXX to it")))
+    Err(error.hint(format!("install one (Debian: apt install {install}), or set CXX to it")))
 }
 
 #[cfg(test)]
@@ -214,6 +218,9 @@ mod tests {
         let error = nvcc_host_compiler(&search, 6, 10).unwrap_err();
         assert_eq!(error.details(), ["g++ is g++ 12.2.0"]);
         assert!(error.hints()[0].contains("g++-10"));
+        let nowhere = HostSearch { cxx: None, path: Some("/nowhere".into()) };
+        let error = nvcc_host_compiler(&nowhere, 0, u32::MAX).unwrap_err();
+        assert_eq!(error.to_string(), "no g++, which nvcc needs for host code");
         let wrong = HostSearch { cxx: Some("g++-99".to_owned()), path: path() };
         assert!(system_host_compiler(&wrong).unwrap_err().to_string().contains("g++-99"));
         let none = HostSearch { cxx: None, path: Some("/nowhere".into()) };

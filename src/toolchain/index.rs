@@ -216,6 +216,15 @@ mod tests {
         assert!(links("<html>", "text/html", &base(), FILE).unwrap().is_empty());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_page_ends(page in "(<|a|A|base|href|=|\"|'|>|/|!--|-->|&|%|%2|#|sha256=|[ \\n]|\\PC){0,60}") {
+            let base = base();
+            html_links(&page, &base, FILE);
+            links(&page, "application/json", &base, FILE).ok();
+        }
+    }
+
     #[test]
     fn odd_pages_end() {
         for page in

@@ -1,17 +1,20 @@
 //! Compilers and tools: fetched as pinned wheels, or found on the machine.
 //!
-//! `pins` says what there is, `settings` where this machine's pip looks for packages, `index` and
-//! `client` talk to that place, `fetch` brings one file, `unpack` arranges its tree and `store` keeps
-//! the trees in the user's cache, shared by all runs. `cuda` and `host` describe what was fetched or
-//! found to those who call it.
+//! `pins` says what there is and `settings` where this machine's pip looks for packages; `places`
+//! finds a file there through `client` and `index`, `fetch` brings it, `unpack` arranges it and `store`
+//! keeps the trees in the user's cache, shared by all runs. `cuda` and `host` describe what was fetched
+//! or found to those who call it.
 
 mod client;
 mod cuda;
 mod fetch;
 mod host;
 mod index;
+mod lanes;
 mod pins;
+mod places;
 mod settings;
+mod space;
 mod store;
 mod unpack;
 
@@ -19,7 +22,7 @@ mod unpack;
 mod tests;
 
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
-pub use host::{CompilerKind, HostChoice, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use store::{Status, Store, Tool};

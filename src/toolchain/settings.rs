@@ -32,6 +32,8 @@ pub struct IndexSettings {
     pub retries: Option<u32>,
     /// Login data per host.
     pub netrc: Option<PathBuf>,
+    /// Why there is no index, when there is none: lines for the user.
+    pub no_index: Vec<String>,
 }
 
 /// How to start the user's Python.
@@ -58,7 +60,7 @@ impl Python {
             .pass(["LD_LIBRARY_PATH", "PYENV_ROOT", "PYENV_VERSION", "PYENV_DIR", "ASDF_DATA_DIR"])
             .pass(["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"])
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
-        for (name, value) in std::env::vars().filter(|(name, _)| name.starts_with("PIP_")) {
+        for (name, value) in environment().into_iter().filter(|(name, _)| name.starts_with("PIP_")) {
             call = call.env(name, value);
         }
         // Help is wrapped to the terminal's width, which would cut the URL in it.
@@ -72,7 +74,7 @@ impl IndexSettings {
     /// # Errors
     /// Neither pip nor the environment names a place to look in.
     pub fn discover() -> Result<Self> {
-        let environment: BTreeMap<String, String> = std::env::vars().collect();
+        let environment = environment();
         let python = Python::find();
         let asked = python.as_ref().map(|python| {
             let list = python.pip(&["config", "list"]).read()?;
@@ -90,11 +92,16 @@ impl IndexSettings {
             Some(Err(error)) => (options_of_environment(&environment), Some(error)),
             None => (options_of_environment(&environment), None),
         };
-        let settings = Self::new(&options, &environment);
-        if !settings.indexes.is_empty() || !settings.find_links.is_empty() {
+        let mut settings = Self::new(&options, &environment);
+        if !settings.indexes.is_empty() {
             return Ok(settings);
         }
-        Err(no_place(python.is_some(), failure))
+        let error = no_place(python.is_some(), failure);
+        if settings.find_links.is_empty() {
+            return Err(error);
+        }
+        settings.no_index = std::iter::once(error.to_string()).chain(error.details().iter().cloned()).collect();
+        Ok(settings)
     }
 
     /// From pip's options (long names without dashes) and the environment.
@@ -110,12 +117,16 @@ impl IndexSettings {
             None => one("index-url").into_iter().chain(many("extra-index-url")).collect(),
         };
         let home = environment.get("HOME").map(PathBuf::from);
+        let at_home = |path: String| match (path.strip_prefix("~/"), environment.get("HOME")) {
+            (Some(below), Some(home)) => format!("{home}/{below}"),
+            _ => path,
+        };
         let netrc = environment.get("NETRC").map(PathBuf::from).or_else(|| home.map(|home| home.join(".netrc")));
         Self {
             indexes,
-            find_links: many("find-links"),
-            cert: one("cert").map(PathBuf::from),
-            client_cert: one("client-cert").map(PathBuf::from),
+            find_links: many("find-links").into_iter().map(at_home).collect(),
+            cert: one("cert").map(at_home).map(PathBuf::from),
+            client_cert: one("client-cert").map(at_home).map(PathBuf::from),
             proxy: one("proxy"),
             trusted_hosts: many("trusted-host"),
             timeout: one("timeout")
@@ -124,21 +135,30 @@ impl IndexSettings {
                 .filter(|timeout| !timeout.is_zero()),
             retries: one("retries").and_then(|value| value.parse().ok()),
             netrc,
+            no_index: Vec::new(),
         }
     }
+}
+
+/// The environment, without what is not text.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 fn no_place(python: bool, failure: Option<Error>) -> Error {
     let own = "or set SIMPACK_INDEX_URL to a package index (an address that ends in /simple, or a file:// directory)";
     match failure {
         Some(failure) => {
-            let mut error = Error::toolchain("cannot read pip's configuration, which says where to fetch from");
+            let mut error = Error::toolchain("cannot ask pip, whose configuration says where to fetch from");
+            error = error.detail(failure.to_string());
             for detail in failure.details() {
                 error = error.detail(detail);
             }
-            error.because(failure).hint("install pip for this Python (python3 -m ensurepip)").hint(own)
+            error.hint("install pip for this Python (python3 -m ensurepip)").hint(own)
         }
-        None if python => Error::toolchain("pip's configuration forbids every index and names no find-links")
+        None if python => Error::toolchain("pip's configuration forbids every index (no-index)")
             .hint("allow an index (pip config unset global.no-index)")
             .hint(own),
         None => Error::toolchain("no python3 on PATH, whose pip says where to fetch from")
@@ -254,7 +274,7 @@ mod tests {
             "global.index-url='https://global.example/simple'\n",
             "download.index-url='https://download.example/simple'\n",
             "global.extra-index-url='\\nhttps://one.example/simple\\nhttps://two.example/simple'\n",
-            "global.find-links=\"/wheels/it's /more\"\n",
+            "global.find-links=\"/wheels/it's ~/more\"\n",
             "global.trusted-host='one.example two.example:8443'\n",
             "wheel.index-url='https://elsewhere.example'\n",
             "WARNING: something else\n",
@@ -266,7 +286,7 @@ mod tests {
             ["https://download.example/simple", "https://one.example/simple", "https://two.example/simple"]
         );
         assert_eq!(settings.cert, Some(PathBuf::from("/etc/ca.crt")));
-        assert_eq!(settings.find_links, ["/wheels/it's", "/more"]);
+        assert_eq!(settings.find_links, ["/wheels/it's", "/home/user/more"]);
         assert_eq!(settings.trusted_hosts, ["one.example", "two.example:8443"]);
         assert_eq!(settings.timeout, Some(Duration::from_secs(180)));
         assert_eq!(settings.proxy, None);
@@ -299,6 +319,14 @@ mod tests {
         assert_eq!(default_index_of_help(wrapped).as_deref(), Some("https://index.example/simple"));
         assert_eq!(default_index_of_help("--index-url <url> (default None)"), None);
         assert_eq!(default_index_of_help(""), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(global\\.|:env:\\.|index-url|=|'|\"|\\\\|x|u|U|n|[0-9]|\\n|\\PC){0,60}") {
+            IndexSettings::new(&options_of_list(&text), &BTreeMap::new());
+            default_index_of_help(&format!("--index-url <url>{text}"));
+        }
     }
 
     #[test]

@@ -3,27 +3,26 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::cuda::Toolchain;
-use super::fetch::{Fetcher, Pace};
+use super::fetch::{Event, Fetcher, Pace};
 use super::host::HostCompiler;
+use super::lanes::in_lanes;
 use super::pins::{PinnedToolchain, Pins, Wheel};
 use super::settings::IndexSettings;
+use super::space::enough_space;
 use super::unpack::Contents;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{Digest, with_lock, write_atomic};
+use crate::fs::{Digest, with_lock_or_wait, write_atomic};
 use crate::target::{CudaVersion, GlibcVersion};
 use crate::ui::Ui;
 
 /// Written last into a tree: a tree with it is whole.
 const MARK: &str = "toolchain.json";
-/// Transfers and unpackings at the same time.
-const LANES: usize = 3;
 
 /// The cache of toolchains below one directory.
 pub struct Store {
@@ -67,8 +66,9 @@ pub struct Status {
     pub unpacked_bytes: Option<u64>,
 }
 
+/// What `toolchain.json` says; written by simpack, not by people.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 struct Mark {
     schema: u32,
     name: String,
@@ -164,53 +164,99 @@ impl Store {
             return Ok(root);
         }
         let lock = self.dir.join("toolchains").join(format!(".{}.lock", pin.directory()));
-        let here = |error| name_cache(error, &self.dir, pin, offline);
-        fs_err::create_dir_all(self.dir.join("toolchains")).map_err(|error| here(Error::from(error)))?;
-        with_lock(&lock, || {
-            if mark(&root, pin).is_none() {
-                self.make(pin, &root, ui, offline).map_err(here)?;
-            }
-            Ok(root.clone())
-        })
+        let waiting = || ui.note(format!("toolchain  {}: waiting for another simpack that fetches it", pin.name));
+        let made = with_lock_or_wait(&lock, waiting, || match mark(&root, pin) {
+            Some(_) => Ok(()),
+            None => self.make(pin, &root, ui, offline),
+        });
+        made.map_err(|error| name_cache(error, &self.dir, pin, offline))?;
+        Ok(root)
     }
 
-    /// Fetches and unpacks under the lock.
+    /// Fetches and unpacks, under the lock.
     fn make(&self, pin: &PinnedToolchain, root: &Path, ui: &Ui, offline: bool) -> Result<()> {
+        let started = Instant::now();
+        let downloads = self.dir.join("downloads");
+        fs_err::create_dir_all(&downloads)?;
+        let all_here = pin.wheels.iter().all(|wheel| downloads.join(wheel.sha256.to_string()).is_file());
+        let settings = match &self.settings {
+            Some(settings) => settings.clone(),
+            None if all_here => IndexSettings::default(),
+            None => IndexSettings::discover()?,
+        };
+        let files = self.bring(pin, &settings, &downloads, ui, offline)?;
+        let bytes = self.unpack(pin, &files, root, ui)?;
+        for wheel in &pin.wheels {
+            // Unpacked and checked: the archive would only take space.
+            let _ = fs_err::remove_file(downloads.join(wheel.sha256.to_string()));
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        ui.note(format!("toolchain  {} ready in {seconds:.1} s, {:.1} MB on disk", pin.name, megabytes(bytes)));
+        Ok(())
+    }
+
+    /// The files of all wheels, in the order of the pins.
+    fn bring(
+        &self,
+        pin: &PinnedToolchain,
+        settings: &IndexSettings,
+        downloads: &Path,
+        ui: &Ui,
+        offline: bool,
+    ) -> Result<Vec<PathBuf>> {
+        let fetcher = Fetcher::new(settings, downloads.to_owned(), self.pace, offline);
+        let missing = pin.wheels.iter().fold(0_u64, |sum, wheel| sum.saturating_add(fetcher.missing(wheel)));
+        enough_space(downloads, missing)?;
+        let wheels = if pin.wheels.len() == 1 { "1 wheel".to_owned() } else { format!("{} wheels", pin.wheels.len()) };
+        if !ui.is_interactive() {
+            ui.note(format!("toolchain  {}: {wheels}, {:.1} MB", pin.name, megabytes(pin.size())));
+        }
+        let bar = ui.bytes("toolchain", pin.size());
+        bar.set_message(format!("{}  {wheels}", pin.name));
+        let progress = |event| match event {
+            Event::Came(bytes) => bar.inc(bytes),
+            Event::Lost(bytes) => bar.dec(bytes),
+            Event::Again(line) => ui.note(format!("toolchain  {line}")),
+        };
+        let files: Vec<Mutex<PathBuf>> = pin.wheels.iter().map(|_| Mutex::default()).collect();
+        let stop = || fetcher.stop();
+        let fetch = |index: usize| {
+            let wheel = &pin.wheels[index];
+            let path = fetcher.wheel(wheel, &progress)?;
+            if !ui.is_interactive() && pin.wheels.len() > 1 {
+                ui.note(format!("toolchain  {} {}, {:.1} MB", wheel.project, wheel.version, megabytes(wheel.size)));
+            }
+            if let Ok(mut slot) = files[index].lock() {
+                *slot = path;
+            }
+            Ok(())
+        };
+        let result = in_lanes(pin.wheels.len(), stop, fetch);
+        bar.finish_and_clear();
+        result?;
+        Ok(files.into_iter().map(|slot| slot.into_inner().unwrap_or_default()).collect())
+    }
+
+    /// Makes the tree and gives it its name; answers its bytes.
+    fn unpack(&self, pin: &PinnedToolchain, files: &[PathBuf], root: &Path, ui: &Ui) -> Result<u64> {
         let toolchains = self.dir.join("toolchains");
         let temporary = format!(".new-{}-", pin.directory());
         remove_leftovers(&toolchains, &temporary);
-        let downloads = self.dir.join("downloads");
-        fs_err::create_dir_all(&downloads)?;
-        let discovered;
-        let settings = match &self.settings {
-            Some(settings) => settings,
-            None if pin.wheels.iter().all(|wheel| downloads.join(wheel.sha256.to_string()).is_file()) => {
-                discovered = IndexSettings::default();
-                &discovered
-            }
-            None => {
-                discovered = IndexSettings::discover()?;
-                &discovered
-            }
-        };
-        let started = Instant::now();
-        let files = self.bring(pin, settings, &downloads, ui, offline)?;
-
-        let contents: Vec<Contents> =
-            files.iter().map(|file| Contents::read(file, pin)).collect::<Result<Vec<Contents>>>()?;
+        let contents = files.iter().map(|file| Contents::read(file, pin)).collect::<Result<Vec<Contents>>>()?;
         let bytes = contents.iter().fold(0_u64, |sum, contents| sum.saturating_add(contents.bytes));
         enough_space(&toolchains, bytes)?;
         let tree = tempfile::Builder::new().prefix(&temporary).tempdir_in(&toolchains)?;
+        let bar = ui.bytes("unpack", bytes);
+        bar.set_message(pin.name.clone());
         let work: Vec<Mutex<Option<(&PathBuf, Contents)>>> =
             files.iter().zip(contents).map(|work| Mutex::new(Some(work))).collect();
-        in_lanes(
-            work.len(),
-            || (),
-            |index| {
-                let work = work[index].lock().map_or(None, |mut work| work.take());
-                work.map_or(Ok(()), |(file, contents)| contents.unpack(file, tree.path()))
-            },
-        )?;
+        let unpack = |index: usize| match work[index].lock().ok().and_then(|mut work| work.take()) {
+            Some((file, contents)) => contents.unpack(file, tree.path(), |bytes| bar.inc(bytes)),
+            None => Ok(()),
+        };
+        let result = in_lanes(work.len(), || (), unpack);
+        bar.finish_and_clear();
+        result?;
         for (link, target) in &pin.links {
             let link = tree.path().join(link);
             if let Some(parent) = link.parent() {
@@ -223,57 +269,7 @@ impl Store {
                 .hint("manifests/toolchains.toml names another place than the wheels: `strip`, `into`, `program`"));
         }
         self.seal(pin, root, tree, bytes)?;
-        for wheel in &pin.wheels {
-            // Unpacked and checked: the archive would only take space.
-            let _ = fs_err::remove_file(downloads.join(wheel.sha256.to_string()));
-        }
-        ui.note(format!(
-            "toolchain  {} ready in {:.0} s ({} MB on disk)",
-            pin.name,
-            started.elapsed().as_secs_f64(),
-            bytes / 1_000_000
-        ));
-        Ok(())
-    }
-
-    fn bring(
-        &self,
-        pin: &PinnedToolchain,
-        settings: &IndexSettings,
-        downloads: &Path,
-        ui: &Ui,
-        offline: bool,
-    ) -> Result<Vec<PathBuf>> {
-        let part = |wheel: &Wheel| {
-            let name = downloads.join(wheel.sha256.to_string());
-            let length = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.len());
-            length(&name).max(length(&name.with_extension("part"))).min(wheel.size)
-        };
-        let missing = pin.wheels.iter().fold(0_u64, |sum, wheel| sum.saturating_add(wheel.size - part(wheel)));
-        enough_space(downloads, missing)?;
-        let wheels = if pin.wheels.len() == 1 { "1 wheel".to_owned() } else { format!("{} wheels", pin.wheels.len()) };
-        if !ui.is_interactive() {
-            ui.note(format!("toolchain  {}: {wheels}, {:.1} MB", pin.name, pin.size() as f64 / 1e6));
-        }
-        let bar = ui.bytes("toolchain", pin.size());
-        bar.set_message(format!("{}  {wheels}", pin.name));
-        let progress = |bytes: i64| if bytes >= 0 { bar.inc(bytes as u64) } else { bar.dec(bytes.unsigned_abs()) };
-        let fetcher = Fetcher::new(settings, downloads.to_owned(), self.pace, offline);
-        let files: Vec<Mutex<PathBuf>> = pin.wheels.iter().map(|_| Mutex::default()).collect();
-        let result = in_lanes(
-            pin.wheels.len(),
-            || fetcher.stop(),
-            |index| {
-                let path = fetcher.wheel(&pin.wheels[index], &progress)?;
-                if let Ok(mut slot) = files[index].lock() {
-                    *slot = path;
-                }
-                Ok(())
-            },
-        );
-        bar.finish_and_clear();
-        result?;
-        Ok(files.into_iter().map(|slot| slot.into_inner().unwrap_or_default()).collect())
+        Ok(bytes)
     }
 
     /// Writes the mark and gives the tree its name, in this order.
@@ -308,6 +304,10 @@ fn mark(root: &Path, pin: &PinnedToolchain) -> Option<Mark> {
     (mark.schema == 1 && mark.digest == pin.digest()).then_some(mark)
 }
 
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
 /// Trees of runs that were killed; nobody else works on them while the lock is held.
 fn remove_leftovers(toolchains: &Path, prefix: &str) {
     let entries = fs_err::read_dir(toolchains).into_iter().flatten().flatten();
@@ -316,67 +316,18 @@ fn remove_leftovers(toolchains: &Path, prefix: &str) {
     }
 }
 
-/// Does `count` pieces of work on a few threads. After the first error `stop` is called, no new
-/// piece begins, and that error is the answer.
-fn in_lanes(count: usize, stop: impl Fn() + Sync, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let failure: Mutex<Option<Error>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..LANES.min(count) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
-                        return;
-                    }
-                    if let Err(error) = work(index) {
-                        next.store(count, Ordering::Relaxed);
-                        if let Ok(mut failure) = failure.lock() {
-                            failure.get_or_insert(error);
-                        }
-                        stop();
-                    }
-                }
-            });
-        }
-    });
-    match failure.into_inner() {
-        Ok(None) => Ok(()),
-        Ok(Some(error)) => Err(error),
-        Err(_) => Err(Error::bug("a thread of the toolchain store panicked")),
-    }
-}
-
-/// Refuses early what could not end well.
-fn enough_space(dir: &Path, needed: u64) -> Result<()> {
-    match free_bytes(dir) {
-        Some(free) if free < needed => Err(no_space(dir, needed, free)),
-        _ => Ok(()),
-    }
-}
-
-fn no_space(dir: &Path, needed: u64, free: u64) -> Error {
-    Error::toolchain(format!("not enough space in {}", dir.display()))
-        .detail(format!("needed {} MB, free {} MB", needed.div_ceil(1_000_000), free / 1_000_000))
-        .hint("free some space, or name another directory in SIMPACK_CACHE_DIR")
-}
-
-/// Bytes that an ordinary user may still write below `dir`.
-fn free_bytes(dir: &Path) -> Option<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(dir.as_os_str().as_bytes()).ok()?;
-    // SAFETY: an all-zero statvfs is a valid value of this plain C structure.
-    let mut data: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is NUL-terminated and `data` is a valid place for the answer.
-    (unsafe { libc::statvfs(path.as_ptr(), &raw mut data) } == 0).then(|| data.f_bavail.saturating_mul(data.f_frsize))
-}
-
 /// Says which toolchain failed and what can be done about the cache.
 fn name_cache(error: Error, dir: &Path, pin: &PinnedToolchain, offline: bool) -> Error {
-    let mut named = Error::toolchain(format!("cannot get toolchain {}", pin.name));
-    named = named.detail(error.to_string());
+    let mut said = error.to_string();
+    if let Some(cause) = std::error::Error::source(&error) {
+        said.push_str(&format!(": {cause}"));
+    }
+    let mut named = Error::toolchain(format!("cannot get toolchain {}", pin.name)).detail(said);
     for detail in error.details() {
         named = named.detail(detail);
+    }
+    if offline {
+        named = named.hint(format!("run `simpack toolchain fetch {}` with a network first", pin.name));
     }
     for hint in error.hints() {
         named = named.hint(hint);
@@ -384,28 +335,5 @@ fn name_cache(error: Error, dir: &Path, pin: &PinnedToolchain, offline: bool) ->
     if error.kind() == ErrorKind::File {
         named = named.hint(format!("the cache is {}; SIMPACK_CACHE_DIR names another", dir.display()));
     }
-    if offline {
-        named = named.hint(format!("run `simpack toolchain fetch {}` with a network first", pin.name));
-    }
-    match std::error::Error::source(&error) {
-        Some(cause) => named.detail(cause.to_string()),
-        None => named,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn space_is_checked_before() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(free_bytes(dir.path()).unwrap() > 0);
-        assert!(enough_space(dir.path(), 1).is_ok());
-        let error = enough_space(dir.path(), u64::MAX).unwrap_err();
-        assert!(error.to_string().contains("not enough space"), "{error}");
-        assert!(error.hints()[0].contains("SIMPACK_CACHE_DIR"));
-        // A file system that does not say how much is free does not stop anyone.
-        assert!(enough_space(Path::new("/nowhere/at/all"), u64::MAX).is_ok());
-    }
+    named
 }

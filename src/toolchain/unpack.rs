@@ -1,7 +1,7 @@
 //! Puts the files of a wheel where the toolchain's tree wants them.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -45,20 +45,27 @@ impl Contents {
         Ok(Self { archive, files, bytes })
     }
 
-    /// Writes the files below `root`.
+    /// Writes the files below `root`; `progress` is told how many bytes came.
     ///
     /// # Errors
     /// A file cannot be written, or its bytes do not have the check sum that the archive states.
-    pub fn unpack(mut self, wheel: &Path, root: &Path) -> Result<()> {
+    pub fn unpack(mut self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
+        let mut buffer = vec![0; 1 << 18];
         for (index, path, program) in std::mem::take(&mut self.files) {
             let target = root.join(&path);
             if let Some(parent) = target.parent() {
                 fs_err::create_dir_all(parent)?;
             }
             let mut entry = self.archive.by_index(index).map_err(|error| odd(wheel, error))?;
-            let mut file = BufWriter::with_capacity(1 << 18, fs_err::File::create(&target)?);
-            std::io::copy(&mut entry, &mut file)?;
-            file.flush()?;
+            let mut file = fs_err::File::create(&target)?;
+            loop {
+                let count = entry.read(&mut buffer)?;
+                if count == 0 {
+                    break;
+                }
+                file.write_all(&buffer[..count])?;
+                progress(count as u64);
+            }
             crate::fs::set_mode(&target, if program { 0o755 } else { 0o644 })?;
         }
         Ok(())

@@ -1,19 +1,18 @@
 //! Reads every file of every bundle, once, on all cores, from memory maps.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
-use super::device;
 use super::facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts};
 use super::{Rules, content::Content};
 use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::Result;
 use crate::fs::{self, Digest, Entry, EntryKind};
+use crate::gpu::{self, CodeError, DeviceCode};
 use crate::report::Incomplete;
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
@@ -110,9 +109,9 @@ impl Examination<'_> {
             kind: entry.kind.clone(),
             digest: None,
             objects: Vec::new(),
-            device: Vec::new(),
-            device_unread: false,
+            device: DeviceCode::default(),
             leaks: Vec::new(),
+            holds_tag: false,
         };
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
@@ -132,26 +131,25 @@ impl Examination<'_> {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
             facts.leaks = leaks.cloned().collect();
         }
+        if let Some(tag) = self.bundle.manifest.kernel_abi.as_ref().filter(|_| elf::is_elf(bytes)) {
+            facts.holds_tag = contains(bytes, tag.to_string().as_bytes());
+        }
         let path = facts.path.clone();
         if bytes.starts_with(b"!<arch>\n") {
             self.archive(bytes, facts);
-        } else if bytes.starts_with(b"!<thin>\n") {
-            self.gap(&path, "elf", "a thin archive holds names of files, not the files");
         } else if elf::is_elf(bytes) {
             self.object(bytes, None, facts);
         }
-        match device::images(&path, bytes) {
-            Ok((images, unread)) => {
-                facts.device = images;
-                facts.device_unread = !unread.is_empty();
-                for reason in unread {
-                    self.gap(&path, "device-code", &reason);
+        match gpu::device_code(bytes) {
+            Ok(device) => {
+                for reason in &device.unexamined {
+                    self.gap(&path, "device-code", reason);
                 }
+                facts.device = device;
             }
-            Err(reason) => {
-                facts.device_unread = true;
-                self.gap(&path, "device-code", &reason);
-            }
+            // The ELF reader has said it of the same bytes.
+            Err(CodeError::Elf(_)) => {}
+            Err(error) => self.gap(&path, "device-code", &error.to_string()),
         }
     }
 
@@ -192,7 +190,7 @@ impl Examination<'_> {
     }
 }
 
-/// Whether `needle` stands in `bytes` as a whole path: `/tmp/build` is not found in `/tmp/builder`.
+/// Whether `needle` stands in `bytes` as a whole word: `/tmp/build` is not found in `/tmp/builder`.
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     let Some(first) = needle.first() else { return false };
     let mut rest = bytes;
@@ -208,11 +206,6 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
         rest = &rest[1..];
     }
     false
-}
-
-/// Whether a file exists and is no link: used where a manifest names a path.
-pub(super) fn is_plain_file(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|data| data.is_file())
 }
 
 #[cfg(test)]

@@ -35,3 +35,8 @@ impl Content {
         }
     }
 }
+
+/// Whether a file exists and is no link: used where the name comes from a user or a package.
+pub(super) fn is_plain_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|data| data.is_file())
+}

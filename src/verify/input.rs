@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::collect::is_plain_file;
+use super::content::is_plain_file;
 use crate::bundle::{Bundle, BundleManifest, MANIFEST_SCHEMA};
 use crate::error::{Error, Result};
 use crate::report::Incomplete;

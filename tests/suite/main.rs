@@ -14,3 +14,4 @@ mod loading;
 mod runtime_compilation;
 mod selecting;
 mod simulating;
+mod toolchain;

@@ -1,5 +1,6 @@
 //! Fetching from servers that behave, and from servers that do not.
 
+mod real;
 mod server;
 
 use std::io::Write;

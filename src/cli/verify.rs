@@ -1,0 +1,102 @@
+//! `simpack verify`.
+
+use clap::{Args, ValueEnum};
+
+use crate::error::Result;
+use crate::ops::verify::{self, Format, VerifyRequest};
+use crate::recipe::Waiver;
+use crate::ui::Ui;
+
+/// Forms of a report beside `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Words
+    Text,
+    /// SARIF 2.1.0
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 nothing worse than warnings, 1 denied findings, 7 something could not be examined
+
+Examples:
+  simpack verify                                every package in dist/
+  simpack verify dist/ volley-core              the findings about one package
+  simpack verify dist/noarch/volley-kernels-sm_90-1.0.0-h9be2_0.conda
+  simpack verify --explain kernel-abi           what a lint means and what to do
+  simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
+  simpack verify --format sarif > simpack.sarif")]
+pub(super) struct VerifyArgs {
+    /// Directory of packages, package, bundle or prefix; or the name of a package in them [default: dist]
+    #[arg(value_name = "DIST|PACKAGE|BUNDLE")]
+    subjects: Vec<String>,
+
+    /// Switch a lint off
+    #[arg(long, value_name = "ID")]
+    allow: Vec<String>,
+
+    /// Make a lint a warning
+    #[arg(long, value_name = "ID")]
+    warn: Vec<String>,
+
+    /// Make a lint stop the run
+    #[arg(long, value_name = "ID")]
+    deny: Vec<String>,
+
+    /// Accept findings of a lint over subjects that match a glob, and say why
+    #[arg(long, num_args = 3, value_names = ["ID", "SUBJECT", "REASON"])]
+    waive: Vec<String>,
+
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+
+    /// Show every finding, also when there are many of one lint
+    #[arg(long)]
+    all: bool,
+
+    /// List all lints and their levels
+    #[arg(long, conflicts_with = "subjects")]
+    list: bool,
+
+    /// Explain a lint
+    #[arg(long, value_name = "ID", conflicts_with_all = ["subjects", "list"])]
+    explain: Option<String>,
+}
+
+impl VerifyArgs {
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        if self.list {
+            return verify::list(ui).map(|()| 0);
+        }
+        if let Some(id) = &self.explain {
+            return verify::explain(id, ui).map(|()| 0);
+        }
+        verify::run(&self.request(), ui)
+    }
+
+    fn request(self) -> VerifyRequest {
+        let waivers = self.waive.chunks_exact(3).map(|waiver| Waiver {
+            id: waiver[0].clone(),
+            subject: waiver[1].clone(),
+            reason: waiver[2].clone(),
+        });
+        VerifyRequest {
+            waivers: waivers.collect(),
+            format: match self.format {
+                FormatArg::Text => Format::Text,
+                FormatArg::Sarif => Format::Sarif,
+                FormatArg::Github => Format::Github,
+            },
+            subjects: self.subjects,
+            allow: self.allow,
+            warn: self.warn,
+            deny: self.deny,
+            all: self.all,
+        }
+    }
+}

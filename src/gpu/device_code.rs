@@ -1,0 +1,337 @@
+//! Everything that a file holds for GPUs, whatever kind of file it is.
+
+use serde::{Deserialize, Serialize};
+
+use super::cubin::{Cubin, Resources, cubin, is_cubin};
+use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
+use super::ptx::{PtxModule, is_ptx, ptx};
+use super::{CodeError, KernelSignature};
+use crate::elf::{Image, is_elf};
+use crate::target::{Capability, KernelTarget};
+
+/// How closely to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// Unpack the code and read its kernels. Without, only headers are touched.
+    pub kernels: bool,
+    /// Search the whole file for containers that stand in ordinary data (some vendor libraries).
+    pub deep: bool,
+}
+
+/// All device code of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceCode {
+    /// Pieces of code in the order of the file.
+    pub images: Vec<CodeImage>,
+    /// What could not be examined, and why: never the same as nothing found.
+    pub unexamined: Vec<String>,
+}
+
+/// One piece of code for one target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeImage {
+    /// Where it stands: `.nv_fatbin`, `member.o: .nv_fatbin`, or nothing for the file itself.
+    pub place: String,
+    /// Position in the file, or in the archive's member.
+    pub at: u64,
+    /// What it is.
+    pub kind: CodeKind,
+    /// For which capability; `None` for a number that makes no sense.
+    pub capability: Option<Capability>,
+    /// PTX: version of the instruction set. SASS: version of the cubin's ABI.
+    pub version: (u16, u16),
+    /// Bytes in the file.
+    pub stored_size: u64,
+    /// Bytes when unpacked.
+    pub unpacked_size: u64,
+    /// Made with device debug information.
+    pub debug: bool,
+    /// Not linked yet (`-rdc`).
+    pub relocatable: bool,
+    /// Stands in ordinary data, where the usual tools do not find it.
+    pub hidden: bool,
+    /// Programs that made it, where they say so.
+    pub compilers: Vec<String>,
+    /// Kernels, if they were asked for and this kind of code has them in readable form.
+    pub kernels: Vec<Kernel>,
+}
+
+/// A kernel as any kind of code shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Name and parameters.
+    pub signature: KernelSignature,
+    /// What it uses; only machine code knows.
+    pub resources: Option<Resources>,
+}
+
+impl CodeImage {
+    /// What it runs on; `None` for code that no device takes as it is (LTO-IR, unknown kinds).
+    pub fn target(&self) -> Option<KernelTarget> {
+        match self.kind {
+            CodeKind::Sass => self.capability.map(KernelTarget::Sass),
+            CodeKind::Ptx => self.capability.map(KernelTarget::Ptx),
+            CodeKind::LtoIr | CodeKind::Other(_) => None,
+        }
+    }
+}
+
+impl DeviceCode {
+    /// No device code, and everything was examined.
+    pub fn is_empty(&self) -> bool {
+        self.images.is_empty() && self.unexamined.is_empty()
+    }
+
+    /// What the code runs on, sorted, without repetition.
+    pub fn targets(&self) -> Vec<KernelTarget> {
+        let mut targets: Vec<KernelTarget> = self.images.iter().filter_map(CodeImage::target).collect();
+        targets.sort();
+        targets.dedup();
+        targets
+    }
+
+    /// Signatures of the kernels for one target, sorted, without repetition.
+    pub fn kernels_of(&self, target: KernelTarget) -> Vec<KernelSignature> {
+        let images = self.images.iter().filter(|image| image.target() == Some(target));
+        let mut kernels: Vec<KernelSignature> =
+            images.flat_map(|image| &image.kernels).map(|kernel| kernel.signature.clone()).collect();
+        kernels.sort();
+        kernels.dedup();
+        kernels
+    }
+}
+
+/// All device code in the bytes of a file, with its kernels: an ELF file of the host, a cubin, a
+/// fatbin, PTX text, or a static archive of such. Any other file simply has none.
+///
+/// # Errors
+/// The file itself cannot be read. What is wrong with one piece of code stands in
+/// [`DeviceCode::unexamined`].
+pub fn device_code(bytes: &[u8]) -> Result<DeviceCode, CodeError> {
+    device_code_with(bytes, Look { kernels: true, deep: false })
+}
+
+/// As [`device_code`], looking as closely as `look` says.
+///
+/// # Errors
+/// As [`device_code`].
+pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeError> {
+    let mut search = Search { look, found: DeviceCode::default() };
+    if bytes.starts_with(object::archive::MAGIC.as_slice()) || bytes.starts_with(object::archive::THIN_MAGIC.as_slice())
+    {
+        search.archive(bytes)?;
+    } else {
+        search.file(bytes, "")?;
+    }
+    Ok(search.found)
+}
+
+/// Sections that hold containers: linked and relocatable ones.
+const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+
+/// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
+fn has_machine_code(image: &Image<'_>) -> bool {
+    image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
+}
+
+struct Search {
+    look: Look,
+    found: DeviceCode,
+}
+
+impl Search {
+    fn archive(&mut self, bytes: &[u8]) -> Result<(), CodeError> {
+        let broken = |error: object::Error| CodeError::damaged(format!("static archive: {error}"));
+        let archive = object::read::archive::ArchiveFile::parse(bytes).map_err(broken)?;
+        if archive.is_thin() {
+            return Err(CodeError::Unsupported("a thin static archive, which only names its members,"));
+        }
+        for member in archive.members() {
+            let member = member.map_err(broken)?;
+            let name = String::from_utf8_lossy(member.name()).into_owned();
+            let data = member.data(bytes).map_err(broken)?;
+            if let Err(error) = self.file(data, &format!("{name}: ")) {
+                self.found.unexamined.push(format!("{name}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+        if is_cubin(bytes) {
+            self.loose(CodeKind::Sass, bytes, place);
+        } else if is_elf(bytes) {
+            self.elf(bytes, place)?;
+        } else if is_fatbin(bytes) {
+            self.containers(fatbins(bytes)?, 0, place, false);
+        } else if is_ptx(bytes) {
+            self.loose(CodeKind::Ptx, bytes, place);
+        } else if self.look.deep {
+            self.hidden(bytes, place, &[]);
+        }
+        Ok(())
+    }
+
+    fn elf(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+        let image = Image::parse(bytes)?;
+        let mut seen = Vec::new();
+        for section in &image.sections {
+            if section.name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
+                self.found.unexamined.push(format!("{place}holds only the compiler's intermediate code (slim LTO)"));
+            }
+            if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() {
+                continue;
+            }
+            let name = format!("{place}{}", section.name);
+            let Some(content) = image.section_bytes(section) else {
+                self.found.unexamined.push(format!("{name}: reaches past the end of the file"));
+                continue;
+            };
+            seen.push((section.offset, section.offset + section.size));
+            match fatbins(content) {
+                Ok(containers) => self.containers(containers, section.offset, &name, false),
+                Err(error) => self.found.unexamined.push(format!("{name}: {error}")),
+            }
+        }
+        if self.look.deep {
+            self.hidden(bytes, place, &seen);
+        }
+        Ok(())
+    }
+
+    /// Containers anywhere but in the ranges that were seen.
+    fn hidden(&mut self, bytes: &[u8], place: &str, seen: &[(u64, u64)]) {
+        let mut start = 0;
+        while let Some(rest) = bytes.get(start..) {
+            let Some(found) = position(rest, &CONTAINER_START) else { return };
+            let at = (start + found) as u64;
+            start += found + CONTAINER_START.len();
+            if let Some((_, end)) = seen.iter().find(|(from, to)| (*from..*to).contains(&at)) {
+                start = *end as usize;
+                continue;
+            }
+            // The pattern alone proves nothing: what does not read as a container is none.
+            if let Ok(container) = fatbin(bytes, at)
+                && !container.entries.is_empty()
+            {
+                start = (at + container.size) as usize;
+                self.containers(vec![container], 0, &format!("{place}data"), true);
+            }
+        }
+    }
+
+    fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
+        for entry in containers.into_iter().flat_map(|container| container.entries) {
+            let mut image = CodeImage {
+                place: place.to_owned(),
+                at: base + entry.at,
+                kind: entry.kind,
+                capability: entry.capability,
+                version: entry.version,
+                stored_size: entry.stored_size,
+                unpacked_size: entry.unpacked_size,
+                debug: entry.debug,
+                relocatable: place.ends_with("__nv_relfatbin"),
+                hidden,
+                compilers: Vec::new(),
+                kernels: Vec::new(),
+            };
+            if self.look.kernels
+                && let Err(error) = read_entry(&entry, &mut image)
+            {
+                self.found.unexamined.push(format!("{place}: code at {:#x}: {error}", image.at));
+            }
+            self.found.images.push(image);
+        }
+    }
+
+    /// A file that is one piece of code.
+    fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &str) {
+        let size = bytes.len() as u64;
+        let mut image = CodeImage {
+            place: place.trim_end_matches(": ").to_owned(),
+            at: 0,
+            kind,
+            capability: None,
+            version: (0, 0),
+            stored_size: size,
+            unpacked_size: size,
+            debug: false,
+            relocatable: false,
+            hidden: false,
+            compilers: Vec::new(),
+            kernels: Vec::new(),
+        };
+        if let Err(error) = read_code(kind, bytes, &mut image) {
+            self.found.unexamined.push(format!("{place}{error}"));
+        }
+        if !self.look.kernels {
+            image.kernels.clear();
+        }
+        self.found.images.push(image);
+    }
+}
+
+fn read_entry(entry: &FatbinEntry<'_>, image: &mut CodeImage) -> Result<(), CodeError> {
+    match entry.kind {
+        CodeKind::Sass | CodeKind::Ptx => {}
+        CodeKind::LtoIr => return Ok(()),
+        CodeKind::Other(number) => {
+            return Err(CodeError::damaged(format!("an unknown kind of code ({number:#x})")));
+        }
+    }
+    let stated = entry.capability;
+    read_code(entry.kind, &entry.unpack()?, image)?;
+    // The container's flags know the suffix for sure; the code inside must agree in the number.
+    match (stated, image.capability) {
+        (Some(stated), Some(found)) if stated.plain() != found.plain() => {
+            Err(CodeError::damaged(format!("the entry says {stated} and holds code for {found}")))
+        }
+        (Some(_), _) => {
+            image.capability = stated;
+            Ok(())
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), CodeError> {
+    match kind {
+        CodeKind::Sass => {
+            let Cubin { capability, abi, relocatable, debug, compilers, kernels, .. } = cubin(bytes)?;
+            image.capability = Some(capability);
+            image.version = (1, u16::from(abi));
+            image.relocatable |= relocatable;
+            image.debug |= debug;
+            image.compilers = compilers;
+            image.kernels = kernels
+                .into_iter()
+                .map(|kernel| Kernel { signature: kernel.signature, resources: Some(kernel.resources) })
+                .collect();
+        }
+        _ => {
+            let PtxModule { version, target, debug, kernels, .. } = ptx(bytes)?;
+            image.capability = Some(target);
+            image.version = version;
+            image.debug |= debug;
+            image.kernels =
+                kernels.into_iter().map(|kernel| Kernel { signature: kernel.signature, resources: None }).collect();
+        }
+    }
+    Ok(())
+}
+
+fn position(bytes: &[u8], pattern: &[u8; 8]) -> Option<usize> {
+    let mut start = 0;
+    loop {
+        start += bytes.get(start..)?.iter().position(|byte| *byte == pattern[0])?;
+        if bytes.get(start..start + pattern.len())? == pattern {
+            return Some(start);
+        }
+        start += 1;
+    }
+}
+
+#[cfg(test)]
+#[path = "device_code_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! Device code in files of every kind, and against NVIDIA's own tools where they are given.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::elf::fixture as host;
+use crate::gpu::fixture::{self, PTX, Store, container, entry};
+use crate::target::Suffix;
+
+/// A host object whose section `name` holds `content`.
+fn object(dir: &Path, name: &str, content: &[u8]) -> PathBuf {
+    let data = dir.join("content");
+    std::fs::write(&data, content).unwrap();
+    let source = format!(".section {name},\"a\"\n.balign 8\n.incbin \"{}\"\n", data.display());
+    let text = dir.join("object.s");
+    std::fs::write(&text, source).unwrap();
+    let object = dir.join("object.o");
+    host::run("gcc", &["-c", "-o", object.to_str().unwrap(), text.to_str().unwrap()]);
+    object
+}
+
+fn sample() -> Vec<u8> {
+    let cubin = fixture::cubin(8, 0x0600_5a04, &[2, 9, 1, 0], None);
+    container(&[
+        entry(2, 90, 0x10_0011, &cubin, Store::Zstd),
+        entry(1, 75, 0x11, PTX.as_bytes(), Store::Lz4),
+        entry(0x40, 90, 0x11, b"future", Store::Raw),
+    ])
+}
+
+fn targets(code: &DeviceCode) -> Vec<String> {
+    code.targets().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn objects_archives_and_loose_files() {
+    let dir = host::dir();
+    let object = object(dir.path(), ".nv_fatbin", &sample());
+    let archive = dir.path().join("lib.a");
+    host::run("ar", &["rc", archive.to_str().unwrap(), object.to_str().unwrap()]);
+    for (path, place) in [(&object, ".nv_fatbin"), (&archive, "object.o: .nv_fatbin")] {
+        let code = device_code(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(targets(&code), ["compute_75", "sm_90a"]);
+        assert_eq!(code.images[0].place, place);
+        assert_eq!(code.images.len(), 3, "unknown kinds are listed");
+        assert_eq!(code.unexamined.len(), 1, "and said to be unknown: {:?}", code.unexamined);
+        let kernels: Vec<_> = code.targets().iter().map(|target| code.kernels_of(*target)).collect();
+        assert_eq!(kernels[0], kernels[1]);
+    }
+    let loose = device_code(&sample()).unwrap();
+    assert_eq!(targets(&loose), ["compute_75", "sm_90a"]);
+    assert_eq!(targets(&device_code(PTX.as_bytes()).unwrap()), ["compute_75"]);
+    assert_eq!(targets(&device_code(&fixture::cubin(8, 0x0600_5a04, &[], None)).unwrap()), ["sm_90"]);
+    assert!(device_code(b"some text").unwrap().is_empty());
+    assert!(device_code(&std::fs::read("/proc/self/exe").unwrap()).unwrap().is_empty());
+}
+
+#[test]
+fn listing_reads_no_kernels() {
+    let code = device_code_with(&sample(), Look::default()).unwrap();
+    assert_eq!(targets(&code), ["compute_75", "sm_90a"]);
+    assert!(code.images.iter().all(|image| image.kernels.is_empty()));
+}
+
+#[test]
+fn hidden_containers_are_found_when_asked() {
+    let dir = host::dir();
+    let object = object(dir.path(), ".data.hidden", &[vec![1; 24], sample()].concat());
+    let bytes = std::fs::read(object).unwrap();
+    assert!(device_code(&bytes).unwrap().is_empty());
+    let code = device_code_with(&bytes, Look { kernels: true, deep: true }).unwrap();
+    assert_eq!(targets(&code), ["compute_75", "sm_90a"]);
+    assert!(code.images.iter().all(|image| image.hidden));
+}
+
+#[test]
+fn an_entry_that_lies_about_its_code_is_not_examined() {
+    let cubin = fixture::cubin(8, 0x0600_5a04, &[], None);
+    let code = device_code(&container(&[entry(2, 80, 0x11, &cubin, Store::Raw)])).unwrap();
+    assert!(code.unexamined[0].contains("says 8.0 and holds code for 9.0"), "{:?}", code.unexamined);
+}
+
+/// Where CUDA is installed; tests against it are silent without.
+fn cuda() -> Option<PathBuf> {
+    std::env::var_os("SIMPACK_TEST_CUDA").map(PathBuf::from)
+}
+
+const SOURCE: &str = r#"
+struct S { char a; double b; short c; };
+struct __align__(16) Q { float x[5]; };
+struct B { char x[20000]; };
+extern "C" __global__ void one(float *a, int n, double d, char c, S s, Q q) {
+    __shared__ float t[32];
+    t[threadIdx.x % 32] = a[n];
+    __syncthreads();
+    a[threadIdx.x] = t[31 - threadIdx.x % 32] + n + d + c + s.b + q.x[2];
+}
+__global__ void __launch_bounds__(256) two(unsigned char f, long long *p, const int *q) { p[0] = f + q[1]; }
+__global__ void none() {}
+extern "C" __global__ void big(const __grid_constant__ B b, int *p) { *p = b.x[threadIdx.x]; }
+extern "C" __global__ void mixed(int a, double b, char c, short d, float3 e, int4 f, void *g, bool h, long long i) {
+    *(double *)g = a + b + c + d + e.x + f.y + h + i;
+}
+template <int N> __global__ void many(double *d, long long q) { d[q] = N; }
+template __global__ void many<3>(double *, long long);
+"#;
+
+fn nvcc(cuda: &Path, dir: &Path, output: &str, flags: &[&str]) -> Vec<u8> {
+    let source = dir.join("kernels.cu");
+    std::fs::write(&source, SOURCE).unwrap();
+    let output = dir.join(output);
+    let mut args = vec!["-o", output.to_str().unwrap(), source.to_str().unwrap()];
+    args.extend(flags);
+    host::run(cuda.join("bin/nvcc").to_str().unwrap(), &args);
+    std::fs::read(output).unwrap()
+}
+
+#[test]
+fn nvcc_cubins_agree_with_its_ptx() {
+    let Some(cuda) = cuda() else { return };
+    let dir = host::dir();
+    for arch in ["75", "80", "86", "89", "90", "90a", "100", "100a", "100f", "120", "120a", "120f"] {
+        let capability = Capability::from_arch(arch).unwrap();
+        let sass = device_code(&nvcc(&cuda, dir.path(), "k.cubin", &["-cubin", &format!("-arch=sm_{arch}")])).unwrap();
+        let text = device_code(&nvcc(&cuda, dir.path(), "k.ptx", &["-ptx", &format!("-arch=compute_{arch}")])).unwrap();
+        assert_eq!(sass.targets(), [KernelTarget::Sass(capability)]);
+        assert_eq!(text.targets(), [KernelTarget::Ptx(capability)]);
+        let kernels = sass.kernels_of(KernelTarget::Sass(capability));
+        assert_eq!(kernels.len(), 6);
+        assert_eq!(kernels, text.kernels_of(KernelTarget::Ptx(capability)), "{arch}");
+        assert!(sass.images[0].compilers[0].starts_with("ptxas "), "{:?}", sass.images[0].compilers);
+    }
+}
+
+#[test]
+fn nvcc_objects_in_every_mode() {
+    let Some(cuda) = cuda() else { return };
+    let dir = host::dir();
+    let all = [
+        "-c",
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_90a,code=sm_90a",
+        "-gencode=arch=compute_100f,code=sm_100f",
+        "-gencode=arch=compute_75,code=compute_75",
+    ];
+    let expected = ["compute_75", "sm_80", "sm_90a", "sm_100f"];
+    let modes: &[&[&str]] = &[
+        &[],
+        &["-rdc=true"],
+        &["-G"],
+        &["-lineinfo"],
+        &["--compress-mode=size"],
+        &["--compress-mode=speed"],
+        &["--compress-mode=none"],
+        &["-Xfatbin=-compress-all"],
+        &["-static-global-template-stub=false"],
+    ];
+    for mode in modes {
+        let flags = [&all[..], mode].concat();
+        let code = device_code(&nvcc(&cuda, dir.path(), "k.o", &flags)).unwrap();
+        assert_eq!(code.unexamined, [""; 0], "{mode:?}");
+        assert_eq!(targets(&code), expected, "{mode:?}");
+        let kernels = code.kernels_of(code.targets()[0]);
+        assert_eq!(kernels.len(), 6);
+        for target in code.targets() {
+            assert_eq!(code.kernels_of(target), kernels, "{mode:?} {target}");
+        }
+        assert_eq!(code.images.iter().all(|image| image.debug), mode.contains(&"-G"), "{mode:?}");
+        assert_eq!(code.images.iter().any(|image| image.relocatable), mode.contains(&"-rdc=true"), "{mode:?}");
+        assert!(code.images.iter().any(|image| image.capability.is_some_and(|it| it.suffix == Suffix::Family)));
+    }
+    let lto = device_code(&nvcc(&cuda, dir.path(), "l.o", &["-c", "-dlto", "-arch=sm_90"])).unwrap();
+    assert!(lto.images.iter().any(|image| image.kind == CodeKind::LtoIr), "{lto:?}");
+}

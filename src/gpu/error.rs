@@ -1,0 +1,34 @@
+//! Why device code could not be read.
+
+use std::path::Path;
+
+use crate::elf::ElfError;
+use crate::error::Error;
+
+/// What is wrong with the bytes. The caller knows the file's name and adds it with [`CodeError::at`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodeError {
+    /// The bytes end before something they announce, or contradict themselves.
+    #[error("damaged device code: {0}")]
+    Damaged(String),
+    /// A form that simpack does not read.
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
+    /// The ELF file around it cannot be read.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+}
+
+impl CodeError {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged(what.into())
+    }
+
+    /// simpack's error about the file `path`.
+    pub fn at(self, path: &Path) -> Error {
+        match self {
+            Self::Elf(error) => error.at(path),
+            other => Error::file(path, other),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! `simpack verify`: looks into bundles and finished packages, and lists and explains the lints.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::lint::Settings;
+use crate::recipe::Waiver;
+use crate::report::{self, Level, Report, Rule, TextOptions};
+use crate::ui::Ui;
+use crate::verify::{VerifyContext, open, verify};
+
+/// Exit code of denied findings.
+pub const DENIED: u8 = 1;
+/// Exit code of an examination that could not see everything.
+pub const INCOMPLETE: u8 = 7;
+/// Where packages are when nobody says.
+const DIST: &str = "dist";
+
+/// What to verify, and how.
+#[derive(Debug, Clone, Default)]
+pub struct VerifyRequest {
+    /// Directories, packages and bundles on disk; a word that is no path is the name of a package to
+    /// report about. `dist` when there is no path.
+    pub subjects: Vec<String>,
+    /// Lints at `allow`.
+    pub allow: Vec<String>,
+    /// Lints at `warn`.
+    pub warn: Vec<String>,
+    /// Lints at `deny`.
+    pub deny: Vec<String>,
+    /// Findings that are accepted.
+    pub waivers: Vec<Waiver>,
+    /// Form of the report.
+    pub format: Format,
+    /// Every finding, however many there are of a kind.
+    pub all: bool,
+}
+
+/// Form of a report. JSON is the terminal's own mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Words.
+    #[default]
+    Text,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+}
+
+/// The lints as `--list --json` prints them.
+#[derive(Serialize)]
+struct Listing {
+    schema: u32,
+    lints: Vec<Rule>,
+}
+
+/// Verifies; answers the exit code: 0, [`DENIED`] or [`INCOMPLETE`].
+///
+/// # Errors
+/// A path or package does not exist, a lint is unknown, or a data file is wrong.
+pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
+    let started = Instant::now();
+    let context = VerifyContext::load(&Data::here())?;
+    let mut settings = settings(request)?;
+    context.lints().check(&settings)?;
+    let rules = context.lints().rules();
+    let (paths, names) = sort_out(&request.subjects)?;
+    let opened = open(&paths)?;
+    let known = |name: &str| opened.bundles.iter().any(|bundle| bundle.manifest.package == name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let mut have: Vec<&str> = opened.bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
+        have.dedup();
+        return Err(Error::usage(format!("no package `{unknown}`")).hint(format!("there are {}", have.join(", "))));
+    }
+    // Package files by name, or one bundle, are not the distribution that they belong to.
+    let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file());
+    settings.partial = partial || !names.is_empty();
+    let mut report = verify(&opened.bundles, &context.partial(partial), &settings);
+    report.add_incomplete(opened.incomplete.clone());
+    if !names.is_empty() {
+        report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
+    }
+    print(&report, request, &rules, started, ui)?;
+    Ok(exit_code(&report))
+}
+
+/// Exit code of a report. Denied findings outweigh what could not be examined.
+pub fn exit_code(report: &Report) -> u8 {
+    match (report.is_denied(), report.incomplete.is_empty()) {
+        (true, _) => DENIED,
+        (false, false) => INCOMPLETE,
+        (false, true) => 0,
+    }
+}
+
+/// Lists the lints with their levels.
+pub fn list(ui: &Ui) -> Result<()> {
+    let lints = VerifyContext::load(&Data::here())?.lints().rules();
+    let width = lints.iter().map(|lint| lint.id.len()).max().unwrap_or(0);
+    let lines: Vec<String> = lints
+        .iter()
+        .map(|lint| format!("{:<5}  {:<width$}  {}", lint.level.to_string(), lint.id, lint.title))
+        .collect();
+    if !ui.json(&Listing { schema: 1, lints })? {
+        ui.say(lines.join("\n"));
+        ui.note("next: simpack verify --explain ID");
+    }
+    Ok(())
+}
+
+/// Explains one lint.
+pub fn explain(id: &str, ui: &Ui) -> Result<()> {
+    let context = VerifyContext::load(&Data::here())?;
+    let info = context.lints().info(id)?;
+    if !ui.json(info)? {
+        ui.say(info.page());
+    }
+    Ok(())
+}
+
+fn settings(request: &VerifyRequest) -> Result<Settings> {
+    let mut settings = Settings::default();
+    let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
+    for (ids, level) in levels {
+        for id in ids {
+            settings = settings.level(id.clone(), level);
+        }
+    }
+    request.waivers.iter().try_fold(settings, |settings, waiver| settings.waive(waiver.clone()))
+}
+
+/// What is on disk, and what is the name of a package.
+fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    let looks_like_path = |text: &str| text.contains('/') || text.ends_with(".conda") || text.ends_with(".tar.zst");
+    let (paths, names): (Vec<&String>, Vec<&String>) =
+        subjects.iter().partition(|subject| looks_like_path(subject) || Path::new(subject.as_str()).exists());
+    let mut paths: Vec<PathBuf> = paths.into_iter().map(PathBuf::from).collect();
+    if paths.is_empty() {
+        if !Path::new(DIST).is_dir() {
+            return Err(Error::usage("there is no directory dist")
+                .hint("run `simpack build` first, or name a directory with packages, a package or a bundle"));
+        }
+        paths.push(PathBuf::from(DIST));
+    }
+    Ok((paths, names.into_iter().cloned().collect()))
+}
+
+fn print(report: &Report, request: &VerifyRequest, rules: &[Rule], started: Instant, ui: &Ui) -> Result<()> {
+    if ui.json(&report.json())? {
+        return Ok(());
+    }
+    match request.format {
+        Format::Text => {
+            let millis = Some(started.elapsed().as_millis());
+            ui.say(report.text(TextOptions { millis, all: request.all, ..TextOptions::default() }));
+        }
+        Format::Sarif => {
+            let text = serde_json::to_string_pretty(&report::sarif(report, rules))
+                .map_err(|error| Error::bug("a report does not print as SARIF").because(error))?;
+            ui.out(&text);
+        }
+        Format::Github => ui.out(&report::github(report)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Finding, Incomplete};
+
+    #[test]
+    fn exit_codes_tell_the_worst() {
+        let finding = |level| Finding {
+            lint: "x".to_owned(),
+            level,
+            subject: "p".to_owned(),
+            message: "m".to_owned(),
+            evidence: Vec::new(),
+            fix: None,
+        };
+        let gap = || vec![Incomplete { subject: "p".into(), topic: "elf".into(), reason: "r".into() }];
+        let code = |findings, gaps| exit_code(&Report::new(findings, gaps, Vec::new()));
+        assert_eq!(code(Vec::new(), Vec::new()), 0);
+        assert_eq!(code(vec![finding(Level::Warn)], Vec::new()), 0);
+        assert_eq!(code(vec![finding(Level::Warn)], gap()), INCOMPLETE);
+        assert_eq!(code(vec![finding(Level::Deny)], gap()), DENIED);
+    }
+
+    #[test]
+    fn words_are_paths_or_packages() {
+        let dir = tempfile::tempdir().unwrap();
+        let subjects = [dir.path().display().to_string(), "volley-core".to_owned(), "x/volley.conda".to_owned()];
+        let (paths, names) = sort_out(&subjects).unwrap();
+        assert_eq!(paths, [dir.path().to_owned(), PathBuf::from("x/volley.conda")]);
+        assert_eq!(names, ["volley-core"]);
+    }
+}
