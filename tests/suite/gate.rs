@@ -16,7 +16,7 @@ fn patch(recipe: &Path, file: &str, from: &str, to: &str) {
 /// Ids of denied findings of a report, sorted, each once.
 fn denied(report: &serde_json::Value) -> Vec<&str> {
     let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["level"] == "deny");
-    let mut ids: Vec<_> = findings.map(|finding| finding["id"].as_str().unwrap()).collect();
+    let mut ids: Vec<_> = findings.map(|finding| finding["lint"].as_str().unwrap()).collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -37,8 +37,7 @@ fn a_core_that_breaks_its_promises_is_not_packed() {
         "add_library(cudart SHARED src/cudart.cc)\n\
          set_target_properties(cudart PROPERTIES SOVERSION 13)\n\
          target_link_libraries(volley PRIVATE $<BUILD_INTERFACE:cudart>)\n\
-         target_link_options(volley PRIVATE ${export_options} LINKER:--no-as-needed)\n\
-         target_link_options(volley_cli PRIVATE LINKER:-z,execstack)",
+         target_link_options(volley PRIVATE ${export_options} LINKER:--no-as-needed LINKER:-z,execstack)",
     );
     fs_err::write(recipe.join("src/cudart.cc"), "extern \"C\" int cudaRuntimeGetVersion() { return 0; }\n").unwrap();
     copy_tree(&volley().dist, &dist);

@@ -9,15 +9,15 @@ use simpack::gpu::{Available, choose};
 use simpack::manifest::Manifests;
 use simpack::target::{Capability, CudaVersion};
 
+use crate::contract::glibc_floor;
 use crate::simulating::{NETS, net, reference, same_spikes, spikes};
-use crate::support::{Prefix, Ran, client, need, package_file, python, scratch, simpack, unpack, volley};
+use crate::support::{Prefix, Ran, client, conda_index, need, package_file, python, scratch, simpack, unpack, volley};
 
 const NO_PYTHON: &str = "SIMPACK_TEST_PYTHON names no Python with py-rattler";
 
 /// A prefix with everything, installed by the client for a 9.0 device; made once.
 pub struct Installed {
     pub prefix: PathBuf,
-    pub vendor: PathBuf,
     pub packages: serde_json::Value,
 }
 
@@ -56,7 +56,7 @@ pub fn installed() -> Option<&'static Installed> {
         command.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "9.0");
         // Exit code 2 would mean that an installed file differs from its package's paths.json.
         let packages = Ran::of(&mut command).exit(0).json();
-        Some(Installed { prefix, vendor, packages })
+        Some(Installed { prefix, packages })
     });
     installed.as_ref()
 }
@@ -148,10 +148,16 @@ fn the_solver_chooses_from_the_built_channel_as_the_chain_does() {
     }
 }
 
+/// A core's packages state the glibc that its files ask for, and older machines get none.
 #[test]
 fn a_glibc_that_is_too_old_gets_no_packages() {
     need!(python().is_some(), "{NO_PYTHON}");
-    for (glibc, code) in [("2.28", 0), ("2.27", 1)] {
+    need!(which::which("readelf").is_ok(), "readelf is not here");
+    let floor = glibc_floor(&volley().bundle("volley-core").join("lib/libvolley.so.1.0.0")).unwrap();
+    let floor = floor.max(glibc_floor(&volley().bundle("volley-core").join("bin/volley")).unwrap());
+    let depends = conda_index(&package_file(&volley().channel(), "volley-core"))["depends"].to_string();
+    assert!(depends.contains(&format!("\"__glibc >={floor}\"")), "{depends}, readelf says {floor}");
+    for (glibc, code) in [(floor.to_string(), 0), ("2.12".to_owned(), 1)] {
         let mut command = client("solve.py").unwrap();
         command.arg("--channel").arg(volley().channel()).args(["--virtual", &format!("__glibc={glibc}"), "volley"]);
         let ran = Ran::of(&mut command).exit(code);

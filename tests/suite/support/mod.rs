@@ -8,11 +8,11 @@ mod tree;
 mod volley;
 
 pub use archive::{conda_index, package_file, unpack};
-pub use program::{Ran, program, scratch, simpack, simpack_with, text};
+pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
 pub use skip::skip;
 pub use tree::{changed, copy_tree, digests, files};
-pub use volley::{CacheView, Prefix, Volley, volley};
+pub use volley::{CacheView, Prefix, volley};
 
 /// Ends the test as skipped, with the reason, unless the condition holds. On CI it fails instead.
 macro_rules! need {

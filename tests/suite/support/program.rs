@@ -54,7 +54,7 @@ impl From<Output> for Ran {
     }
 }
 
-pub fn text(bytes: &[u8]) -> String {
+fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
