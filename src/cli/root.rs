@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
+use super::check::CheckArgs;
+use super::init::InitArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::error::{Error, Result};
@@ -47,6 +49,10 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Start a recipe that builds
+    Init(InitArgs),
+    /// Show all mistakes of a recipe
+    Check(CheckArgs),
     /// Build a recipe into verified packages
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
@@ -92,6 +98,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
 
 fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
+        Verb::Init(args) => args.run(ui),
+        Verb::Check(args) => args.run(ui),
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
         Verb::Verify(args) => args.run(ui),

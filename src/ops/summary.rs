@@ -47,7 +47,7 @@ pub(super) fn table(rows: &[Row]) -> String {
             size(row.bytes),
             row.device_code.clone(),
             row.verdict.clone(),
-            row.seconds.map(|seconds| format!("{seconds:.1}")).unwrap_or_default(),
+            row.seconds.filter(|seconds| *seconds > 0.0).map_or("-".to_owned(), |seconds| format!("{seconds:.1}")),
         ]
     });
     let lines: Vec<[String; 7]> = std::iter::once(header).chain(body).collect();
@@ -59,7 +59,7 @@ pub(super) fn table(rows: &[Row]) -> String {
     }
     let mut text = String::new();
     for line in &lines {
-        let mut row = String::from(" ");
+        let mut row = String::new();
         for (index, (cell, &width)) in line.iter().zip(&widths).enumerate() {
             // Numbers align on the right.
             let padded = if matches!(index, 3 | 6) { format!(" {cell:>width$}") } else { format!(" {cell:<width$}") };

@@ -23,7 +23,7 @@ pub struct RecipeDir(pub PathBuf);
 
 impl RecipeFiles for RecipeDir {
     fn text(&self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(self.0.join(path)).map_err(|error| match error.kind() {
+        fs_err::read_to_string(self.0.join(path)).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => error.to_string(),
         })
@@ -35,7 +35,7 @@ impl RecipeFiles for RecipeDir {
 
     fn siblings(&self, path: &str) -> Vec<String> {
         let path = self.0.join(path);
-        let entries = path.parent().and_then(|parent| std::fs::read_dir(parent).ok());
+        let entries = path.parent().and_then(|parent| fs_err::read_dir(parent).ok());
         let mut names: Vec<String> =
             entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();

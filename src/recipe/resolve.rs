@@ -124,8 +124,9 @@ impl Resolver<'_> {
         if self.files.exists(path) {
             return true;
         }
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let mistake = self.mistake(at, format!("no such file `{}`", at.value)).near(name, self.files.siblings(path));
+        let dir = at.value.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+        let siblings = self.files.siblings(path).into_iter().map(|name| dir.clone() + &name);
+        let mistake = self.mistake(at, format!("no such file `{}`", at.value)).near(&at.value, siblings);
         self.mistakes.push(mistake);
         false
     }

@@ -1,3 +1,4 @@
 //! All tests that go through the seams: the floors, the command line, real compilers and clients.
 
 mod floors;
+mod toolchain;
