@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::recipe_dir::RecipeDir;
 use super::recipes::{Found, find};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::manifest::Manifests;
-use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, RecipeDir, Selection};
+use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, Selection};
 use crate::target::{CudaVersion, KernelTarget};
 use crate::ui::Ui;
 

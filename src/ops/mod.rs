@@ -9,6 +9,7 @@ pub mod verify;
 mod dist;
 mod job;
 mod packages;
+mod recipe_dir;
 mod recipes;
 mod sources;
 mod summary;

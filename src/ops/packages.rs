@@ -13,6 +13,7 @@ use crate::fs::{self, Digest, EntryKind};
 use crate::pack::{self, Surroundings};
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, DynamicTag, HostToolchain, Recipe};
+use crate::target::KernelTarget;
 
 /// A package that was written.
 pub(super) struct Packed {
@@ -20,6 +21,8 @@ pub(super) struct Packed {
     pub version: String,
     pub build: String,
     pub subdir: String,
+    /// Target that a build of the selector stands for.
+    pub selects: Option<KernelTarget>,
     pub bytes: u64,
     pub sha256: Digest,
 }
@@ -61,6 +64,7 @@ pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> R
         version: spec.version.clone(),
         build: spec.build.clone(),
         subdir: built.subdir,
+        selects: spec.manifest.target.filter(|_| spec.root.is_none()),
         bytes: built.size,
         sha256: built.sha256,
     });
