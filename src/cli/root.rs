@@ -130,8 +130,7 @@ fn man(verb: Option<&str>) -> Result<Vec<u8>> {
             let found = whole
                 .find_subcommand(verb)
                 .ok_or_else(|| Error::usage(format!("no verb `{verb}`")).hint("`simpack --help` lists the verbs"))?;
-            let name = format!("simpack-{verb}");
-            found.clone().name(name.clone()).display_name(name)
+            found.clone().display_name(format!("simpack-{verb}"))
         }
     };
     let mut bytes = Vec::new();
