@@ -124,17 +124,18 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
 fn man(verb: Option<&str>) -> Result<Vec<u8>> {
     let mut whole = command();
     whole.build();
-    let page = match verb {
-        None => whole,
+    let (page, title) = match verb {
+        None => (whole, "simpack".to_owned()),
         Some(verb) => {
             let found = whole
                 .find_subcommand(verb)
                 .ok_or_else(|| Error::usage(format!("no verb `{verb}`")).hint("`simpack --help` lists the verbs"))?;
-            found.clone().display_name(format!("simpack-{verb}"))
+            (found.clone(), format!("simpack-{verb}"))
         }
     };
     let mut bytes = Vec::new();
     clap_mangen::Man::new(page)
+        .title(title)
         .render(&mut bytes)
         .map_err(|error| Error::bug("the man page cannot be written").because(error))?;
     Ok(bytes)
