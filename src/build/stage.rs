@@ -231,7 +231,8 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         None => plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })).collect(),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
-    let recipe_text = serde_json::to_vec(recipe).unwrap_or_default();
+    // One more capability must change no other package, so the list of targets stays out.
+    let recipe_text = serde_json::to_vec(&Recipe { targets: Vec::new(), ..recipe.clone() }).unwrap_or_default();
     BundleManifest {
         schema: MANIFEST_SCHEMA,
         package: planned.package.clone(),

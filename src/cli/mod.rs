@@ -1,6 +1,8 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
 mod build;
+mod check;
+mod init;
 mod root;
 mod toolchain;
 mod verify;

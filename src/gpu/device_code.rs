@@ -129,6 +129,11 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 /// Sections that hold containers: linked and relocatable ones.
 const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
+/// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
+fn has_machine_code(image: &Image<'_>) -> bool {
+    image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
+}
+
 struct Search {
     look: Look,
     found: DeviceCode,
@@ -171,7 +176,7 @@ impl Search {
         let image = Image::parse(bytes)?;
         let mut seen = Vec::new();
         for section in &image.sections {
-            if section.name.starts_with(".gnu.lto_.symtab") {
+            if section.name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
                 self.found.unexamined.push(format!("{place}holds only the compiler's intermediate code (slim LTO)"));
             }
             if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() {

@@ -174,8 +174,8 @@ impl std::fmt::Display for Unsupported {
         match self {
             Self::Unknown => f.write_str("no such capability"),
             Self::NoVariant => f.write_str("no release has this variant"),
-            Self::Since(first) => write!(f, "from CUDA {first} on"),
-            Self::Until(last) => write!(f, "up to CUDA {last}"),
+            Self::Since(first) => write!(f, "supported from CUDA {first} on"),
+            Self::Until(last) => write!(f, "supported up to CUDA {last}"),
             Self::Renamed(to, since) => write!(f, "named {to} from CUDA {since} on"),
         }
     }
@@ -211,8 +211,8 @@ mod tests {
             known().check(capability.parse().unwrap(), CudaVersion::new(major, minor)).map_err(|why| why.to_string())
         };
         assert_eq!(check("9.0a", 12, 0), Ok(()));
-        assert_eq!(check("9.0a", 11, 8), Err("from CUDA 12.0 on".to_owned()));
-        assert_eq!(check("7.0", 13, 0), Err("up to CUDA 12.9".to_owned()));
+        assert_eq!(check("9.0a", 11, 8), Err("supported from CUDA 12.0 on".to_owned()));
+        assert_eq!(check("7.0", 13, 0), Err("supported up to CUDA 12.9".to_owned()));
         assert_eq!(check("9.2", 13, 0), Err("no such capability".to_owned()));
         assert_eq!(check("8.0a", 13, 0), Err("no release has this variant".to_owned()));
         assert_eq!(check("10.1a", 13, 0), Err("named 11.0a from CUDA 13.0 on".to_owned()));

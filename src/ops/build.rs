@@ -116,6 +116,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
@@ -191,6 +192,9 @@ fn headline(job: &Job) -> String {
     let sass = recipe.targets.len() - ptx;
     let kernels = match (sass, ptx) {
         (0, 0) => "no device code".to_owned(),
+        (0, _) => format!("PTX, CUDA {}", recipe.cuda),
+        (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
+        (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
         (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
         (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
     };
@@ -244,11 +248,12 @@ fn rows(
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
-            let device_code =
-                match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
-                    Some((target, kernels)) => format!("{kernels} kernels {target}"),
-                    None => "none".to_owned(),
-                };
+            let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len())));
+            let device_code = match (code, packed.selects) {
+                (Some((target, kernels)), _) => format!("{kernels} kernels {target}"),
+                (None, Some(target)) => format!("none, selects {target}"),
+                (None, None) => "none".to_owned(),
+            };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
                 package: packed.name,

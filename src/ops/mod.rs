@@ -1,12 +1,15 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
 pub mod build;
+pub mod check;
+pub mod init;
 pub mod toolchain;
 pub mod verify;
 
 mod dist;
 mod job;
 mod packages;
+mod recipe_dir;
 mod recipes;
 mod sources;
 mod summary;

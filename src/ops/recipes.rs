@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::build::BuildRequest;
+use super::recipe_dir::RecipeDir;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::recipe::{self, HostToolchain, Recipe, RecipeDir, Selection};
+use crate::recipe::{self, HostToolchain, Recipe, Selection};
 use crate::target::GlibcVersion;
 
 /// Name of a recipe's file in its directory.

@@ -36,18 +36,24 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// The last part of a build string: what tells two builds apart. The rest stands in other columns.
+fn short(build: &str) -> &str {
+    let hash = build.split('_').rfind(|part| part.starts_with('h'));
+    hash.unwrap_or(build)
+}
+
 /// The table, 100 columns at most for ordinary names.
 pub(super) fn table(rows: &[Row]) -> String {
     let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
     let body = rows.iter().map(|row| {
         [
             row.package.clone(),
-            format!("{}-{}", row.version, row.build),
+            format!("{}-{}", row.version, short(&row.build)),
             row.target.clone(),
             size(row.bytes),
             row.device_code.clone(),
             row.verdict.clone(),
-            row.seconds.map(|seconds| format!("{seconds:.1}")).unwrap_or_default(),
+            row.seconds.filter(|seconds| *seconds > 0.0).map_or("-".to_owned(), |seconds| format!("{seconds:.1}")),
         ]
     });
     let lines: Vec<[String; 7]> = std::iter::once(header).chain(body).collect();
@@ -59,7 +65,7 @@ pub(super) fn table(rows: &[Row]) -> String {
     }
     let mut text = String::new();
     for line in &lines {
-        let mut row = String::from(" ");
+        let mut row = String::new();
         for (index, (cell, &width)) in line.iter().zip(&widths).enumerate() {
             // Numbers align on the right.
             let padded = if matches!(index, 3 | 6) { format!(" {cell:>width$}") } else { format!(" {cell:<width$}") };

@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use rattler_conda_types::compression_level::CompressionLevel;
 use rattler_package_streaming::write::write_conda_package;
 
-use super::info;
 use super::pool;
 use super::spec::PackageSpec;
 use super::writer::{BuiltPackage, Content, PackageWriter, feed};
+use super::{compression, info};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
-
-/// zstd level of `.conda` archives.
-pub const CONDA_LEVEL: i32 = 16;
 
 /// Writes every package into its directory of the channel `dir`, on up to `jobs` threads, and
 /// answers in the order of `specs`. Neither `dir` nor `jobs` changes a byte.
@@ -88,7 +85,7 @@ impl PackageWriter for CondaWriter<'_> {
             BufWriter::new(archive.as_file_mut()),
             self.layout.path(),
             &paths,
-            CompressionLevel::Numeric(CONDA_LEVEL),
+            CompressionLevel::Numeric(compression::level(self.spec)),
             Some(self.threads),
             &self.spec.stem(),
             Some(&info::timestamp(self.spec)?),

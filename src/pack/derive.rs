@@ -14,9 +14,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::pin;
-use super::selector;
 use super::spec::{PackageSpec, build_hash};
+use super::{epoch, pin, selector};
 use crate::bundle::{ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::DigestBuilder;
@@ -38,10 +37,6 @@ pub struct Surroundings<'a> {
     /// Licence texts by file name, put into every package.
     pub licences: BTreeMap<String, String>,
 }
-
-/// The lowest and highest second that every archive format can hold: a zip's year has seven bits
-/// from 1980 on.
-const EPOCHS: std::ops::RangeInclusive<u64> = 315_532_800..=4_354_819_198;
 
 /// All packages of a distribution, in the order in which they build on each other.
 ///
@@ -122,14 +117,7 @@ impl Derivation<'_> {
             {
                 return wrong(format!("has kernel ABI {tag}, the recipe declares another"));
             }
-            let epoch = manifest.provenance.source_date_epoch;
-            if !EPOCHS.contains(&epoch) {
-                return Err(Error::usage(format!("a package cannot carry the time stamp {epoch}")).hint(format!(
-                    "set SOURCE_DATE_EPOCH to a number of seconds from {} (1980) to {} (2107)",
-                    EPOCHS.start(),
-                    EPOCHS.end()
-                )));
-            }
+            epoch::check(manifest.provenance.source_date_epoch)?;
         }
         Ok(())
     }
@@ -170,7 +158,7 @@ impl Derivation<'_> {
                 recipe: digest,
                 plan: digest,
                 tools: BTreeMap::new(),
-                source_date_epoch: *EPOCHS.start(),
+                source_date_epoch: epoch::EARLIEST,
             },
             ..self.empty(pin::kernel_abi_name(&self.recipe.name), ComponentKind::Kernels, &[])
         };
@@ -349,7 +337,7 @@ impl Derivation<'_> {
                 recipe: from.map_or(plan, |from| from.recipe),
                 plan,
                 tools: BTreeMap::new(),
-                source_date_epoch: from.map_or(*EPOCHS.start(), |from| from.source_date_epoch),
+                source_date_epoch: from.map_or(epoch::EARLIEST, |from| from.source_date_epoch),
             },
         }
     }

@@ -6,7 +6,7 @@ use rattler_conda_types::package::{
     AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, RunExportsJson,
 };
 use rattler_conda_types::utils::TimestampMs;
-use rattler_conda_types::{NoArchType, PackageName, VersionWithSource};
+use rattler_conda_types::{MatchSpec, NoArchType, PackageName, ParseStrictness, VersionWithSource};
 use serde_json::{Value, json};
 
 use super::spec::{PackageSpec, json_lines};
@@ -41,6 +41,11 @@ pub(super) fn check(spec: &PackageSpec) -> Result<()> {
             .hint("names, versions and `uses` of the recipe must be valid in conda")
     };
     index(spec)?.validate().map_err(|error| wrong(chain(&error)))?;
+    for text in spec.depends.iter().chain(&spec.constrains).chain(&spec.run_exports) {
+        // Lenient readers take `cuda nvrtc >=13` for a package `cuda` of version `nvrtc`.
+        let read = MatchSpec::from_str(text, ParseStrictness::Strict);
+        read.map_err(|error| wrong(format!("`{text}` is no match spec: {}", chain(&error))))?;
+    }
     spec.build
         .parse::<rattler_conda_types::package::BuildString>()
         .map_err(|error| wrong(format!("build string {}: {error}", spec.build)))?;
@@ -67,10 +72,10 @@ fn path<T: PackageFile>() -> String {
 
 /// A package's time as a zone-free instant.
 pub(super) fn timestamp(spec: &PackageSpec) -> Result<jiff::Timestamp> {
-    i64::try_from(spec.epoch())
+    i64::try_from(spec.time())
         .ok()
         .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
-        .ok_or_else(|| Error::bug(format!("package {}: no time {}", spec.name, spec.epoch())))
+        .ok_or_else(|| Error::bug(format!("package {}: no time {}", spec.name, spec.time())))
 }
 
 fn index(spec: &PackageSpec) -> Result<IndexJson> {

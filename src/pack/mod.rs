@@ -5,8 +5,10 @@
 //! archives a channel.
 
 mod channel;
+mod compression;
 mod conda;
 mod derive;
+mod epoch;
 mod info;
 mod listing;
 mod pin;
@@ -17,10 +19,12 @@ mod tarball;
 mod writer;
 
 pub use channel::index;
-pub use conda::{CONDA_LEVEL, write_conda};
+pub use compression::{SMALL_PAYLOAD, level};
+pub use conda::write_conda;
 pub use derive::{Surroundings, packages};
+pub use epoch::parse_epoch;
 pub use listing::{Listed, Listing, list};
 pub use selector::{ArchCondition, arch_condition};
 pub use spec::PackageSpec;
-pub use tarball::{TAR_LEVEL, write_tars};
+pub use tarball::write_tars;
 pub use writer::{BuiltPackage, Content, PackageWriter, feed};

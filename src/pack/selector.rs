@@ -113,3 +113,98 @@ pub(super) fn conditions(
         ArchCondition::Known(range) => (vec![driver, format!("__cuda_arch {range}")], Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rattler_conda_types::{ParseStrictness, Version, VersionSpec};
+
+    use super::*;
+    use crate::data::Data;
+    use crate::gpu::{Available, choose};
+
+    /// A version against the range of `__cuda >=13.0`, by the rules of conda.
+    fn fits(spec: &str, name: &str, version: Option<&str>) -> Option<bool> {
+        let range = spec.strip_prefix(name)?.strip_prefix(' ')?;
+        let range = VersionSpec::from_str(range, ParseStrictness::Strict).unwrap();
+        Some(version.is_some_and(|version| range.matches(&version.parse::<Version>().unwrap())))
+    }
+
+    /// A solver in a few lines: of the builds whose conditions hold, the highest number.
+    fn solve(items: &[Available], driver: CudaVersion, device: Option<Capability>, manifests: &Manifests) -> String {
+        let plain_ptx = |item: &Available| match item.target {
+            KernelTarget::Ptx(capability) if capability.suffix == Suffix::Plain => Some(capability),
+            _ => None,
+        };
+        let lowest = items.iter().filter_map(plain_ptx).min();
+        let (driver, device) = (driver.to_string(), device.map(|device| device.to_string()));
+        let holds = |item: &&Available| {
+            let (depends, constrains) = conditions(item.target, item.cuda, lowest, manifests);
+            let ok = |spec: &String| {
+                fits(spec, "__cuda", Some(driver.as_str())).or(fits(spec, "__cuda_arch", device.as_deref())).unwrap()
+            };
+            depends.iter().all(ok) && (device.is_none() || constrains.iter().all(ok))
+        };
+        let best = items.iter().filter(holds).max_by_key(|item| build_number(item.target, item.cuda, 0));
+        best.map_or("cpu".to_owned(), |item| item.target.to_string())
+    }
+
+    fn items(targets: &[&str], cuda: &str) -> Vec<Available> {
+        let cuda = cuda.parse().unwrap();
+        targets.iter().map(|text| Available { target: text.parse().unwrap(), cuda, ptx_isa: None }).collect()
+    }
+
+    #[test]
+    fn conditions_and_numbers_are_the_fallback_chain() {
+        let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
+        let all: Vec<Capability> = manifests.capabilities.targets(CudaVersion::new(13, 0));
+        let every: Vec<String> = all.iter().flat_map(|one| [one.sm(), one.compute()]).collect();
+        let every: Vec<&str> = every.iter().map(String::as_str).collect();
+        let sets = [
+            items(&every, "13.0"),
+            items(
+                &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_75", "compute_120"],
+                "13.0",
+            ),
+            items(
+                &["sm_80", "sm_87", "sm_90", "sm_90a", "sm_100f", "compute_90a", "compute_100f", "compute_80"],
+                "13.0",
+            ),
+            [items(&["sm_60", "sm_86", "compute_50"], "11.8"), items(&["sm_86", "sm_100", "compute_90"], "13.3")]
+                .concat(),
+        ];
+        let devices: Vec<_> = manifests.capabilities.iter().map(|entry| entry.capability()).collect();
+        let unborn = [Capability::new(8, 1), Capability::new(9, 5), Capability::new(13, 0)];
+        for items in &sets {
+            for driver in ["11.4", "11.8", "12.6", "13.0", "13.4"].map(|text| text.parse().unwrap()) {
+                for &device in devices.iter().chain(&unborn) {
+                    let chosen = choose(device, Some(driver), items, &manifests).chosen;
+                    let chosen = chosen.map_or("cpu".to_owned(), |index| items[index].target.to_string());
+                    assert_eq!(solve(items, driver, Some(device), &manifests), chosen, "{device}, driver {driver}");
+                }
+            }
+        }
+        let volley = &sets[1];
+        assert_eq!(solve(volley, CudaVersion::new(13, 0), None, &manifests), "compute_75");
+        assert_eq!(solve(volley, CudaVersion::new(12, 6), None, &manifests), "cpu");
+    }
+
+    #[test]
+    fn ranges_that_people_read() {
+        let known = Manifests::load(&Data::at("no such directory")).unwrap().capabilities;
+        let range = |text: &str| match arch_condition(text.parse().unwrap(), Some(Capability::new(7, 5)), &known) {
+            ArchCondition::Any => "any".to_owned(),
+            ArchCondition::IfKnown(range) => format!("if known {range}"),
+            ArchCondition::Known(range) => range,
+        };
+        assert_eq!(range("sm_86"), ">=8.6,<9,!=8.7,!=8.8");
+        assert_eq!(range("sm_87"), "==8.7|==8.8");
+        assert_eq!(range("sm_90a"), "==9.0");
+        assert_eq!(range("sm_120f"), "==12.0|==12.1");
+        assert_eq!(range("compute_75"), "if known >=7.5");
+        assert_eq!(range("compute_120"), ">=12.0");
+        assert_eq!(range("cpu"), "any");
+        let number = |text: &str| build_number(text.parse().unwrap(), CudaVersion::new(13, 0), 2);
+        assert_eq!(number("sm_90"), 230_900_130);
+        assert!(number("cpu") < number("compute_75") && number("compute_120") < number("sm_75"));
+    }
+}

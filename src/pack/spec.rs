@@ -61,9 +61,9 @@ impl PackageSpec {
         format!("{} =={} {}", self.name, self.version, self.build)
     }
 
-    /// Seconds since 1970 that stand in for every time stamp.
-    pub fn epoch(&self) -> u64 {
-        self.manifest.provenance.source_date_epoch
+    /// Time stamp of every entry of its archives, in seconds since 1970.
+    pub fn time(&self) -> u64 {
+        super::epoch::archive_time(self.manifest.provenance.source_date_epoch)
     }
 
     /// Bytes of `simpack.json`.

@@ -6,14 +6,12 @@ use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use super::compression;
 use super::pool;
 use super::spec::PackageSpec;
 use super::writer::{BuiltPackage, Content, PackageWriter, feed};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
-
-/// zstd level of plain archives.
-pub const TAR_LEVEL: i32 = super::CONDA_LEVEL;
 
 /// Writes a plain archive into `dir` for every package that has files of its own, on up to `jobs`
 /// threads. Neither `dir` nor `jobs` changes a byte.
@@ -29,20 +27,20 @@ struct TarWriter {
     archive: Archive,
     target: PathBuf,
     subdir: String,
-    epoch: u64,
+    time: u64,
 }
 
 impl TarWriter {
     fn new(spec: &PackageSpec, dir: &Path, threads: u32) -> Result<Self> {
         fs_err::create_dir_all(dir)?;
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
-        let mut encoder = zstd::Encoder::new(BufWriter::new(file), TAR_LEVEL)?;
+        let mut encoder = zstd::Encoder::new(BufWriter::new(file), compression::level(spec))?;
         // Also for one thread: zstd's threaded mode cuts its input the same way for any number of
         // workers, and differently from the mode without workers.
         encoder.multithread(threads)?;
         encoder.include_checksum(true)?;
         let target = dir.join(format!("{}.tar.zst", spec.stem()));
-        Ok(Self { archive: tar::Builder::new(encoder), target, subdir: spec.subdir.clone(), epoch: spec.epoch() })
+        Ok(Self { archive: tar::Builder::new(encoder), target, subdir: spec.subdir.clone(), time: spec.time() })
     }
 
     fn header(&self, kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
@@ -50,7 +48,7 @@ impl TarWriter {
         header.set_entry_type(kind);
         header.set_mode(mode);
         header.set_size(size);
-        header.set_mtime(self.epoch);
+        header.set_mtime(self.time);
         header.set_uid(0);
         header.set_gid(0);
         header

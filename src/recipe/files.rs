@@ -1,7 +1,7 @@
-//! The files beside a recipe: on disk, or embedded.
+//! The files beside a recipe, wherever they are: whoever resolves a recipe brings them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What resolving reads beside the recipe. Paths are `/`-joined, relative to the recipe's directory.
 pub trait RecipeFiles {
@@ -16,31 +16,6 @@ pub trait RecipeFiles {
 
     /// Names in the directory of a path.
     fn siblings(&self, path: &str) -> Vec<String>;
-}
-
-/// The recipe's directory on disk.
-pub struct RecipeDir(pub PathBuf);
-
-impl RecipeFiles for RecipeDir {
-    fn text(&self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(self.0.join(path)).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        })
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.0.join(path).exists()
-    }
-
-    fn siblings(&self, path: &str) -> Vec<String> {
-        let path = self.0.join(path);
-        let entries = path.parent().and_then(|parent| std::fs::read_dir(parent).ok());
-        let mut names: Vec<String> =
-            entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-        names.sort();
-        names
-    }
 }
 
 /// Files held in memory: a recipe inside the binary, or a test's.

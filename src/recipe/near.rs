@@ -1,7 +1,8 @@
 //! "Did you mean": the nearest of some words.
 
 /// The choice nearest to `text`, if one is near enough to be meant: at most a third of the letters differ
-/// (at least one may). Among equals the one with the longest common beginning wins.
+/// (at least one may). Among equals the one with the longest common beginning wins, then the one whose first other
+/// letter is nearest, so that `2.28` is nearer to `2.29` than `2.24` is.
 pub(super) fn nearest(text: &str, choices: impl IntoIterator<Item = String>) -> Option<String> {
     let lower = text.to_lowercase();
     let allowed = (text.chars().count() / 3).max(1);
@@ -9,11 +10,13 @@ pub(super) fn nearest(text: &str, choices: impl IntoIterator<Item = String>) -> 
         .into_iter()
         .map(|choice| {
             let common = choice.chars().zip(lower.chars()).take_while(|(a, b)| a == b).count();
-            (distance(&lower, &choice.to_lowercase()), std::cmp::Reverse(common), choice)
+            let letter = |text: &str| text.chars().nth(common).map_or(0, u32::from);
+            let apart = letter(&lower).abs_diff(letter(&choice));
+            (distance(&lower, &choice.to_lowercase()), std::cmp::Reverse(common), apart, choice)
         })
-        .filter(|(distance, _, choice)| *distance <= allowed && choice != text)
+        .filter(|(distance, .., choice)| *distance <= allowed && choice != text)
         .min()
-        .map(|(_, _, choice)| choice)
+        .map(|(.., choice)| choice)
 }
 
 /// Edits (insert, delete, replace, swap neighbours) between two words.
@@ -51,6 +54,7 @@ mod tests {
         assert_eq!(nearest("colour", keys()), None);
         let capabilities = || ["7.5", "8.0", "9.0", "9.0a", "10.0"].map(str::to_owned);
         assert_eq!(nearest("9.2", capabilities()).as_deref(), Some("9.0"));
+        assert_eq!(nearest("2.29", ["2.24", "2.28", "2.34"].map(str::to_owned)).as_deref(), Some("2.28"));
         assert_eq!(nearest("9.5", capabilities()).as_deref(), Some("9.0"));
     }
 }

@@ -96,7 +96,7 @@ fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, At<Option
                 if !PLACEHOLDERS.contains(&word) {
                     let mistake = reader.mistake(value.span(), format!("unknown placeholder `{{{word}}}`"));
                     let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
-                    reader.push(mistake.known("known", known).near(word, PLACEHOLDERS));
+                    reader.push(mistake.known("known", &known).near(&format!("{{{word}}}"), &known));
                 }
             }
         }
@@ -239,9 +239,13 @@ fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
 
 /// A path below a directory.
 fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
-    let path = reader.text(value, "a path")?;
+    below(reader, value, "path")
+}
+
+fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<At<String>> {
+    let path = reader.text(value, &format!("a {what}"))?;
     if let Some(why) = not_relative(&path.value) {
-        reader.wrong(path.span, format!("path `{}` {why}", path.value));
+        reader.wrong(path.span, format!("{what} `{}` {why}", path.value));
         return None;
     }
     Some(path)
@@ -249,7 +253,7 @@ fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
 
 /// A glob below a directory.
 fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
-    relative(reader, value).filter(|path| is_glob(reader, path))
+    below(reader, value, "glob").filter(|path| is_glob(reader, path))
 }
 
 pub(super) fn is_glob(reader: &mut Reader, pattern: &At<String>) -> bool {

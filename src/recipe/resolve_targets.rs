@@ -10,12 +10,10 @@ pub(super) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
     let file = resolver.file;
     let toolkits = resolver.manifests.cuda.toolkits();
     let listed = file.matrix.cuda.as_deref().unwrap_or_default();
-    let mut known = true;
     for release in listed.iter().chain(&file.toolchain.cuda) {
         if !toolkits.contains(&release.value) {
             let mistake = unknown_release(resolver, Some(release), release.value);
             resolver.mistakes.push(mistake);
-            known = false;
         }
     }
     if let Some(release) = &file.toolchain.cuda
@@ -35,8 +33,14 @@ pub(super) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
         }
         return Some(asked);
     }
-    if let Some(release) = file.toolchain.cuda.as_ref().or(listed.first()) {
-        return known.then_some(release.value);
+    let named: Vec<CudaVersion> = file.toolchain.cuda.iter().chain(listed).map(|release| release.value).collect();
+    if !named.is_empty() || file.matrix.cuda.is_some() {
+        // With an unknown one among them nothing is resolved, but the rest is still looked at with a known one.
+        let found = named.into_iter().find(|release| toolkits.contains(release));
+        if found.is_none() {
+            unknown_in_all(resolver);
+        }
+        return found;
     }
     let place = At { value: (), span: file.matrix.span.clone() };
     let mistake = resolver.mistake(&place, "no CUDA release is named").hint("add `cuda = [\"13.0\"]` to [matrix]");
@@ -57,6 +61,21 @@ fn unknown_release(resolver: &Resolver<'_>, at: Option<&At<CudaVersion>>, releas
     placed(resolver, at, format!("unknown CUDA release `{release}`"))
         .known("known", &toolkits)
         .near(&release.to_string(), &toolkits)
+}
+
+/// Notes capabilities that no release has, when no release is known to resolve with.
+fn unknown_in_all(resolver: &mut Resolver<'_>) {
+    let matrix = &resolver.file.matrix;
+    let Some(&newest) = resolver.manifests.cuda.toolkits().last() else { return };
+    let sass = matrix.capabilities.iter().flat_map(|list| &list.value);
+    for item in sass.chain(matrix.ptx.iter().flatten()) {
+        if let Err(why @ (Unsupported::Unknown | Unsupported::NoVariant)) =
+            resolver.manifests.capabilities.check(item.value, newest)
+        {
+            let mistake = unsupported(resolver, Some(item), item.value, newest, why);
+            resolver.mistakes.push(mistake);
+        }
+    }
 }
 
 /// Machine code ascending, then PTX ascending.
@@ -90,7 +109,7 @@ fn capabilities(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<Ca
         }
         return Some(Vec::new());
     };
-    Some(fitting(resolver, &listed.value, cuda))
+    Some(fitting(resolver, &listed.value, cuda, "--capability"))
 }
 
 fn ptx(resolver: &mut Resolver<'_>, cuda: CudaVersion, sass: &[Capability]) -> Vec<Capability> {
@@ -99,7 +118,7 @@ fn ptx(resolver: &mut Resolver<'_>, cuda: CudaVersion, sass: &[Capability]) -> V
         return asked_for(resolver, asked.clone(), cuda);
     }
     match &file.matrix.ptx {
-        Some(listed) => fitting(resolver, listed, cuda),
+        Some(listed) => fitting(resolver, listed, cuda, "--ptx"),
         // The fallback for everything newer: the lowest plain capability reaches most devices.
         None => {
             sass.iter().copied().filter(|capability| capability.suffix == Suffix::Plain).min().into_iter().collect()
@@ -125,15 +144,14 @@ fn asked_for(resolver: &mut Resolver<'_>, asked: Vec<Capability>, cuda: CudaVers
 
 /// The listed capabilities that the release compiles for. Others are mistakes: each by itself when the
 /// recipe chose the release, all in one when the command line did.
-fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVersion) -> Vec<Capability> {
+fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVersion, option: &str) -> Vec<Capability> {
     let capabilities = &resolver.manifests.capabilities;
     let mut kept = Vec::new();
     let mut missing: Vec<(&At<Capability>, Unsupported)> = Vec::new();
     for item in listed {
         match capabilities.check(item.value, cuda) {
             Ok(()) => kept.push(item.value),
-            Err(Unsupported::Unknown | Unsupported::NoVariant) => {
-                let why = capabilities.check(item.value, cuda).expect_err("it was wrong a line before");
+            Err(why @ (Unsupported::Unknown | Unsupported::NoVariant)) => {
                 let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
                 resolver.mistakes.push(mistake);
             }
@@ -150,9 +168,17 @@ fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVer
         let names: Vec<_> = missing.iter().map(|(item, _)| item.value.to_string()).collect();
         let mut mistake = resolver
             .mistake(first, format!("CUDA {cuda} does not compile for {}", names.join(" ")))
-            .note(missing.iter().map(|(item, why)| format!("{} {why}", item.value)).collect::<Vec<_>>().join(", "));
-        mistake = mistake.known("it compiles for these of the recipe", &kept);
-        resolver.mistakes.push(mistake.hint("ask for the capabilities that are wanted, or for leaving the others out"));
+            .note(missing.iter().map(|(item, why)| format!("{} is {why}", item.value)).collect::<Vec<_>>().join(", "));
+        mistake = match kept.is_empty() {
+            true if option == "--ptx" => mistake.hint("`--ptx none` builds no PTX"),
+            true => mistake.known("it compiles for", capabilities.targets(cuda)),
+            false => {
+                let names: Vec<_> = kept.iter().map(ToString::to_string).collect();
+                mistake
+                    .hint(format!("`{option} {}` asks for those of the recipe that it compiles for", names.join(",")))
+            }
+        };
+        resolver.mistakes.push(mistake);
     }
     kept
 }
@@ -171,7 +197,7 @@ fn unsupported(
     };
     let mut mistake = placed(resolver, at, message);
     if !matches!(why, Unsupported::Unknown | Unsupported::NoVariant) {
-        mistake = mistake.note(format!("{capability} {why}"));
+        mistake = mistake.note(format!("{capability} is {why}"));
     }
     let targets = resolver.manifests.capabilities.targets(cuda);
     mistake = mistake.known(&format!("known for CUDA {cuda}"), &targets);

@@ -1,10 +1,12 @@
 //! The recipe as a whole: volley's resolves, broken ones show everything at once, nothing panics.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::data::Data;
 use crate::manifest::Manifests;
+use crate::target::{Capability, CudaVersion};
 
 const VOLLEY: &str = include_str!("../../recipes/volley/simpack.toml");
 
@@ -20,8 +22,9 @@ source = "synapse.cu"
 params = [{ name = "ring", type = "ptr" }]
 "#;
 
-fn manifests() -> Manifests {
-    Manifests::load(&Data::at("no such directory")).unwrap()
+fn manifests() -> &'static Manifests {
+    static LOADED: LazyLock<Manifests> = LazyLock::new(|| Manifests::load(&Data::at("no such directory")).unwrap());
+    &LOADED
 }
 
 fn files(table: &str) -> RecipeMemory {
@@ -31,7 +34,7 @@ fn files(table: &str) -> RecipeMemory {
 
 fn load_with(text: &str, selection: &Selection) -> Result<Recipe, String> {
     let dir = Path::new("recipes/volley");
-    load(text, "recipes/volley/simpack.toml", dir, &files(TABLE), &manifests(), selection)
+    load(text, "recipes/volley/simpack.toml", dir, &files(TABLE), manifests(), selection)
         .map_err(|mistakes| render_all(&mistakes))
 }
 
@@ -59,4 +62,275 @@ fn volley_resolves() {
         ]
     );
     assert_eq!(joined(recipe.kernels().iter().map(|kernel| &kernel.name)), "neuron_update synapse_deliver");
+}
+
+/// The mistakes of a recipe, all of them, as `simpack check` shows them.
+fn shown(text: &str) -> String {
+    load_with(text, &Selection::default()).expect_err("the recipe is broken")
+}
+
+#[test]
+fn a_recipe_with_many_mistakes_shows_all_at_once() {
+    insta::assert_snapshot!(shown(
+        r#"
+edition = 2
+colour = "red"
+
+[simulator]
+name = "Volley"
+version = "1.0"
+licence = "BSD-3-Clause"
+summary = ""
+
+[source]
+git = "somewhere"
+path = "."
+
+[matrix]
+platforms = ["linux-65"]
+cuda = ["13.0", 12.8]
+capabilities = ["8.0", "9.2", "7.0", "8.0a", "10.1", "8.0", "nine"]
+ptx = ["9.0b"]
+
+[toolchain]
+host = { use = "zig", cxx = "12", glibc = "2.29" }
+cuda = { release = "13.7" }
+
+[component.core]
+policy = "capability"
+build = { driver = "cmaek", source = "../core", options = { TAG = "{kernel_abi}", LIST = [1] } }
+files = ["/usr/lib/*.so", "lib/[a", 3]
+
+[component.rtc]
+policy = "major"
+uses = ["nvrct >=13.0,<14", "nvrtc >=13.0,<14", "nvrtc newest", "cuda"]
+
+[component.kernels]
+policy = "major"
+files = ["lib/**"]
+
+[component.docs]
+
+[kernels.Network]
+sources = ["kernels/neurons.cu", "kernels/synapse.cu"]
+table = "kernels/tabel.toml"
+form = "cubins"
+flags = ["-O3", "-arch=sm_90"]
+[kernels.Network.variants.accumulate]
+fixed = { defines = ["ACCUMULATE_FIXED"] }
+float = { define = ["-DACCUMULATE_FLOAT"] }
+"no-ne" = {}
+[kernels.Network.when."<=8.0"]
+define = ["NO_ASYNC_COPY"]
+
+[driver]
+profiles = ["conventional", "nxos", "none"]
+tag = "run-path"
+
+[lint]
+allow = ["needed", { id = "a", subject = "b", reason = "c" }]
+deny = ["needed"]
+waivers = [{ id = "core-code", subject = "lib/*" }]
+
+[package.conda]
+channel = 5
+build-number = -1
+"#
+    ));
+}
+
+#[test]
+fn mistakes_that_need_the_manifests_show_all_at_once() {
+    insta::assert_snapshot!(shown(
+        &VOLLEY
+            .replace(r#""7.5", "8.0""#, r#""7.0", "8.0a", "9.2", "10.1""#)
+            .replace(r#"policy = "major.minor""#, r#"policy = "major""#)
+            .replace(r#"glibc = "2.28""#, r#"glibc = "2.29""#)
+            .replace(r#""wsl", "nixos""#, r#""wls", "none""#)
+            .replace("kernels/neuron.cu", "kernels/neurom.cu")
+    ));
+}
+
+#[test]
+fn mistakes_of_a_kernel_table_are_shown_in_its_file() {
+    let table = r#"
+edition = 1
+[[kernel]]
+name = "neuron_update"
+source = "neurn.cu"
+params = [
+  { name = "v", type = "pointer" },
+  { name = "count", type = "u32", size = 4 },
+  { name = "p", type = "struct", size = 10, align = 4 },
+  { name = "q", type = "struct", size = 8, align = 3 },
+  { name = "r", type = "struct" },
+]
+[[kernel]]
+name = "neuron_update"
+source = "neuron.cu"
+params = [{ name = "a", type = "ptr" }, { name = "a", type = "ptr" }]
+[[kernel]]
+name = "synapse deliver"
+param = []
+"#;
+    let dir = Path::new("recipes/volley");
+    let path = "recipes/volley/simpack.toml";
+    let mistakes = load(VOLLEY, path, dir, &files(table), manifests(), &Selection::default()).unwrap_err();
+    insta::assert_snapshot!(render_all(&mistakes));
+}
+
+#[test]
+fn text_that_is_no_toml_shows_where() {
+    insta::assert_snapshot!(shown("edition = 1\n[simulator\nname = \"a\"\nname = \"b\"\n[matrix]\ncuda = [\"13.0\"\n"));
+    insta::assert_snapshot!(shown(""));
+    insta::assert_snapshot!(shown("edition = 1\nedition = 1\n[a]\n[a]\nb = 1__0\nc = \"\\q\"\n"));
+}
+
+/// Near the mistakes above, and right.
+#[test]
+fn look_alikes_are_no_mistakes() {
+    let right = [
+        VOLLEY.replace(r#"policy = "major.minor""#, r#"policy = "major""#).replace("nvrtc >=13.0,<14", "cudart"),
+        VOLLEY.replace("nvrtc >=13.0,<14", "conda:nvrct >=1"),
+        VOLLEY.replace("\"{kernel-abi}\"", "\"${kernel_abi} $<CONFIG> {version}\""),
+        VOLLEY.replace(r#""7.5", "8.0""#, r#""7.5", "9.0a", "10.0f""#),
+        VOLLEY.replace(r#"{ use = "zig", glibc = "2.28" }"#, r#""system""#),
+        VOLLEY.replace(r#"{ use = "zig", glibc = "2.28" }"#, r#"{ cxx = ">=12" }"#),
+        VOLLEY.replace("\"<8.0\"", "\">=7.5, <8.0\""),
+        VOLLEY.replace(r#"["conventional", "container", "wsl", "nixos"]"#, r#"["none"]"#),
+        VOLLEY.replace("[source]\npath = \".\"", ""),
+        VOLLEY.replace("-O3", "-Xptxas=-O3"),
+    ];
+    for text in right {
+        if let Err(mistakes) = load_with(&text, &Selection::default()) {
+            panic!("{mistakes}");
+        }
+    }
+}
+
+#[test]
+fn everything_that_can_be_derived_has_a_default() {
+    let text = r#"
+edition = 1
+[simulator]
+name = "sim"
+version = "0.1.0"
+license = "MIT"
+summary = "s"
+[matrix]
+cuda = ["13.0"]
+capabilities = ["9.0", "8.0", "9.0a"]
+[component.core]
+[component.rtc]
+uses = ["nvrtc"]
+[kernels.all]
+sources = ["kernels/neuron.cu", "kernels/synapse.cu"]
+table = "kernels/table.toml"
+"#;
+    let recipe = load_with(text, &Selection::default()).unwrap();
+    insta::assert_json_snapshot!(recipe);
+}
+
+#[test]
+fn the_command_line_may_choose_otherwise() {
+    let old = CudaVersion::new(11, 8);
+    let mut selection = Selection { cuda: Some(old), ..Selection::default() };
+    insta::assert_snapshot!(load_with(VOLLEY, &selection).unwrap_err());
+    selection.drop_unsupported = true;
+    let recipe = load_with(VOLLEY, &selection).unwrap();
+    assert_eq!(joined(&recipe.targets), "sm_75 sm_80 sm_86 sm_89 sm_90 compute_75");
+    let chosen = Selection {
+        cuda: Some(old),
+        capabilities: Some(vec![Capability::new(8, 0), Capability::new(7, 0)]),
+        ptx: Some(Vec::new()),
+        host: Some(HostToolchain::System { min_cxx: None }),
+        drop_unsupported: false,
+    };
+    let recipe = load_with(VOLLEY, &chosen).unwrap();
+    assert_eq!(joined(&recipe.targets), "sm_70 sm_80");
+    assert_eq!(recipe.host, HostToolchain::System { min_cxx: None });
+    let unknown = Selection { cuda: Some(CudaVersion::new(14, 0)), ..Selection::default() };
+    insta::assert_snapshot!(load_with(VOLLEY, &unknown).unwrap_err());
+    let wrong = Selection { capabilities: Some(vec!["9.2".parse().unwrap()]), ..Selection::default() };
+    insta::assert_snapshot!(load_with(VOLLEY, &wrong).unwrap_err());
+}
+
+#[test]
+fn variants_are_every_combination_in_a_fixed_order() {
+    let text = VOLLEY.replace(
+        "[kernels.network.when",
+        "[kernels.network.variants.atomics]\non = { define = [\"ATOMICS\"] }\noff = { flags = [\"-O1\"] }\n[kernels.network.when",
+    );
+    let recipe = load_with(&text, &Selection::default()).unwrap();
+    let variants = &recipe.groups[0].variants;
+    let names = joined(variants.iter().map(|variant| &variant.name));
+    assert_eq!(names, "fixed-off fixed-on float-off float-on none-off none-on");
+    assert_eq!(variants[1].define, ["ACCUMULATE_FIXED", "ATOMICS"]);
+    assert_eq!(variants[1].choice["atomics"], "on");
+}
+
+/// The recipe that ships, with its own files.
+#[test]
+fn the_embedded_recipe_fits_its_files() {
+    let files = Data::at("no such directory").embedded_files("recipes/volley");
+    let files = RecipeMemory::new(files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())));
+    let recipe = load(VOLLEY, "simpack.toml", Path::new("."), &files, manifests(), &Selection::default());
+    let recipe = recipe.map_err(|mistakes| render_all(&mistakes)).unwrap();
+    assert!(recipe.kernel_abi_tag().is_some());
+}
+
+mod never_panics {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Changes volley's recipe at some places, so that most of it stays a recipe.
+    fn edited(edits: &[(usize, String)], text: &str) -> String {
+        let mut letters: Vec<char> = text.chars().collect();
+        for (place, insert) in edits {
+            let at = place % letters.len();
+            let end = (at + insert.chars().count()).min(letters.len());
+            letters.splice(at..end, insert.chars());
+        }
+        letters.into_iter().collect()
+    }
+
+    fn no_panic(text: &str, table: &str) {
+        let (dir, manifests) = (Path::new("."), manifests());
+        if let Err(mistakes) = load(text, "simpack.toml", dir, &files(table), manifests, &Selection::default()) {
+            assert!(!mistakes.is_empty());
+            render_all(&mistakes);
+            for mistake in mistakes {
+                mistake.record();
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn on_any_text(text in "\\PC{0,200}|[\\[\\]{}=\"'.,#a-z0-9\\n \u{e9}\u{1f600}-]{0,300}") {
+            no_panic(&text, &text);
+        }
+
+        #[test]
+        fn on_edited_recipes(edits in prop::collection::vec((any::<usize>(), "[\\[\\]{}=\"\\n0-9a-z.\u{e9}-]{1,6}"), 1..6)) {
+            no_panic(&edited(&edits, VOLLEY), &edited(&edits, TABLE));
+        }
+
+        /// Any value in the place of any other.
+        #[test]
+        fn on_wrong_types(line in any::<prop::sample::Index>(), value in prop::sample::select(vec![
+            "1", "-1", "1.5", "true", "\"\"", "\"\u{e9}\"", "[]", "[[]]", "{}", "{ a = 1 }", "1979-05-27", "99999999999999999999",
+            "\"..\"", "\"/\"", "[\"\", 1, {}]", "inf",
+        ])) {
+            let mut lines: Vec<String> = VOLLEY.lines().map(str::to_owned).collect();
+            let with_value: Vec<usize> = (0..lines.len()).filter(|&index| lines[index].contains(" = ")).collect();
+            let chosen = with_value[line.index(with_value.len())];
+            let key = lines[chosen].split(" = ").next().unwrap().to_owned();
+            lines[chosen] = format!("{key} = {value}");
+            no_panic(&lines.join("\n"), TABLE);
+        }
+    }
 }

@@ -38,12 +38,12 @@ def channels(paths):
     return [rattler.Channel(path.resolve().as_uri()) for path in paths]
 
 
-async def solve(arguments, cache):
-    """The solver's answer, sorted by name. The gateway's cache lives no longer than the run."""
+async def solve(arguments, gateway):
+    """The solver's answer, sorted by name."""
     records = await rattler.solve(
         sources=channels(arguments.channel),
         specs=arguments.specs,
-        gateway=rattler.Gateway(cache_dir=cache),
+        gateway=gateway,
         platforms=["linux-64", "noarch"],
         virtual_packages=virtual_packages(arguments.virtual),
     )

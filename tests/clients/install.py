@@ -47,7 +47,7 @@ async def main():
     with tempfile.TemporaryDirectory(dir=arguments.prefix.resolve().parent) as cache:
         cache = pathlib.Path(cache)
         try:
-            records = await client.solve(arguments, cache / "repodata")
+            records = await client.solve(arguments, rattler.Gateway(cache_dir=cache / "repodata"))
         except SolverError as error:
             print(error, file=sys.stderr)
             return 1

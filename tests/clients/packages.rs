@@ -82,7 +82,7 @@ fn directory_threads_and_order_change_no_byte() {
     assert_eq!(names, index, "nothing else is left behind");
 }
 
-/// Large files take zstd's threaded path, small ones do not: 3 MB in one package.
+/// Large files take zstd's threaded path, small ones do not: 1.5 MB in one package.
 #[test]
 fn threads_change_no_byte_of_a_large_package() {
     let dir = tempfile::tempdir().unwrap();
@@ -90,22 +90,13 @@ fn threads_change_no_byte_of_a_large_package() {
     let mut bundles = sample::bundles(&recipe, dir.path());
     let core = &mut bundles[0];
     let mut state = 1u64;
-    let noise: Vec<u8> = (0..3_000_000)
+    let noise: Vec<u8> = (0..1_500_000)
         .map(|index| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             if index % 3 == 0 { 0 } else { (state >> 56) as u8 }
         })
         .collect();
-    fs_err::write(core.root.join("lib/libvolley.so.1.0.0"), &noise).unwrap();
-    core.manifest.artifacts.iter_mut().for_each(|artifact| {
-        if artifact.path == "lib/libvolley.so.1.0.0" {
-            artifact.kind = simpack::bundle::ArtifactKind::File {
-                sha256: Digest::of(&noise),
-                size: noise.len() as u64,
-                executable: true,
-            };
-        }
-    });
+    sample::replace(core, "lib/libvolley.so.1.0.0", &noise);
     let manifests = sample::manifests();
     let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
     let core = [spec(&specs, "volley-core").clone()];
@@ -167,17 +158,14 @@ fn the_kernel_abi_package_is_a_function_of_the_table() {
 }
 
 #[test]
-fn times_that_no_archive_holds_are_refused() {
+fn times_that_no_archive_holds_are_moved_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let recipe = sample::recipe(&["sm_90"], "13.0");
     let mut bundles = sample::bundles(&recipe, dir.path());
     let manifests = sample::manifests();
-    for (epoch, fits) in
-        [(0, false), (315_532_800, true), (4_354_819_198, true), (4_354_819_199, false), (u64::MAX, false)]
-    {
+    for (epoch, fits) in [(0, true), (315_532_800, true), (4_354_819_198, true), (4_354_819_199, false)] {
         bundles[0].manifest.provenance.source_date_epoch = epoch;
-        let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests));
-        match specs {
+        match pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)) {
             Ok(specs) => {
                 let core = [spec(&specs, "volley-core").clone()];
                 pack::write_conda(&core, dir.path(), jobs(1)).unwrap();
@@ -185,10 +173,54 @@ fn times_that_no_archive_holds_are_refused() {
             }
             Err(error) => {
                 assert!(!fits, "{epoch}: {error}");
-                assert!(error.hints().iter().any(|hint| hint.contains("SOURCE_DATE_EPOCH")));
+                assert!(error.to_string().contains("SOURCE_DATE_EPOCH is `4354819199`"), "{error}");
             }
         }
     }
+}
+
+#[test]
+fn what_no_client_can_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifests = sample::manifests();
+    for (uses, says) in [("cuda nvrtc >=13 <<", "volley-rtc"), ("numpy >=", "numpy >=")] {
+        let recipe = sample::recipe(&["sm_90"], "13.0");
+        let mut bundles = sample::bundles(&recipe, dir.path());
+        bundles[1].manifest.uses = vec![uses.to_owned()];
+        let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests));
+        let error = specs.err().unwrap_or_else(|| panic!("{uses} passed"));
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!(error.kind(), simpack::error::ErrorKind::Recipe);
+    }
+}
+
+#[test]
+fn paths_stay_inside_the_prefix() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in ["../bin/sh", "/bin/sh", "lib//x", "lib/./x", "info/index.json", "conda-meta/history", ""] {
+        let mut core = spec(&sample::specs(dir.path(), &["sm_90"], "13.0"), "volley-core").clone();
+        core.manifest.artifacts[0].path = path.to_owned();
+        assert!(pack::list(&core).is_err(), "{path:?}");
+    }
+}
+
+/// A partial build gives what can be selected from, and nothing that could not be installed.
+#[test]
+fn partial_builds_give_partial_distributions() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = sample::recipe(TARGETS, "13.0");
+    let manifests = sample::manifests();
+    let names = |keep: &dyn Fn(&simpack::bundle::BundleManifest) -> bool| {
+        let mut bundles = sample::bundles(&recipe, dir.path());
+        bundles.retain(|bundle| keep(&bundle.manifest));
+        let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
+        specs.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>()
+    };
+    let core = names(&|manifest| manifest.package == "volley-core");
+    assert_eq!(core, ["volley-kernel-abi", "volley-core", "volley"]);
+    let one = names(&|manifest| manifest.package == "volley-kernels-sm_90");
+    assert_eq!(one, ["volley-kernel-abi", "volley-kernels-sm_90", "volley-kernels", "volley-kernels"]);
+    assert!(names(&|_| false).is_empty());
 }
 
 /// The archives as `tar` and `unzip`-like readers see them, not as our own crates do.

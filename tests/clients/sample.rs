@@ -6,13 +6,14 @@ use std::path::Path;
 
 use simpack::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use simpack::data::Data;
+use simpack::elf::edit::PathTag;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
 use simpack::pack::{PackageSpec, Surroundings, packages};
 use simpack::recipe::{
-    Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, VariantChoice,
+    Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings, PackageSettings, Recipe,
+    Source, VariantChoice,
 };
 use simpack::target::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
 
@@ -68,7 +69,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             }],
             when: Vec::new(),
         }],
-        driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: DynamicTag::Runpath },
+        driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
         package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
     }
@@ -83,7 +84,7 @@ pub fn bundles(recipe: &Recipe, dir: &Path) -> Vec<Bundle> {
     let mut bundles = vec![
         stage(recipe, dir, ComponentKind::Core, None, |root| {
             write(root, "bin/volley", "#!/bin/sh\necho volley 1.0.0\n", 0o755);
-            write(root, "lib/libvolley.so.1.0.0", &"core ".repeat(200_000), 0o755);
+            write(root, "lib/libvolley.so.1.0.0", &"core ".repeat(2000), 0o755);
             symlink("libvolley.so.1.0.0", root.join("lib/libvolley.so.1")).unwrap();
         }),
         stage(recipe, dir, ComponentKind::Rtc, None, |root| {
@@ -126,6 +127,9 @@ fn stage(
         None => format!("{}-{component}", recipe.name),
     };
     let root = dir.join(format!("{package}-cuda{}", recipe.cuda));
+    if root.exists() {
+        fs_err::remove_dir_all(&root).unwrap();
+    }
     fs_err::create_dir_all(root.join("lib")).unwrap();
     fill(&root);
     let host = !matches!(component, ComponentKind::Kernels | ComponentKind::Source);
@@ -174,6 +178,12 @@ fn artifacts(root: &Path) -> Vec<Artifact> {
     artifacts.collect()
 }
 
+/// Gives a staged file other bytes, in the tree and in the manifest.
+pub fn replace(bundle: &mut Bundle, path: &str, bytes: &[u8]) {
+    fs_err::write(bundle.root.join(path), bytes).unwrap();
+    bundle.manifest.artifacts = artifacts(&bundle.root);
+}
+
 /// All packages of the made-up distribution, staged below `dir`.
 pub fn specs(dir: &Path, targets: &[&str], cuda: &str) -> Vec<PackageSpec> {
     let recipe = recipe(targets, cuda);
@@ -193,7 +203,6 @@ pub fn surroundings(manifests: &Manifests) -> Surroundings<'_> {
     }
 }
 
-#[allow(dead_code)]
 pub fn cuda(text: &str) -> CudaVersion {
     text.parse().unwrap()
 }

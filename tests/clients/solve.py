@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 
+import rattler
 from rattler.exceptions import SolverError
 
 import client
@@ -25,17 +26,19 @@ async def main():
     parser.add_argument("--batch", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
+        # The gateway's cache lives no longer than the run.
+        gateway = rattler.Gateway(cache_dir=cache)
         if arguments.batch:
             for line in sys.stdin:
                 arguments.virtual = json.loads(line)
                 try:
-                    answer = [client.describe(record) for record in await client.solve(arguments, cache)]
+                    answer = [client.describe(record) for record in await client.solve(arguments, gateway)]
                 except SolverError as error:
                     answer = {"error": str(error)}
                 print(json.dumps(answer))
             return 0
         try:
-            records = await client.solve(arguments, cache)
+            records = await client.solve(arguments, gateway)
         except SolverError as error:
             print(error, file=sys.stderr)
             return 1

@@ -15,9 +15,13 @@ use simpack::target::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::sample::{self, TARGETS};
 
 fn script(name: &str) -> Option<Command> {
-    let python = std::env::var_os("SIMPACK_TEST_PYTHON")?;
+    let Some(python) = std::env::var_os("SIMPACK_TEST_PYTHON") else {
+        eprintln!("skipped: SIMPACK_TEST_PYTHON names no Python");
+        return None;
+    };
     let mut command = Command::new(python);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     for name in ["CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "CONDA_OVERRIDE_GLIBC"] {
         command.env_remove(name);
     }
@@ -97,7 +101,7 @@ fn the_solver_and_the_chain_agree() {
             (&["sm_75", "sm_103", "compute_100f", "compute_75"], "13.0"),
         ],
     ];
-    let drivers = [None, Some("11.4"), Some("12.6"), Some("12.9"), Some("13.0"), Some("13.4")];
+    let drivers = ["11.4", "12.6", "12.9", "13.0", "13.4"].map(sample::cuda);
     let known: Vec<_> = sample::manifests().capabilities.iter().map(|entry| entry.capability()).collect();
     let unborn = ["8.1", "9.5", "13.0"].map(|text| text.parse().unwrap());
     for (index, set) in sets.iter().enumerate() {
@@ -112,8 +116,9 @@ fn the_solver_and_the_chain_agree() {
                 ptx_isa: None,
             }));
         }
-        let mut machines = Vec::new();
-        for driver in drivers.map(|text| text.map(sample::cuda)) {
+        // CEP 46: `__cuda_arch` is never there without `__cuda`.
+        let mut machines = vec![Machine { driver: None, device: None }];
+        for driver in drivers.map(Some) {
             let devices = known.iter().chain(&unborn).map(|&device| Some(device)).chain([None]);
             machines.extend(devices.map(|device| Machine { driver, device }));
         }
@@ -124,9 +129,7 @@ fn the_solver_and_the_chain_agree() {
         for machine in &machines {
             let mut packages = vec!["__glibc=2.36".to_owned(), "__linux=6.1".to_owned()];
             packages.extend(machine.driver.map(|driver| format!("__cuda={driver}")));
-            // CEP 46: never without __cuda.
-            let device = machine.device.filter(|_| machine.driver.is_some());
-            packages.extend(device.map(|device| format!("__cuda_arch={device}")));
+            packages.extend(machine.device.map(|device| format!("__cuda_arch={device}")));
             questions.push_str(&format!("{}\n", serde_json::json!(packages)));
         }
         let mut stdin = child.stdin.take().unwrap();
@@ -221,4 +224,34 @@ fn a_client_installs_what_was_packed() {
     assert!(prefix.join("lib/libvolley.so").canonicalize().unwrap().ends_with("lib/libvolley.so.1.0.0"));
     let output = Command::new(prefix.join("bin/volley")).output().unwrap();
     assert_eq!(output.stdout, b"volley 1.0.0\n");
+}
+
+/// rattler-build reads the package and runs its tests: `volley --version` in a prefix of its own.
+/// A program that fails makes them fail.
+#[test]
+fn a_builder_runs_the_packages_own_tests() {
+    if script("check.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let vendor = stand_ins(dir.path());
+    for (program, code) in [("#!/bin/sh\necho volley 1.0.0\n", 0), ("#!/bin/sh\nexit 3\n", 1)] {
+        let channel = dir.path().join(format!("channel{code}"));
+        let recipe = sample::recipe(&["sm_90"], "13.0");
+        let mut bundles = sample::bundles(&recipe, &dir.path().join(format!("stage{code}")));
+        sample::replace(&mut bundles[0], "bin/volley", program.as_bytes());
+        let manifests = sample::manifests();
+        let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
+        write(&specs, &channel);
+        let core = specs.iter().find(|spec| spec.name == "volley-core").unwrap();
+        let mut command = script("check.py").unwrap();
+        command.arg(channel.join("linux-64").join(format!("{}.conda", core.stem())));
+        command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).env("HOME", dir.path());
+        command.env("RATTLER_CACHE_DIR", dir.path().join("cache")).env("CONDA_OVERRIDE_GLIBC", "2.36");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["tests"], serde_json::json!([code == 0]));
+        assert_eq!(answer["depends"], serde_json::json!(core.depends));
+    }
 }

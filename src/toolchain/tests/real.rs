@@ -1,5 +1,5 @@
-//! A real CUDA does what its description promises. Needs `SIMPACK_TEST_CUDA=<CUDA_HOME>`; without it
-//! there is nothing to look at.
+//! A real CUDA does what its description promises. `SIMPACK_TEST_CUDA` and `SIMPACK_TEST_CUDA_SYSTEM`
+//! name directories as `CUDA_HOME` does; without them there is nothing to look at.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,14 @@ int main(int count, char **args) {
 
 #[test]
 fn compiles_links_and_compiles_at_run_time() {
-    let Some(home) = std::env::var_os("SIMPACK_TEST_CUDA").map(PathBuf::from) else { return };
+    for name in ["SIMPACK_TEST_CUDA", "SIMPACK_TEST_CUDA_SYSTEM"] {
+        if let Some(home) = std::env::var_os(name) {
+            check(home.into());
+        }
+    }
+}
+
+fn check(home: PathBuf) {
     let cuda = system_cuda(&SystemSearch { home: Some(home), path: None }, None).unwrap();
     let newest = if cuda.cuda.major < 12 { 11 } else { 15 };
     let host = nvcc_host_compiler(&HostSearch::from_env(), 9, newest).unwrap();

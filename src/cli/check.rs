@@ -1,0 +1,24 @@
+//! `simpack check`.
+
+use clap::Args;
+
+use crate::error::Result;
+use crate::ops;
+use crate::ui::Ui;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simpack check                       the recipe here, or the embedded one
+  simpack check recipes/volley        a recipe on disk
+  simpack check --json | jq .mistakes all mistakes, with file, line and column")]
+pub(super) struct CheckArgs {
+    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    recipe: Option<String>,
+}
+
+impl CheckArgs {
+    pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
+        ops::check::check(self.recipe.as_deref(), ui)
+    }
+}

@@ -1,0 +1,167 @@
+//! `simpack check`: reads a recipe and shows all of its mistakes. Nothing of the recipe is run.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::recipe_dir::RecipeDir;
+use super::recipes::{Found, find};
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::manifest::Manifests;
+use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, Selection};
+use crate::target::{CudaVersion, KernelTarget};
+use crate::ui::Ui;
+
+#[derive(Serialize)]
+struct Checked<'a> {
+    schema: u32,
+    path: &'a str,
+    mistakes: Vec<MistakeRecord>,
+    /// One for every CUDA release of the matrix; none when there are mistakes.
+    recipes: &'a [Recipe],
+}
+
+/// Checks the recipe `asked` for (a file, a directory, an embedded name, or the current one) for every CUDA release of
+/// its matrix; answers the exit code.
+///
+/// # Errors
+/// The recipe cannot be found or read. Mistakes in it are no error: they are the answer.
+pub fn check(asked: Option<&str>, ui: &Ui) -> Result<u8> {
+    let data = Data::here();
+    let manifests = Manifests::load(&data)?;
+    let Found { file, shown } = find(asked, &data)?;
+    let text = fs_err::read_to_string(&file)?;
+    let path = match shown.strip_prefix("embedded ") {
+        Some(shown) => format!("{shown}/simpack.toml"),
+        None => file.strip_prefix("./").unwrap_or(&file).display().to_string(),
+    };
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let answer = resolve_all(&text, &path, dir, &manifests);
+    let (recipes, mistakes) = match &answer {
+        Ok(recipes) => (recipes.as_slice(), [].as_slice()),
+        Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
+    };
+    let records = mistakes.iter().map(Mistake::record).collect();
+    if !ui.json(&Checked { schema: 1, path: &path, mistakes: records, recipes })? {
+        ui.say(if mistakes.is_empty() { summary(recipes, &shown) } else { complaint(mistakes) });
+    }
+    Ok(if mistakes.is_empty() { 0 } else { Error::recipe("").kind().exit_code() })
+}
+
+/// The recipe for each release of its matrix, its own choice first.
+fn resolve_all(text: &str, path: &str, dir: &Path, manifests: &Manifests) -> Result<Vec<Recipe>, Vec<Mistake>> {
+    let files = RecipeDir(dir.to_owned());
+    let load = |selection: &Selection| recipe::load(text, path, dir, &files, manifests, selection);
+    let own = load(&Selection::default())?;
+    let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
+    let mut others: BTreeSet<CudaVersion> = listed.into_iter().map(|release| release.value).collect();
+    others.remove(&own.cuda);
+    let mut recipes = vec![own];
+    let mut mistakes = Vec::new();
+    for cuda in others {
+        match load(&Selection { cuda: Some(cuda), ..Selection::default() }) {
+            Ok(recipe) => recipes.push(recipe),
+            Err(more) => mistakes.extend(more),
+        }
+    }
+    if mistakes.is_empty() { Ok(recipes) } else { Err(mistakes) }
+}
+
+fn complaint(mistakes: &[Mistake]) -> String {
+    let plural = if mistakes.len() == 1 { "" } else { "s" };
+    format!("{}{} mistake{plural}, nothing built", recipe::render_all(mistakes), mistakes.len())
+}
+
+fn summary(recipes: &[Recipe], shown: &str) -> String {
+    let Some(first) = recipes.first() else { return String::new() };
+    let join = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(" ");
+    let mut lines = vec![format!("{} {}  {shown}", first.name, first.version)];
+    let mut line = |what: &str, text: String| lines.push(format!("  {what:<11} {text}").trim_end().to_owned());
+    line("components", join(&mut first.components.iter().map(component)));
+    line("host", host(&first.host));
+    for recipe in recipes {
+        let mut targets = recipe.targets.iter().map(KernelTarget::to_string);
+        line(&format!("CUDA {}", recipe.cuda), join(&mut targets));
+    }
+    for group in &first.groups {
+        let variants = join(&mut group.variants.iter().map(|variant| variant.name.clone()));
+        let (kernels, sources) = (group.table.len(), group.sources.len());
+        let text = format!("{kernels} {} in {sources} {}", plural(kernels, "kernel"), plural(sources, "source"));
+        line("kernels", format!("{}: {text}, {}: {variants}", group.name, plural(group.variants.len(), "variant")));
+    }
+    if let Some(tag) = first.kernel_abi_tag() {
+        line("kernel ABI", tag.to_string());
+    }
+    lines.push("ok, no mistakes".to_owned());
+    lines.join("\n")
+}
+
+fn component(component: &Component) -> String {
+    format!("{} ({})", component.kind, component.policy)
+}
+
+fn host(host: &HostToolchain) -> String {
+    match host {
+        HostToolchain::System { min_cxx: Some(version) } => format!("the machine's compiler, g++ {version} or newer"),
+        HostToolchain::System { min_cxx: None } => "the machine's compiler".to_owned(),
+        HostToolchain::Zig { glibc } => format!("zig, for glibc {glibc}"),
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { what.to_owned() } else { format!("{what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = r#"
+edition = 1
+[simulator]
+name = "sim"
+version = "0.1.0"
+license = "MIT"
+summary = "s"
+[matrix]
+cuda = ["13.0", "12.4"]
+capabilities = ["8.0", "9.0"]
+[component.core]
+[kernels.all]
+sources = ["one.cu"]
+table = "table.toml"
+"#;
+
+    fn resolved(text: &str) -> Result<Vec<Recipe>, Vec<Mistake>> {
+        let dir = tempfile::tempdir().unwrap();
+        fs_err::write(dir.path().join("one.cu"), "").unwrap();
+        let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
+        fs_err::write(dir.path().join("table.toml"), table).unwrap();
+        let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
+        resolve_all(text, "sim/simpack.toml", dir.path(), &manifests)
+    }
+
+    #[test]
+    fn every_release_of_the_matrix_is_resolved() {
+        insta::assert_snapshot!(summary(&resolved(RECIPE).unwrap(), "sim"), @r"
+        sim 0.1.0  sim
+          components  core (major) kernels (capability) meta (major)
+          host        zig, for glibc 2.28
+          CUDA 13.0   sm_80 sm_90 compute_80
+          CUDA 12.4   sm_80 sm_90 compute_80
+          kernels     all: 1 kernel in 1 source, variant: default
+          kernel ABI  k7845580f538f
+        ok, no mistakes
+        ");
+    }
+
+    #[test]
+    fn a_capability_that_one_release_lacks_is_a_mistake() {
+        let mistakes = resolved(&RECIPE.replace("\"9.0\"", "\"9.0\", \"12.0\"")).unwrap_err();
+        let text = complaint(&mistakes);
+        assert!(text.contains("CUDA 12.4 does not compile for 12.0"), "{text}");
+        assert!(text.ends_with("1 mistake, nothing built"), "{text}");
+    }
+}
