@@ -116,6 +116,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));

@@ -6,10 +6,11 @@ use super::file::{HostKind, RecipeFile};
 use super::files::RecipeFiles;
 use super::mistake::{At, Mistake, sort};
 use super::model::{
-    Component, ComponentKind, DriverPolicy, DynamicTag, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
+    Component, ComponentKind, DriverPolicy, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
 };
 use super::parse::parse_all;
 use super::{resolve_components, resolve_kernels, resolve_targets};
+use crate::elf::edit::PathTag;
 use crate::manifest::Manifests;
 use crate::target::{Capability, CudaVersion, GlibcVersion, Platform};
 
@@ -200,7 +201,7 @@ impl Resolver<'_> {
     }
 
     fn driver(&mut self) -> Option<DriverPolicy> {
-        let tag = self.file.driver.tag.as_ref().map_or(DynamicTag::Runpath, |tag| tag.value);
+        let tag = self.file.driver.tag.as_ref().map_or(PathTag::Runpath, |tag| tag.value);
         let Some(profiles) = &self.file.driver.profiles else {
             return Some(DriverPolicy { profiles: vec!["conventional".to_owned()], directories: Vec::new(), tag });
         };

@@ -15,6 +15,7 @@ use super::client::{Client, Trouble, unreachable};
 use super::index::{Link, shown};
 use super::pins::Wheel;
 use super::settings::IndexSettings;
+use super::space::enough_space;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, with_lock};
 
@@ -43,8 +44,33 @@ pub(crate) struct Fetcher<'a> {
     stop: AtomicBool,
 }
 
+/// The one file that is wanted: what it is called, and its bytes.
+pub(crate) struct Goal<'a> {
+    /// Name for messages.
+    pub file: &'a str,
+    /// Digest of the file.
+    pub sha256: Digest,
+    /// Bytes of the file, when they are known beforehand.
+    pub size: Option<u64>,
+    /// What to do about other bytes than these.
+    pub otherwise: &'static str,
+}
+
+impl<'a> From<&'a Wheel> for Goal<'a> {
+    fn from(wheel: &'a Wheel) -> Self {
+        Self {
+            file: &wheel.file,
+            sha256: wheel.sha256,
+            size: Some(wheel.size),
+            otherwise: "try again, or another mirror (SIMPACK_INDEX_URL)",
+        }
+    }
+}
+
 /// What happens during a transfer.
 pub(crate) enum Event {
+    /// The file has so many bytes, which were not known before.
+    Size(u64),
     /// So many bytes are here.
     Came(u64),
     /// So many bytes have to be fetched again.
@@ -93,7 +119,7 @@ impl<'a> Fetcher<'a> {
                 }
             };
             for link in found {
-                match self.link(&link, wheel, &target, progress) {
+                match self.link(&link, &wheel.into(), progress) {
                     Ok(path) => return Ok(path),
                     Err(error) => failures.push(error),
                 }
@@ -132,69 +158,79 @@ impl<'a> Fetcher<'a> {
         Ok(self.client.get_or_init(|| client))
     }
 
-    fn link(&self, link: &Link, wheel: &Wheel, target: &Path, progress: Progress) -> Result<PathBuf> {
-        if let Some(stated) = link.sha256.filter(|stated| *stated != wheel.sha256) {
-            return Err(wrong_bytes(wheel, &shown(&link.url), &stated.to_string(), "nothing was fetched"));
+    /// The wanted file behind a link: where it lies already, or fetched.
+    ///
+    /// # Errors
+    /// It cannot be had, or it is something else.
+    pub(super) fn link(&self, link: &Link, goal: &Goal, progress: Progress) -> Result<PathBuf> {
+        let target = self.downloads.join(goal.sha256.to_string());
+        if let Some(stated) = link.sha256.filter(|stated| *stated != goal.sha256) {
+            return Err(wrong_bytes(goal, &shown(&link.url), &stated.to_string(), "nothing was fetched"));
         }
         if link.url.scheme() == "file" {
             let path = file_path(&link.url)?;
             let got = Digest::of_file(&path)?;
-            if got != wheel.sha256 {
-                return Err(wrong_bytes(wheel, &path.display().to_string(), &got.to_string(), "the file was not used"));
+            if got != goal.sha256 {
+                return Err(wrong_bytes(goal, &path.display().to_string(), &got.to_string(), "the file was not used"));
             }
-            progress(Event::Came(wheel.size));
+            progress(Event::Came(length(&path)));
             return Ok(path);
         }
         if self.offline {
-            return Err(Error::toolchain(format!("{} would need the network", wheel.file)));
+            return Err(Error::toolchain(format!("{} would need the network", goal.file)));
         }
         with_lock(&target.with_extension("lock"), || {
             if target.is_file() {
-                progress(Event::Came(wheel.size));
+                progress(Event::Came(length(&target)));
             } else {
-                self.download(link, wheel, target, progress)?;
+                self.download(link, goal, &target, progress)?;
             }
-            Ok(target.to_owned())
+            Ok(target.clone())
         })
     }
 
-    fn download(&self, link: &Link, wheel: &Wheel, target: &Path, progress: Progress) -> Result<()> {
+    fn download(&self, link: &Link, goal: &Goal, target: &Path, progress: Progress) -> Result<()> {
         let part = target.with_extension("part");
-        let length = || fs_err::metadata(&part).map_or(0, |data| data.len());
+        let length = || length(&part);
         let mut resumed = length() > 0;
         if resumed {
-            progress(Event::Came(length().min(wheel.size)));
+            progress(Event::Came(length().min(goal.size.unwrap_or(u64::MAX))));
+            // A file of unknown length may be whole: no server could say how it goes on.
+            if goal.size.is_none() && Digest::of_file(&part)? == goal.sha256 {
+                return Ok(fs_err::rename(&part, target)?);
+            }
         }
         loop {
-            self.complete(link, wheel, &part, progress).inspect_err(|_| progress(Event::Lost(length())))?;
+            self.complete(link, goal, &part, progress).inspect_err(|_| progress(Event::Lost(length())))?;
             let got = Digest::of_file(&part)?;
-            if got == wheel.sha256 {
+            if got == goal.sha256 {
                 return Ok(fs_err::rename(&part, target)?);
             }
             progress(Event::Lost(length()));
             fs_err::remove_file(&part)?;
             if !resumed {
-                return Err(wrong_bytes(wheel, &shown(&link.url), &got.to_string(), "the file was removed"));
+                return Err(wrong_bytes(goal, &shown(&link.url), &got.to_string(), "the file was removed"));
             }
             // The beginning may be of an earlier run and of another server: once more, whole.
             resumed = false;
         }
     }
 
-    /// Brings `part` to the pinned length.
-    fn complete(&self, link: &Link, wheel: &Wheel, part: &Path, progress: Progress) -> Result<()> {
+    /// Brings `part` to the wanted length, or to its server's end when that is unknown.
+    fn complete(&self, link: &Link, goal: &Goal, part: &Path, progress: Progress) -> Result<()> {
         let mut most = 0;
         let mut tries = 0;
         loop {
-            let have = fs_err::metadata(part).map_or(0, |data| data.len());
-            if have == wheel.size {
+            let have = length(part);
+            if goal.size == Some(have) {
                 return Ok(());
             }
             if have > most {
                 (most, tries) = (have, 0);
             }
-            let start = if have > wheel.size { 0 } else { have };
-            let trouble = match self.piece(link, wheel, part, start, progress) {
+            let start = if goal.size.is_some_and(|size| have > size) { 0 } else { have };
+            let trouble = match self.piece(link, goal, part, start, progress) {
+                Ok(()) if goal.size.is_none() => return Ok(()),
                 Ok(()) => continue,
                 Err(trouble) => trouble,
             };
@@ -212,7 +248,10 @@ impl<'a> Fetcher<'a> {
                     return Err(Error::toolchain(format!("{} refuses to send the file", shown(&link.url))));
                 }
                 Trouble::Absent(error) => {
-                    return Err(error.hint("the index lists the file and its server lacks it: try another mirror"));
+                    return Err(match goal.size {
+                        Some(_) => error.hint("the index lists the file and its server lacks it: try another mirror"),
+                        None => error,
+                    });
                 }
                 Trouble::Final(error) => return Err(error),
             }
@@ -220,7 +259,7 @@ impl<'a> Fetcher<'a> {
     }
 
     /// Appends to `part` what one connection gives from `start` on.
-    fn piece(&self, link: &Link, wheel: &Wheel, part: &Path, start: u64, progress: Progress) -> Result<(), Trouble> {
+    fn piece(&self, link: &Link, goal: &Goal, part: &Path, start: u64, progress: Progress) -> Result<(), Trouble> {
         let mut response = self.client()?.file(&link.url, start)?;
         let from = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -231,6 +270,10 @@ impl<'a> Fetcher<'a> {
         };
         if from != 0 && from != start {
             return Err(Error::toolchain(format!("{} sends another part than asked for", shown(&link.url))).into());
+        }
+        if let (None, Some(rest)) = (goal.size, response.content_length()) {
+            enough_space(&self.downloads, rest)?;
+            progress(Event::Size(from.saturating_add(rest)));
         }
         let mut file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(part).map_err(io)?;
         if from == 0 {
@@ -243,7 +286,7 @@ impl<'a> Fetcher<'a> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(
-                    Error::toolchain(format!("{} was stopped because another transfer failed", wheel.file)).into()
+                    Error::toolchain(format!("{} was stopped because another transfer failed", goal.file)).into()
                 );
             }
             let count = match response.read(&mut buffer) {
@@ -253,17 +296,17 @@ impl<'a> Fetcher<'a> {
                 Err(error) => return Err(broken(&link.url, error)),
             };
             at += count as u64;
-            if at > wheel.size {
+            if let Some(size) = goal.size.filter(|&size| at > size) {
                 drop(file);
                 fs_err::remove_file(part).map_err(io)?;
-                let got = format!("more than {} bytes", wheel.size);
-                return Err(wrong_bytes(wheel, &shown(&link.url), &got, "the file was removed").into());
+                let got = format!("more than {size} bytes");
+                return Err(wrong_bytes(goal, &shown(&link.url), &got, "the file was removed").into());
             }
             file.write_all(&buffer[..count]).map_err(io)?;
             progress(Event::Came(count as u64));
         }
         file.flush().map_err(io)?;
-        if at < wheel.size {
+        if goal.size.is_some_and(|size| at < size) {
             return Err(broken(&link.url, std::io::Error::other("the connection ended early")));
         }
         Ok(())
@@ -285,7 +328,6 @@ impl<'a> Fetcher<'a> {
     /// Bytes that still have to be fetched; none when a find-links directory has a file of this name
     /// and size.
     pub fn missing(&self, wheel: &Wheel) -> u64 {
-        let length = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.len());
         let directories = self.settings.find_links.iter().filter_map(|place| match Url::parse(place) {
             Ok(url) if url.scheme() == "file" => file_path(&url).ok(),
             _ => Some(PathBuf::from(place)),
@@ -298,11 +340,17 @@ impl<'a> Fetcher<'a> {
     }
 }
 
-fn wrong_bytes(wheel: &Wheel, place: &str, got: &str, done: &str) -> Error {
-    Error::toolchain(format!("{} is not the pinned file: {place}", wheel.file))
-        .detail(format!("expected sha256 {} ({} bytes)", wheel.sha256, wheel.size))
+fn wrong_bytes(goal: &Goal, place: &str, got: &str, done: &str) -> Error {
+    let size = goal.size.map(|size| format!(" ({size} bytes)")).unwrap_or_default();
+    Error::toolchain(format!("{} is not the pinned file: {place}", goal.file))
+        .detail(format!("expected sha256 {}{size}", goal.sha256))
         .detail(format!("got      {got}"))
-        .hint(format!("{done}; try again, or another mirror (SIMPACK_INDEX_URL)"))
+        .hint(format!("{done}; {}", goal.otherwise))
+}
+
+/// Bytes of a file; none when there is no file.
+fn length(path: &Path) -> u64 {
+    fs_err::metadata(path).map_or(0, |data| data.len())
 }
 
 fn io(error: std::io::Error) -> Trouble {

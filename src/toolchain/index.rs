@@ -32,32 +32,33 @@ struct ProjectFile {
     hashes: std::collections::BTreeMap<String, String>,
 }
 
-/// Links to `file` on a project's page that came from `base` with the content type `kind`.
+/// Links to the files on a project's page that came from `base` with the content type `kind`, each
+/// with the file's name; only files that `wanted` likes.
 ///
 /// # Errors
 /// The page says that it is JSON and is not.
-pub(crate) fn links(text: &str, kind: &str, base: &Url, file: &str) -> Result<Vec<Link>> {
+pub(crate) fn links(text: &str, kind: &str, base: &Url, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<(String, Link)>> {
     if kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json")) {
-        return json_links(text, base, file);
+        return json_links(text, base, wanted);
     }
-    Ok(html_links(text, base, file))
+    Ok(html_links(text, base, wanted))
 }
 
-fn json_links(text: &str, base: &Url, file: &str) -> Result<Vec<Link>> {
+fn json_links(text: &str, base: &Url, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<(String, Link)>> {
     let project: Project = serde_json::from_str(text).map_err(|error| {
         Error::toolchain(format!("the index answered with JSON that is not a project page: {}", shown(base)))
             .because(error)
     })?;
-    let found = project.files.iter().filter(|entry| entry.filename == file).filter_map(|entry| {
+    let found = project.files.into_iter().filter(|entry| wanted(&entry.filename)).filter_map(|entry| {
         let mut link = link(base, base, &entry.url)?;
         link.sha256 = entry.hashes.get("sha256").and_then(|digest| digest.parse().ok()).or(link.sha256);
-        Some(link)
+        Some((entry.filename, link))
     });
     Ok(found.collect())
 }
 
-/// Links to `file` among the anchors of an HTML page.
-pub(crate) fn html_links(text: &str, page: &Url, file: &str) -> Vec<Link> {
+/// The same among the anchors of an HTML page.
+pub(crate) fn html_links(text: &str, page: &Url, wanted: &dyn Fn(&str) -> bool) -> Vec<(String, Link)> {
     let mut base = page.clone();
     let mut found = Vec::new();
     let mut rest = text;
@@ -77,9 +78,10 @@ pub(crate) fn html_links(text: &str, page: &Url, file: &str) -> Vec<Link> {
         let Some(href) = href else { continue };
         if is_base {
             base = page.join(&href).unwrap_or(base);
-        } else if let Some(link) = link(&base, page, &href).filter(|link| file_name(&link.url).as_deref() == Some(file))
+        } else if let Some(link) = link(&base, page, &href)
+            && let Some(name) = file_name(&link.url).filter(|name| wanted(name))
         {
-            found.push(link);
+            found.push((name, link));
         }
     }
     found
@@ -137,7 +139,7 @@ fn link(base: &Url, page: &Url, href: &str) -> Option<Link> {
 }
 
 /// Last part of the path, with `%2B` and the like decoded.
-fn file_name(url: &Url) -> Option<String> {
+pub(crate) fn file_name(url: &Url) -> Option<String> {
     let last = url.path_segments()?.next_back()?;
     let mut bytes = Vec::with_capacity(last.len());
     let mut rest = last.as_bytes();
@@ -173,6 +175,15 @@ mod tests {
 
     const FILE: &str = "a_b-1.0+x-py3-none-any.whl";
 
+    fn is_file(name: &str) -> bool {
+        name == FILE
+    }
+
+    fn only(found: Vec<(String, Link)>) -> Vec<Link> {
+        assert!(found.iter().all(|(name, _)| name == FILE));
+        found.into_iter().map(|(_, link)| link).collect()
+    }
+
     fn base() -> Url {
         "https://user:secret@index.example/simple/a-b/".parse().unwrap()
     }
@@ -186,7 +197,7 @@ mod tests {
              <A class=x HREF='https://other.example/{FILE}?a=1&amp;b=2'>one</A>\n\
              <a href={FILE}>bare</a><a href=\"a_b-0.9-py3-none-any.whl\">old</a><a><a href"
         );
-        let found = html_links(&page, &base(), FILE);
+        let found = only(html_links(&page, &base(), &is_file));
         assert_eq!(found.len(), 3);
         assert_eq!(found[0].sha256, Some(digest));
         assert_eq!(found[0].url.as_str(), "https://user:secret@index.example/files/a_b-1.0%2Bx-py3-none-any.whl");
@@ -197,7 +208,10 @@ mod tests {
     #[test]
     fn html_base() {
         let page = format!("<base href=\"https://files.example/x/\"><a href=\"{FILE}\">x</a>");
-        assert_eq!(html_links(&page, &base(), FILE)[0].url.as_str(), format!("https://files.example/x/{FILE}"));
+        assert_eq!(
+            only(html_links(&page, &base(), &is_file))[0].url.as_str(),
+            format!("https://files.example/x/{FILE}")
+        );
     }
 
     #[test]
@@ -209,19 +223,19 @@ mod tests {
              {{\"filename\": \"{FILE}\", \"url\": \"../../f/x\", \"hashes\": {{\"sha256\": \"{digest}\"}}, \"yanked\": \"why\"}}]}}"
         );
         let kind = "application/vnd.pypi.simple.v1+json; charset=utf-8";
-        let found = links(&page, kind, &base(), FILE).unwrap();
+        let found = only(links(&page, kind, &base(), &is_file).unwrap());
         assert_eq!(found.len(), 1);
         assert_eq!((shown(&found[0].url).as_str(), found[0].sha256), ("https://index.example/f/x", Some(digest)));
-        assert!(links("<html>", kind, &base(), FILE).is_err());
-        assert!(links("<html>", "text/html", &base(), FILE).unwrap().is_empty());
+        assert!(links("<html>", kind, &base(), &is_file).is_err());
+        assert!(links("<html>", "text/html", &base(), &is_file).unwrap().is_empty());
     }
 
     proptest::proptest! {
         #[test]
         fn any_page_ends(page in "(<|a|A|base|href|=|\"|'|>|/|!--|-->|&|%|%2|#|sha256=|[ \\n]|\\PC){0,60}") {
             let base = base();
-            html_links(&page, &base, FILE);
-            links(&page, "application/json", &base, FILE).ok();
+            html_links(&page, &base, &is_file);
+            links(&page, "application/json", &base, &is_file).ok();
         }
     }
 
@@ -230,7 +244,7 @@ mod tests {
         for page in
             ["<", "<a", "<a ", "<a =", "<a ==>", "<a href", "<a href=", "<a href='", "<!--", "<a / / >", "<a\u{e9}"]
         {
-            assert!(html_links(page, &base(), FILE).is_empty(), "{page}");
+            assert!(html_links(page, &base(), &is_file).is_empty(), "{page}");
         }
     }
 }

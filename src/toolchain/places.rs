@@ -1,4 +1,5 @@
-//! Where a pinned file can be had: find-links directories and pages, and the indexes.
+//! What the places where the user's pip looks have of a project: find-links directories and pages,
+//! and the indexes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,30 @@ use super::index::{self, Link, shown};
 use super::pins::Wheel;
 use crate::error::{Error, Result};
 
+/// Whether a file of this name is wanted.
+pub(super) type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+
 impl Fetcher<'_> {
-    /// Links to the file in a find-links place: a directory, or a page.
+    /// Links to the wheel in a find-links place: a directory, or a page.
     pub(super) fn find_links(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
+        let found = self.linked_files(place, &|name| name == wheel.file, progress)?;
+        Ok(found.into_iter().map(|(_, link)| link).collect())
+    }
+
+    /// Links to the wheel in an index.
+    pub(super) fn index(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
+        let url = project_url(place, &wheel.project)?;
+        let found = self.project_files(&url, &wheel.project, &|name| name == wheel.file, progress)?;
+        if found.is_empty() && !(self.offline && url.scheme() != "file") {
+            return Err(Error::toolchain(format!("the index does not list {}: {}", wheel.file, shown(&url)))
+                .hint("a mirror may lag or filter: name another one in SIMPACK_INDEX_URL")
+                .hint("or put the file into a directory and name that in PIP_FIND_LINKS"));
+        }
+        Ok(found.into_iter().map(|(_, link)| link).collect())
+    }
+
+    /// Files in a find-links place that `wanted` likes, each with its name.
+    pub(super) fn linked_files(&self, place: &str, wanted: Wanted, progress: Progress) -> Result<Vec<(String, Link)>> {
         let url = Url::parse(place).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "file"));
         let path = match &url {
             None => PathBuf::from(place),
@@ -20,45 +42,40 @@ impl Fetcher<'_> {
             Some(_) if self.offline => return Ok(Vec::new()),
             Some(url) => {
                 let (text, kind, from) = self.page(url, |error| error, progress)?;
-                return index::links(&text, &kind, &from, &wheel.file);
+                return index::links(&text, &kind, &from, wanted);
             }
         };
         if path.is_dir() {
-            return directory_links(&path, wheel);
+            return directory_links(&path, wanted);
         }
         match fs_err::read_to_string(&path) {
-            Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, &wheel.file)),
+            Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, wanted)),
             // pip, too, passes over find-links that do not exist.
             Err(_) => Ok(Vec::new()),
         }
     }
 
-    /// Links to the file in an index.
-    pub(super) fn index(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
-        let address = format!("{}/{}/", place.trim_end_matches('/'), wheel.project);
-        let url = Url::parse(&address).map_err(|error| {
-            Error::toolchain(format!("the package index `{place}` is not an address"))
-                .because(error)
-                .hint("mend pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
-        })?;
-        let found = if url.scheme() == "file" {
-            let path = file_path(&url)?;
-            match fs_err::read_to_string(path.join("index.html")) {
-                Ok(text) => index::html_links(&text, &url, &wheel.file),
-                Err(_) => directory_links(&path, wheel)?,
-            }
-        } else if self.offline {
-            return Ok(Vec::new());
-        } else {
-            let (text, kind, from) = self.page(&url, |error| no_project(wheel, &url, error), progress)?;
-            index::links(&text, &kind, &from, &wheel.file)?
-        };
-        if found.is_empty() {
-            return Err(Error::toolchain(format!("the index does not list {}: {}", wheel.file, shown(&url)))
-                .hint("a mirror may lag or filter: name another one in SIMPACK_INDEX_URL")
-                .hint("or put the file into a directory and name that in PIP_FIND_LINKS"));
+    /// Files on a project's page that `wanted` likes, each with its name; none when the page would need
+    /// the network and this run is offline.
+    pub(super) fn project_files(
+        &self,
+        url: &Url,
+        project: &str,
+        wanted: Wanted,
+        progress: Progress,
+    ) -> Result<Vec<(String, Link)>> {
+        if url.scheme() == "file" {
+            let path = file_path(url)?;
+            return match fs_err::read_to_string(path.join("index.html")) {
+                Ok(text) => Ok(index::html_links(&text, url, wanted)),
+                Err(_) => directory_links(&path, wanted),
+            };
         }
-        Ok(found)
+        if self.offline {
+            return Ok(Vec::new());
+        }
+        let (text, kind, from) = self.page(url, |error| no_project(project, url, error), progress)?;
+        index::links(&text, &kind, &from, wanted)
     }
 
     /// A page, asked for until it comes; `absent` words that there is none.
@@ -80,8 +97,18 @@ impl Fetcher<'_> {
     }
 }
 
-fn no_project(wheel: &Wheel, url: &Url, error: Error) -> Error {
-    Error::toolchain(format!("the index has no project {}: {}", wheel.project, shown(url)))
+/// The page of a project (its normalised name) in an index.
+pub(super) fn project_url(index: &str, project: &str) -> Result<Url> {
+    let address = format!("{}/{project}/", index.trim_end_matches('/'));
+    Url::parse(&address).map_err(|error| {
+        Error::toolchain(format!("the package index `{index}` is not an address"))
+            .because(error)
+            .hint("mend pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
+    })
+}
+
+fn no_project(project: &str, url: &Url, error: Error) -> Error {
+    Error::toolchain(format!("the index has no project {project}: {}", shown(url)))
         .because(error)
         .hint("check the address (it usually ends in /simple): `pip config list`, SIMPACK_INDEX_URL")
 }
@@ -92,10 +119,11 @@ fn file_url(path: &Path) -> Result<Url> {
     url.map_err(|()| Error::file(path, "not a path that an address can name"))
 }
 
-fn directory_links(path: &Path, wheel: &Wheel) -> Result<Vec<Link>> {
-    let file = path.join(&wheel.file);
-    match file.is_file() {
-        true => Ok(vec![Link { url: file_url(&file)?, sha256: None }]),
-        false => Ok(Vec::new()),
-    }
+fn directory_links(path: &Path, wanted: Wanted) -> Result<Vec<(String, Link)>> {
+    let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let files = names.into_iter().map(|name| (path.join(&name), name));
+    let files = files.filter(|(file, name)| wanted(name) && file.is_file());
+    files.map(|(file, name)| Ok((name, Link { url: file_url(&file)?, sha256: None }))).collect()
 }

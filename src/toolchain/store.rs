@@ -26,10 +26,10 @@ const MARK: &str = "toolchain.json";
 
 /// The cache of toolchains below one directory.
 pub struct Store {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     pins: Pins,
-    settings: Option<IndexSettings>,
-    pace: Pace,
+    pub(super) settings: Option<IndexSettings>,
+    pub(super) pace: Pace,
 }
 
 /// A fetched program, such as CMake.
@@ -214,6 +214,7 @@ impl Store {
         let bar = ui.bytes("toolchain", pin.size());
         bar.set_message(format!("{}  {wheels}", pin.name));
         let progress = |event| match event {
+            Event::Size(bytes) => bar.set_length(bytes),
             Event::Came(bytes) => bar.inc(bytes),
             Event::Lost(bytes) => bar.dec(bytes),
             Event::Again(line) => ui.note(format!("toolchain  {line}")),
@@ -304,12 +305,12 @@ fn mark(root: &Path, pin: &PinnedToolchain) -> Option<Mark> {
     (mark.schema == 1 && mark.digest == pin.digest()).then_some(mark)
 }
 
-fn megabytes(bytes: u64) -> f64 {
+pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
 /// Trees of runs that were killed; nobody else works on them while the lock is held.
-fn remove_leftovers(toolchains: &Path, prefix: &str) {
+pub(super) fn remove_leftovers(toolchains: &Path, prefix: &str) {
     let entries = fs_err::read_dir(toolchains).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
         let _ = fs_err::remove_dir_all(entry.path());
