@@ -17,7 +17,8 @@ fn an_installed_older_cuda_builds_kernels_for_older_drivers() {
     };
     let args = ["--cuda", "11.8", "--capability", "7.5,8.0,9.0", "--ptx", "7.5", "--json"];
     let summary = build(&args).exit(0).json();
-    assert_eq!(summary["report"]["verdict"], "pass", "{}", summary["report"]);
+    assert_eq!(summary["report"]["findings"], serde_json::json!([]));
+    assert_eq!(summary["report"]["incomplete"], serde_json::json!([]));
     let channel = dir.path().join("dist/conda/noarch");
     let packages: Vec<_> = files(&channel).into_iter().filter(|file| file.ends_with(".conda")).collect();
     for target in ["sm_75", "sm_80", "sm_90", "compute_75"] {
