@@ -10,6 +10,10 @@ pub mod fs;
 pub mod process;
 pub mod ui;
 
+#[cfg(test)]
+#[path = "../tests/suite/support/skip.rs"]
+mod skip;
+
 // Floor 1
 pub mod report;
 pub mod target;

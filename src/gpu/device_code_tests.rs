@@ -80,9 +80,9 @@ fn an_entry_that_lies_about_its_code_is_not_examined() {
     assert!(code.unexamined[0].contains("says 8.0 and holds code for 9.0"), "{:?}", code.unexamined);
 }
 
-/// Where CUDA is installed; tests against it are silent without.
+/// Where CUDA is installed; tests against it are skipped without.
 fn cuda() -> Option<PathBuf> {
-    std::env::var_os("SIMPACK_TEST_CUDA").map(PathBuf::from)
+    crate::skip::set_up("SIMPACK_TEST_CUDA")
 }
 
 const SOURCE: &str = r#"

@@ -2,4 +2,6 @@
 
 mod packages;
 mod sample;
+#[path = "../suite/support/skip.rs"]
+mod skip;
 mod solver;

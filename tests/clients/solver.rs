@@ -13,13 +13,10 @@ use simpack::pack::{self, PackageSpec};
 use simpack::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 use crate::sample::{self, TARGETS};
+use crate::skip::set_up;
 
 fn script(name: &str) -> Option<Command> {
-    let Some(python) = std::env::var_os("SIMPACK_TEST_PYTHON") else {
-        eprintln!("skipped: SIMPACK_TEST_PYTHON names no Python");
-        return None;
-    };
-    let mut command = Command::new(python);
+    let mut command = Command::new(set_up("SIMPACK_TEST_PYTHON")?);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     for name in ["CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "CONDA_OVERRIDE_GLIBC"] {

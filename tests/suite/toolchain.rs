@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use simpack::fs::Digest;
 
+use crate::support::set_up;
+
 const FILE: &str = "tiny_tool-1.0-py3-none-any.whl";
 
 /// A directory with `manifests/toolchains.toml`, an index of one wheel, and a cache.
@@ -128,7 +130,7 @@ fn failures_say_what_to_do() {
 
 #[test]
 fn a_second_release_is_found_on_the_machine() {
-    let Some(home) = std::env::var_os("SIMPACK_TEST_CUDA_SYSTEM") else { return };
+    let Some(home) = set_up("SIMPACK_TEST_CUDA_SYSTEM") else { return };
     let scene = Scene::new();
     let shown = json(&scene.command(&["show", "system", "--json"]).env("CUDA_HOME", &home).output().unwrap());
     assert_eq!(shown["cuda"]["cuda"], "11.8");

@@ -10,7 +10,7 @@ mod volley;
 pub use archive::{conda_index, package_file, unpack};
 pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
-pub use skip::skip;
+pub use skip::{set_up, skip};
 pub use tree::{changed, copy_tree, digests, files};
 pub use volley::{CacheView, Prefix, volley};
 

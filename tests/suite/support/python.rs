@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-/// A call of that Python; nothing without it.
+use super::skip::set_up;
+
+/// A call of that Python; without it the test is skipped.
 pub fn python() -> Option<Command> {
-    let mut command = Command::new(std::env::var_os("SIMPACK_TEST_PYTHON")?);
+    let mut command = Command::new(set_up("SIMPACK_TEST_PYTHON")?);
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     for name in ["CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "CONDA_OVERRIDE_GLIBC"] {
         command.env_remove(name);
     }
