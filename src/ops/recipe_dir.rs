@@ -28,3 +28,34 @@ impl RecipeFiles for RecipeDir {
         names
     }
 }
+
+/// The recipe's directory on disk, and the root of its source tree that was fetched.
+pub(super) struct FetchedSource {
+    recipe: RecipeDir,
+    source: RecipeDir,
+}
+
+impl FetchedSource {
+    /// From both directories.
+    pub(super) fn new(recipe: PathBuf, source: PathBuf) -> Self {
+        Self { recipe: RecipeDir(recipe), source: RecipeDir(source) }
+    }
+}
+
+impl RecipeFiles for FetchedSource {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.recipe.text(path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.recipe.exists(path)
+    }
+
+    fn siblings(&self, path: &str) -> Vec<String> {
+        self.recipe.siblings(path)
+    }
+
+    fn fetched(&self) -> Option<&dyn RecipeFiles> {
+        Some(&self.source)
+    }
+}
