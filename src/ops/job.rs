@@ -22,8 +22,9 @@ pub(super) struct Job {
     pub manifests: Manifests,
     pub store: Store,
     pub tools: Tools,
+    /// Root of the source tree on disk.
     pub source: PathBuf,
-    /// The licence text that packages carry, below the source.
+    /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     pub plan: BuildPlan,
     /// Recipe's directory as the user would name it.
