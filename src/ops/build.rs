@@ -116,7 +116,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
-    let job = Job::prepare(request)?;
+    let job = Job::prepare(request, ui)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
     if request.dry_run {
@@ -322,7 +322,7 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
 
 /// Shows the whole job; answers the exit code.
 pub fn plan(request: &BuildRequest, ui: &Ui) -> Result<u8> {
-    let job = Job::prepare(request)?;
+    let job = Job::prepare(request, ui)?;
     if ui.json(&job.plan)? {
         return Ok(0);
     }

@@ -16,6 +16,11 @@ pub trait RecipeFiles {
 
     /// Names in the directory of a path.
     fn siblings(&self, path: &str) -> Vec<String>;
+
+    /// The files of a source tree that is not in the recipe's directory, when it has been fetched.
+    fn fetched(&self) -> Option<&dyn RecipeFiles> {
+        None
+    }
 }
 
 /// The recipe's directory on disk.
@@ -40,6 +45,37 @@ impl RecipeFiles for RecipeDir {
             entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         names
+    }
+}
+
+/// The recipe's directory on disk, and the root of its source tree that was fetched.
+pub struct FetchedSource {
+    recipe: RecipeDir,
+    source: RecipeDir,
+}
+
+impl FetchedSource {
+    /// From both directories.
+    pub fn new(recipe: PathBuf, source: PathBuf) -> Self {
+        Self { recipe: RecipeDir(recipe), source: RecipeDir(source) }
+    }
+}
+
+impl RecipeFiles for FetchedSource {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.recipe.text(path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.recipe.exists(path)
+    }
+
+    fn siblings(&self, path: &str) -> Vec<String> {
+        self.recipe.siblings(path)
+    }
+
+    fn fetched(&self) -> Option<&dyn RecipeFiles> {
+        Some(&self.source)
     }
 }
 

@@ -21,7 +21,7 @@ pub use file::{
     Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
     OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
 };
-pub use files::{RecipeDir, RecipeFiles, RecipeMemory};
+pub use files::{FetchedSource, RecipeDir, RecipeFiles, RecipeMemory};
 pub use mistake::{At, Document, Mistake, MistakeRecord, as_error, render_all};
 pub use model::{
     BuildDriver, BuildSpec, Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup,

@@ -1,4 +1,5 @@
 //! All tests that go through the seams: the floors, the command line, real compilers and clients.
 
 mod floors;
+mod source;
 mod toolchain;
