@@ -84,6 +84,11 @@ impl Ui {
         self.err(&text);
     }
 
+    /// A complaint about the command line, on standard error.
+    pub fn complain(&self, text: &str) {
+        self.err(text);
+    }
+
     fn err(&self, text: &str) {
         self.bars.suspend(|| {
             let mut err = std::io::stderr().lock();

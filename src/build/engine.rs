@@ -118,13 +118,27 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     Ok(outcome)
 }
 
+/// Beginning of the names of steps' own directories.
+const SCRATCH: &str = "step-";
+
+/// Removes the directories of steps that a killed run left in `work`, which must be locked.
+pub fn remove_leftovers(work: &Path) -> Result<()> {
+    for entry in fs_err::read_dir(work)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            fs_err::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs: &Path) -> Result<(CacheEntry, bool)> {
     if let Some(entry) = cache.get(step.key)? {
         return Ok((entry, true));
     }
     let started = Instant::now();
     let scratch = tempfile::Builder::new()
-        .prefix("step-")
+        .prefix(SCRATCH)
         .tempdir_in(&options.work)
         .map_err(|error| Error::file(&options.work, "cannot make a directory for a step").because(error))?;
     let work = fs_err::canonicalize(scratch.path())?;

@@ -9,6 +9,6 @@ mod stage;
 mod toolset;
 
 pub use cache::{Cache, CacheEntry};
-pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
+pub use engine::{BuildOptions, BuildOutcome, StepReport, remove_leftovers, run};
 pub use stage::{StageInputs, Staged, seal, stage};
 pub use toolset::Toolset;

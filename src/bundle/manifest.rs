@@ -102,7 +102,7 @@ pub enum ArtifactKind {
 pub struct Provenance {
     /// simpack's own version.
     pub simpack: String,
-    /// Digest over the resolved recipe.
+    /// Digest over the resolved recipe without its list of targets.
     pub recipe: Digest,
     /// Digest over the content keys of the steps that made the files.
     pub plan: Digest,

@@ -70,9 +70,12 @@ enum Verb {
         /// Shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page
-    #[command(after_help = "Examples:\n  simpack man > simpack.1")]
-    Man,
+    /// Print a man page
+    #[command(after_help = "Examples:\n  simpack man > simpack.1\n  simpack man build > simpack-build.1")]
+    Man {
+        /// Verb whose page is printed [default: the page of simpack itself]
+        verb: Option<String>,
+    },
 }
 
 /// The command line as clap sees it, for help snapshots, completions and the man page.
@@ -85,10 +88,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // clap knows whether this is help for standard output or a complaint.
-            let _ = error.print();
+            // clap knows whether this is help that was asked for or a complaint.
+            let ui = Ui::new(false, false);
+            match error.use_stderr() {
+                true => ui.complain(&error.render().to_string()),
+                false => ui.out(&error.render().to_string()),
+            }
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return (Ui::new(false, false), Ok(code));
+            return (ui, Ok(code));
         }
     };
     let ui = Ui::new(cli.json, cli.quiet);
@@ -101,7 +108,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Init(args) => args.run(ui),
         Verb::Check(args) => args.run(ui),
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
-        Verb::Plan(args) => ops::build::plan(&args.options()?, ui),
+        Verb::Plan(args) => ops::build::plan(&args.options()?, &args.view(), ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
@@ -109,14 +116,29 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);
             text(ui, script)
         }
-        Verb::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(command())
-                .render(&mut page)
-                .map_err(|error| Error::bug("the man page cannot be written").because(error))?;
-            text(ui, page)
-        }
+        Verb::Man { verb } => text(ui, man(verb.as_deref())?),
     }
+}
+
+/// The man page of a verb, or of the whole.
+fn man(verb: Option<&str>) -> Result<Vec<u8>> {
+    let mut whole = command();
+    whole.build();
+    let (page, title) = match verb {
+        None => (whole, "simpack".to_owned()),
+        Some(verb) => {
+            let found = whole
+                .find_subcommand(verb)
+                .ok_or_else(|| Error::usage(format!("no verb `{verb}`")).hint("`simpack --help` lists the verbs"))?;
+            (found.clone(), format!("simpack-{verb}"))
+        }
+    };
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(page)
+        .title(title)
+        .render(&mut bytes)
+        .map_err(|error| Error::bug("the man page cannot be written").because(error))?;
+    Ok(bytes)
 }
 
 fn text(ui: &Ui, bytes: Vec<u8>) -> Result<u8> {

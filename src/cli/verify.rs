@@ -25,6 +25,7 @@ Exit codes: 0 nothing worse than warnings, 1 denied findings, 7 something could 
 Examples:
   simpack verify                                every package in dist/
   simpack verify dist/ volley-core              the findings about one package
+  simpack verify --recipe recipes/volley        with the levels and waivers of a recipe
   simpack verify dist/noarch/volley-kernels-sm_90-1.0.0-h9be2_0.conda
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
@@ -33,6 +34,10 @@ pub(super) struct VerifyArgs {
     /// Directory of packages, package, bundle or prefix; or the name of a package in them [default: dist]
     #[arg(value_name = "DIST|PACKAGE|BUNDLE")]
     subjects: Vec<String>,
+
+    /// Recipe whose lint levels, waivers, driver directories and glibc hold
+    #[arg(long, value_name = "RECIPE")]
+    recipe: Option<String>,
 
     /// Switch a lint off
     #[arg(long, value_name = "ID")]
@@ -93,6 +98,7 @@ impl VerifyArgs {
                 FormatArg::Github => Format::Github,
             },
             subjects: self.subjects,
+            recipe: self.recipe,
             allow: self.allow,
             warn: self.warn,
             deny: self.deny,

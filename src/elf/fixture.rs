@@ -37,6 +37,17 @@ pub(crate) fn library(dir: &Path, name: &str, flags: &[&str]) -> PathBuf {
     compile(dir, name, "#include <stdio.h>\nint table[4]; int answer(void) { puts(\"\"); return 42; }", &all)
 }
 
+/// A library with `answer` as the Rust compiler makes it, on x86-64 with LLD.
+pub(crate) fn rust_library(dir: &Path) -> PathBuf {
+    let (text, output) = (dir.join("answer.rs"), dir.join("librust.so"));
+    let source = "#[unsafe(no_mangle)] pub extern \"C\" fn answer() -> i32 { println!(); 42 }";
+    std::fs::write(&text, source).unwrap();
+    let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let place = ["-o", output.to_str().unwrap(), text.to_str().unwrap()];
+    run(&compiler, &[&["--edition=2024", "--crate-type=cdylib"][..], &place].concat());
+    output
+}
+
 /// Shared libraries of this system, at most `most`, sorted: real files of many makers.
 pub(crate) fn system_libraries(most: usize) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"]

@@ -87,9 +87,8 @@ pub fn choose(
             }
         }
     }
-    // Within a place the highest capability comes first, and of one capability `a` before `f` before plain.
     usable.sort_by(|(place_a, index_a, _), (place_b, index_b, _)| {
-        let rank = |index: usize| (available[index].target.capability(), available[index].cuda);
+        let rank = |index: usize| rank(&available[index]);
         place_a.cmp(place_b).then(rank(*index_b).cmp(&rank(*index_a))).then(index_a.cmp(index_b))
     });
     let chosen = usable.first().map(|&(_, index, _)| index);
@@ -102,6 +101,22 @@ pub fn choose(
         .collect();
     trace.append(&mut refused);
     Choice { chosen, trace }
+}
+
+/// Within a place the higher one comes first: by capability, then by suffix, then by compiler. What is made for one
+/// device comes first of all; family code is that of a whole family, while plain PTX is that of every later device.
+fn rank(item: &Available) -> (u32, u8, CudaVersion) {
+    let (code, is_ptx) = match item.target {
+        KernelTarget::Sass(code) => (code, false),
+        KernelTarget::Ptx(code) => (code, true),
+        KernelTarget::Spirv(..) | KernelTarget::Cpu => return (0, 0, item.cuda),
+    };
+    let suffix = match code.suffix {
+        Suffix::Exact => 2,
+        Suffix::Family => u8::from(is_ptx),
+        Suffix::Plain => u8::from(!is_ptx),
+    };
+    (code.number(), suffix, item.cuda)
 }
 
 /// Where an item stands in the chain, or why it cannot run.
@@ -126,17 +141,21 @@ fn place(
 }
 
 fn sass(device: Capability, code: Capability, manifests: &Manifests) -> Result<(Place, String), String> {
-    let same = code.plain() == device;
+    if code.major != device.major {
+        return Err(other_major(device, code, manifests));
+    }
+    if code.minor > device.minor {
+        return Err(format!("higher minor than {device}"));
+    }
+    if code.minor == device.minor {
+        return Ok((Place::Exact, "exact".to_owned()));
+    }
     match code.suffix {
-        Suffix::Exact if same => Ok((Place::Exact, "exact".to_owned())),
-        Suffix::Exact => Err(format!("`a` code runs on {} only", code.plain())),
+        Suffix::Exact => Err(format!("`a` code runs on exactly {}", code.plain())),
         Suffix::Family if manifests.capabilities.in_family(code, device) => {
             Ok((Place::Family, format!("family of {}", code.plain())))
         }
         Suffix::Family => Err(format!("{device} is not in the family of {}", code.plain())),
-        Suffix::Plain if same => Ok((Place::Exact, "exact".to_owned())),
-        Suffix::Plain if code.major != device.major => Err(other_major(device, code, manifests)),
-        Suffix::Plain if code.minor > device.minor => Err(format!("higher minor than {device}")),
         Suffix::Plain => {
             let name = |tegra| if tegra { "Tegra" } else { "desktop" };
             let (of_code, of_device) = (manifests.capabilities.is_tegra(code), manifests.capabilities.is_tegra(device));
@@ -162,12 +181,14 @@ fn other_major(device: Capability, code: Capability, manifests: &Manifests) -> S
 
 fn ptx(device: Capability, code: Capability, manifests: &Manifests) -> Result<(Place, String), String> {
     let fits = match code.suffix {
-        Suffix::Plain if code <= device => Ok(()),
-        Suffix::Plain => Err(format!("PTX of a higher capability than {device}")),
-        Suffix::Exact if code.plain() == device => Ok(()),
-        Suffix::Exact => Err(format!("`a` PTX is compiled for {} only", code.plain())),
+        _ if code.plain() == device => Ok(()),
+        Suffix::Exact => Err(format!("`a` PTX is compiled for exactly {}", code.plain())),
+        Suffix::Family if code.major != device.major => Err(other_major(device, code, manifests)),
+        Suffix::Family if code.minor > device.minor => Err(format!("higher minor than {device}")),
         Suffix::Family if manifests.capabilities.in_family(code, device) => Ok(()),
         Suffix::Family => Err(format!("{device} is not in the family of {}", code.plain())),
+        Suffix::Plain if code < device => Ok(()),
+        Suffix::Plain => Err(format!("PTX of a higher capability than {device}")),
     };
     fits.map(|()| (Place::Ptx, format!("PTX {code}, compiled by the driver")))
 }
@@ -191,7 +212,7 @@ fn driver_compiles(driver: CudaVersion, item: &Available, manifests: &Manifests)
         return Ok(());
     }
     let isa = item.ptx_isa.map_or(String::new(), |(major, minor)| format!(" ISA {major}.{minor}"));
-    Err(format!("PTX{isa} is too new: needs a driver of CUDA {lowest}, this one is of CUDA {driver}"))
+    Err(format!("PTX{isa} needs a driver of CUDA {lowest}, this one is of CUDA {driver}"))
 }
 
 impl fmt::Display for Verdict {

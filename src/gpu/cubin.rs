@@ -48,8 +48,9 @@ pub struct Resources {
     pub registers: u32,
     /// Static shared memory of a block in bytes, with what the system reserves.
     pub shared: u32,
-    /// Stack frame of a thread in bytes.
-    pub stack: u32,
+    /// Stack of a thread in bytes, with that of the functions it calls; `None` where the compiler cannot
+    /// know (recursion, code that is not linked yet).
+    pub stack: Option<u32>,
     /// Local memory of a thread in bytes, beside the stack.
     pub local: u32,
     /// Constant bank 0 in bytes: parameters and what stands before them.
@@ -193,7 +194,7 @@ struct Attribute<'a> {
 
 const REQNTID: u8 = 0x10;
 const MAX_THREADS: u8 = 0x05;
-const FRAME_SIZE: u8 = 0x11;
+const MIN_STACK_SIZE: u8 = 0x12;
 const KPARAM_INFO: u8 = 0x17;
 const REGCOUNT: u8 = 0x2f;
 const KPARAM_INFO_V2: u8 = 0x45;
@@ -235,20 +236,20 @@ fn kernels(image: &Image<'_>) -> Result<Vec<CubinKernel>, CodeError> {
     Ok(kernels)
 }
 
-/// Registers and stack frames by symbol, from the attributes of the whole file.
+/// Registers and stacks by symbol, from the attributes of the whole file.
 struct Common {
     registers: BTreeMap<u32, u32>,
-    frames: BTreeMap<u32, u32>,
+    stacks: BTreeMap<u32, u32>,
 }
 
 fn common(image: &Image<'_>) -> Common {
-    let mut common = Common { registers: BTreeMap::new(), frames: BTreeMap::new() };
+    let mut common = Common { registers: BTreeMap::new(), stacks: BTreeMap::new() };
     let bytes = image.section(".nv.info").and_then(|section| image.section_bytes(section)).unwrap_or_default();
     for attribute in attributes(bytes) {
         let (Some(symbol), Some(value)) = (attribute.content.u32(0), attribute.content.u32(4)) else { continue };
         match attribute.number {
             REGCOUNT => drop(common.registers.insert(symbol, value)),
-            FRAME_SIZE => drop(common.frames.insert(symbol, value)),
+            MIN_STACK_SIZE => drop(common.stacks.insert(symbol, value)),
             _ => {}
         }
     }
@@ -271,7 +272,8 @@ fn kernel(
         // Where the attribute is missing, the upper byte of the section's info holds the registers.
         registers: common.registers.get(&symbol).copied().or(text.map(|text| text.info >> 24)).unwrap_or(0),
         shared: size(".nv.shared."),
-        stack: common.frames.get(&symbol).copied().unwrap_or(0),
+        // All bits set: the compiler could not know.
+        stack: common.stacks.get(&symbol).copied().filter(|size| *size != u32::MAX),
         local: size(".nv.local."),
         constant: size(".nv.constant0."),
         barriers: 0,

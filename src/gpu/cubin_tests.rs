@@ -37,7 +37,7 @@ fn kernels_with_what_they_use() {
     let expected = Resources {
         registers: 24,
         shared: 512,
-        stack: 0,
+        stack: Some(16),
         local: 0,
         constant: 368,
         barriers: 1,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cubin::{Cubin, Resources, cubin, is_cubin};
-use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
+use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, GroupCache, fatbin, fatbins, is_fatbin};
 use super::ptx::{PtxModule, is_ptx, ptx};
 use super::{CodeError, KernelSignature};
 use crate::elf::{Image, is_elf};
@@ -129,6 +129,11 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 /// Sections that hold containers: linked and relocatable ones.
 const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
+/// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
+fn has_machine_code(image: &Image<'_>) -> bool {
+    image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
+}
+
 struct Search {
     look: Look,
     found: DeviceCode,
@@ -171,7 +176,7 @@ impl Search {
         let image = Image::parse(bytes)?;
         let mut seen = Vec::new();
         for section in &image.sections {
-            if section.name.starts_with(".gnu.lto_.symtab") {
+            if section.name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
                 self.found.unexamined.push(format!("{place}holds only the compiler's intermediate code (slim LTO)"));
             }
             if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() {
@@ -216,6 +221,7 @@ impl Search {
     }
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
+        let mut cache = GroupCache::default();
         for entry in containers.into_iter().flat_map(|container| container.entries) {
             let mut image = CodeImage {
                 place: place.to_owned(),
@@ -232,7 +238,7 @@ impl Search {
                 kernels: Vec::new(),
             };
             if self.look.kernels
-                && let Err(error) = read_entry(&entry, &mut image)
+                && let Err(error) = read_entry(&entry, &mut cache, &mut image)
             {
                 self.found.unexamined.push(format!("{place}: code at {:#x}: {error}", image.at));
             }
@@ -267,7 +273,7 @@ impl Search {
     }
 }
 
-fn read_entry(entry: &FatbinEntry<'_>, image: &mut CodeImage) -> Result<(), CodeError> {
+fn read_entry<'a>(entry: &FatbinEntry<'a>, cache: &mut GroupCache<'a>, image: &mut CodeImage) -> Result<(), CodeError> {
     match entry.kind {
         CodeKind::Sass | CodeKind::Ptx => {}
         CodeKind::LtoIr => return Ok(()),
@@ -276,7 +282,7 @@ fn read_entry(entry: &FatbinEntry<'_>, image: &mut CodeImage) -> Result<(), Code
         }
     }
     let stated = entry.capability;
-    read_code(entry.kind, &entry.unpack()?, image)?;
+    read_code(entry.kind, &entry.unpack_with(cache)?, image)?;
     // The container's flags know the suffix for sure; the code inside must agree in the number.
     match (stated, image.capability) {
         (Some(stated), Some(found)) if stated.plain() != found.plain() => {

@@ -169,6 +169,12 @@ fn nvcc_objects_in_every_mode() {
         assert_eq!(code.images.iter().any(|image| image.relocatable), mode.contains(&"-rdc=true"), "{mode:?}");
         assert!(code.images.iter().any(|image| image.capability.is_some_and(|it| it.suffix == Suffix::Family)));
     }
+    if host::run(cuda.join("bin/nvcc").to_str().unwrap(), &["--help"]).contains("--concat") {
+        let code = device_code(&nvcc(&cuda, dir.path(), "g.o", &["-c", "-concat", "-arch=all"])).unwrap();
+        assert_eq!(code.unexamined, [""; 0]);
+        assert!(code.targets().len() > 8, "{:?}", targets(&code));
+        assert!(code.targets().iter().all(|target| code.kernels_of(*target).len() == 6));
+    }
     let lto = device_code(&nvcc(&cuda, dir.path(), "l.o", &["-c", "-dlto", "-arch=sm_90"])).unwrap();
     assert!(lto.images.iter().any(|image| image.kind == CodeKind::LtoIr), "{lto:?}");
 }

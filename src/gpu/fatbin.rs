@@ -20,8 +20,9 @@ const FLAG_LZ4: u64 = 0x2000;
 const FLAG_ZSTD: u64 = 0x8000;
 const FLAG_EXACT: u64 = 0x10_0000;
 const FLAG_FAMILY: u64 = 0x20_0000;
-/// Nothing that a compiler makes unpacks to more.
-const MOST_UNPACKED: u64 = 1 << 30;
+/// Code that unpacks to more than this many times its size, and to more than a mebibyte, is a bomb:
+/// compilers reach about 20, and groups of many capabilities about 30.
+const MOST_EXPANSION: u64 = 512;
 
 /// What an entry holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,7 +92,7 @@ struct Packed<'a> {
     unpacked: u64,
 }
 
-impl FatbinEntry<'_> {
+impl<'a> FatbinEntry<'a> {
     /// Whether it is stored compressed.
     pub fn is_compressed(&self) -> bool {
         !matches!(self.content, Content::Raw(_))
@@ -102,23 +103,34 @@ impl FatbinEntry<'_> {
     /// # Errors
     /// An unknown compression, damaged data, or an announced size that no compiler makes.
     pub fn unpack(&self) -> Result<Vec<u8>, CodeError> {
+        self.unpack_with(&mut GroupCache::default())
+    }
+
+    /// As [`FatbinEntry::unpack`], keeping what a group unpacks to for its next member.
+    pub(super) fn unpack_with(&self, cache: &mut GroupCache<'a>) -> Result<Vec<u8>, CodeError> {
         match &self.content {
             Content::Raw(bytes) => Ok(bytes.to_vec()),
             Content::Packed(packed) => packed.unpack(),
             Content::Member { group, offset, size } => {
-                let all = group.unpack()?;
-                Bytes(&all)
-                    .get(*offset, *size)
-                    .map(<[u8]>::to_vec)
-                    .ok_or_else(|| CodeError::damaged("a member of a group reaches past its end"))
+                let known = cache.0.take().filter(|(bytes, _)| std::ptr::eq(*bytes, group.bytes));
+                let (_, all) = cache.0.insert(match known {
+                    Some(known) => known,
+                    None => (group.bytes, group.unpack()?),
+                });
+                let member = Bytes(all).get(*offset, *size).map(<[u8]>::to_vec);
+                member.ok_or_else(|| CodeError::damaged("a member of a group reaches past its end"))
             }
         }
     }
 }
 
+/// The group that was unpacked last: its packed bytes and its content.
+#[derive(Default)]
+pub(super) struct GroupCache<'a>(Option<(&'a [u8], Vec<u8>)>);
+
 impl Packed<'_> {
     fn unpack(&self) -> Result<Vec<u8>, CodeError> {
-        if self.unpacked > MOST_UNPACKED {
+        if self.unpacked > (1 << 20) + MOST_EXPANSION * self.bytes.len() as u64 {
             return Err(CodeError::damaged(format!("device code that unpacks to {} bytes", self.unpacked)));
         }
         let size = self.unpacked as usize;

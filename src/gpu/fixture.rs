@@ -102,7 +102,7 @@ pub(crate) fn cubin(abi: u8, flags: u32, compat: &[u8], arguments: Option<&str>)
         (".shstrtab", 3, Vec::new(), 0, 0),
         (".strtab", 3, b"\0k\0device\0".to_vec(), 0, 0),
         (".symtab", 2, symbols(), 2, 0),
-        (".nv.info", 0x7000_0000, attribute(0x2f, &[1, 24]), 3, 0),
+        (".nv.info", 0x7000_0000, [attribute(0x2f, &[1, 24]), attribute(0x12, &[1, 16])].concat(), 3, 0),
         (".nv.info.k", 0x7000_0000, kernel_info(), 3, 6),
         (".text.k", 1, vec![0; 128], 3, 24 << 24),
         (".nv.shared.k", 8, vec![0; 512], 0, 6),

@@ -11,6 +11,7 @@ use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::summary::{Row, size, table};
 pub use super::tools::CudaSource;
+use super::why;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
 use crate::bundle::Bundle;
 use crate::data::Data;
@@ -116,6 +117,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request, ui)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
@@ -173,6 +175,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
+    why::remember(plan, &request.work)?;
 
     summary.packages = &rows;
     summary.steps = Some(&outcome.steps);
@@ -191,6 +194,9 @@ fn headline(job: &Job) -> String {
     let sass = recipe.targets.len() - ptx;
     let kernels = match (sass, ptx) {
         (0, 0) => "no device code".to_owned(),
+        (0, _) => format!("PTX, CUDA {}", recipe.cuda),
+        (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
+        (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
         (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
         (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
     };
@@ -244,11 +250,12 @@ fn rows(
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
-            let device_code =
-                match bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len()))) {
-                    Some((target, kernels)) => format!("{kernels} kernels {target}"),
-                    None => "none".to_owned(),
-                };
+            let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len())));
+            let device_code = match (code, packed.selects) {
+                (Some((target, kernels)), _) => format!("{kernels} kernels {target}"),
+                (None, Some(target)) => format!("none, selects {target}"),
+                (None, None) => "none".to_owned(),
+            };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
                 package: packed.name,
@@ -320,9 +327,34 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// Shows the whole job; answers the exit code.
-pub fn plan(request: &BuildRequest, ui: &Ui) -> Result<u8> {
+/// What of a plan is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanView {
+    /// Everything.
+    Whole,
+    /// What the key of one step is made of.
+    Why(String),
+    /// What changed in keys between the last two builds.
+    WhyRebuilt,
+}
+
+/// Shows the whole job or a part of it; answers the exit code.
+pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
+    if *view == PlanView::WhyRebuilt {
+        let rebuilt = why::rebuilt(&request.work)?;
+        if !ui.json(&rebuilt)? {
+            ui.say(why::text(&rebuilt));
+        }
+        return Ok(0);
+    }
     let job = Job::prepare(request, ui)?;
+    if let PlanView::Why(asked) = view {
+        let step = why::find(&job.plan, asked)?;
+        if !ui.json(step)? {
+            ui.say(why::parts(step));
+        }
+        return Ok(0);
+    }
     if ui.json(&job.plan)? {
         return Ok(0);
     }

@@ -10,6 +10,7 @@ use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::manifest::Manifests;
+use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs};
 use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
@@ -35,7 +36,10 @@ const EPOCH: u64 = 1_577_836_800;
 
 impl Job {
     pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
-        let epoch = source_date_epoch(std::env::var("SOURCE_DATE_EPOCH").ok().as_deref())?;
+        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
+            Ok(text) => parse_epoch(&text)?,
+            Err(_) => EPOCH,
+        };
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
@@ -93,20 +97,6 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
     Ok(())
 }
 
-/// The time stamp of everything: seconds since 1970; anything else in the variable is refused.
-fn source_date_epoch(text: Option<&str>) -> Result<u64> {
-    let Some(text) = text else { return Ok(EPOCH) };
-    // The conda and zip formats hold 32-bit or calendar dates; later ones cannot be written down.
-    let wrong = || {
-        Error::usage(format!("SOURCE_DATE_EPOCH is `{text}`, which is not a number of seconds since 1970"))
-            .hint("unset it, or set it to digits such as the output of `git log -1 --format=%ct`")
-    };
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    text.parse().ok().filter(|&seconds| seconds <= u64::from(u32::MAX)).ok_or_else(wrong)
-}
-
 /// Paths of this machine whose names must not reach a package.
 pub(super) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
     let mut paths = Vec::new();
@@ -118,18 +108,4 @@ pub(super) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
     paths.sort();
     paths.dedup();
     Ok(paths)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_malformed_epoch_is_refused() {
-        assert_eq!(source_date_epoch(None).unwrap(), EPOCH);
-        assert_eq!(source_date_epoch(Some("0")).unwrap(), 0);
-        for text in ["", "-1", "1.5", "now", "99999999999", " 1"] {
-            assert!(source_date_epoch(Some(text)).is_err(), "{text}");
-        }
-    }
 }

@@ -7,12 +7,12 @@ use std::path::Path;
 use super::job::Job;
 use crate::bundle::{ArtifactKind, Bundle};
 use crate::elf;
-use crate::elf::edit::PathTag;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, EntryKind};
 use crate::pack::{self, Surroundings};
 use crate::patch::{self, PatchSpec};
-use crate::recipe::{ComponentKind, DynamicTag, HostToolchain, Recipe};
+use crate::recipe::{ComponentKind, HostToolchain, Recipe};
+use crate::target::KernelTarget;
 
 /// A package that was written.
 pub(super) struct Packed {
@@ -20,6 +20,8 @@ pub(super) struct Packed {
     pub version: String,
     pub build: String,
     pub subdir: String,
+    /// Target that a build of the selector stands for.
+    pub selects: Option<KernelTarget>,
     pub bytes: u64,
     pub sha256: Digest,
 }
@@ -30,10 +32,6 @@ pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
     if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
         return Ok(());
     }
-    let tag = match recipe.driver.tag {
-        DynamicTag::Runpath => PathTag::Runpath,
-        DynamicTag::Rpath => PathTag::Rpath,
-    };
     for entry in fs::walk(&bundle.root)? {
         let EntryKind::File { .. } = entry.kind else { continue };
         let path = bundle.root.join(&entry.path);
@@ -42,7 +40,7 @@ pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
         if is_loaded {
             let mut runpath = vec![patch::origin_to("lib", &entry.path)];
             runpath.extend(recipe.driver.directories.iter().cloned());
-            patch::apply(&path, &PatchSpec { runpath, tag })?;
+            patch::apply(&path, &PatchSpec { runpath, tag: recipe.driver.tag })?;
         }
     }
     Ok(())
@@ -61,6 +59,7 @@ pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> R
         version: spec.version.clone(),
         build: spec.build.clone(),
         subdir: built.subdir,
+        selects: spec.manifest.target.filter(|_| spec.root.is_none()),
         bytes: built.size,
         sha256: built.sha256,
     });

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::build::BuildRequest;
+use super::recipe_dir::{FetchedSource, RecipeDir};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::recipe::{self, FetchedSource, HostToolchain, Recipe, RecipeDir, RecipeFiles, Selection, Source};
+use crate::recipe::{self, HostToolchain, Recipe, RecipeFiles, Selection, Source};
 use crate::target::GlibcVersion;
 use crate::toolchain::Store;
 use crate::ui::Ui;

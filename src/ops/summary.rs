@@ -36,13 +36,19 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// The last part of a build string: what tells two builds apart. The rest stands in other columns.
+fn short(build: &str) -> &str {
+    let hash = build.split('_').rfind(|part| part.starts_with('h'));
+    hash.unwrap_or(build)
+}
+
 /// The table, 100 columns at most for ordinary names.
 pub(super) fn table(rows: &[Row]) -> String {
     let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
     let body = rows.iter().map(|row| {
         [
             row.package.clone(),
-            format!("{}-{}", row.version, row.build),
+            format!("{}-{}", row.version, short(&row.build)),
             row.target.clone(),
             size(row.bytes),
             row.device_code.clone(),

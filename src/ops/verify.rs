@@ -5,11 +5,16 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::build::BuildRequest;
+use super::recipes::locate;
 use crate::data::Data;
 use crate::error::{Error, Result};
+use crate::fs;
 use crate::lint::Settings;
-use crate::recipe::Waiver;
+use crate::manifest::Manifests;
+use crate::recipe::{Recipe, Waiver};
 use crate::report::{self, Level, Report, Rule, TextOptions};
+use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::{VerifyContext, open, verify};
 
@@ -26,6 +31,9 @@ pub struct VerifyRequest {
     /// Directories, packages and bundles on disk; a word that is no path is the name of a package to
     /// report about. `dist` when there is no path.
     pub subjects: Vec<String>,
+    /// Recipe whose levels, waivers, driver directories and glibc hold: a directory, a file, or an
+    /// embedded name. Without, packages are judged by what they say themselves.
+    pub recipe: Option<String>,
     /// Lints at `allow`.
     pub allow: Vec<String>,
     /// Lints at `warn`.
@@ -65,8 +73,15 @@ struct Listing {
 /// A path or package does not exist, a lint is unknown, or a data file is wrong.
 pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
-    let context = VerifyContext::load(&Data::here())?;
-    let mut settings = settings(request)?;
+    let data = Data::here();
+    let mut context = VerifyContext::load(&data)?;
+    let mut settings = Settings::default();
+    if let Some(asked) = &request.recipe {
+        let recipe = recipe(asked, &data, ui)?;
+        settings = Settings::new(&recipe.lint)?;
+        context = context.recipe(&recipe);
+    }
+    settings = command_line(settings, request)?;
     context.lints().check(&settings)?;
     let rules = context.lints().rules();
     let (paths, names) = sort_out(&request.subjects)?;
@@ -123,8 +138,14 @@ pub fn explain(id: &str, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-fn settings(request: &VerifyRequest) -> Result<Settings> {
-    let mut settings = Settings::default();
+fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Recipe> {
+    let request = BuildRequest { recipe: Some(asked.to_owned()), ..BuildRequest::default() };
+    let store = Store::open(fs::cache_dir()?)?;
+    Ok(locate(&request, data, &Manifests::load(data)?, &store, ui)?.recipe)
+}
+
+/// Levels and waivers of the command line over those of the recipe.
+fn command_line(mut settings: Settings, request: &VerifyRequest) -> Result<Settings> {
     let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
     for (ids, level) in levels {
         for id in ids {

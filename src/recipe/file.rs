@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::mistake::{At, Document};
-use super::model::{BuildDriver, ComponentKind, DynamicTag, Form, Source, Waiver};
+use super::model::{BuildDriver, ComponentKind, Form, Source, Waiver};
 use super::words::{CapabilityRange, Use};
+use crate::elf::edit::PathTag;
 use crate::report::Level;
 use crate::target::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 
@@ -171,7 +172,7 @@ pub struct DriverTable {
     /// Driver profiles.
     pub profiles: Option<Vec<At<String>>>,
     /// Dynamic tag.
-    pub tag: Option<At<DynamicTag>>,
+    pub tag: Option<At<PathTag>>,
 }
 
 /// `[lint]`.

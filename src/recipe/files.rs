@@ -1,7 +1,7 @@
-//! The files beside a recipe: on disk, or embedded.
+//! The files beside a recipe, wherever they are: whoever resolves a recipe brings them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What resolving reads beside the recipe. Paths are `/`-joined, relative to the recipe's directory.
 pub trait RecipeFiles {
@@ -20,62 +20,6 @@ pub trait RecipeFiles {
     /// The files of a source tree that is not in the recipe's directory, when it has been fetched.
     fn fetched(&self) -> Option<&dyn RecipeFiles> {
         None
-    }
-}
-
-/// The recipe's directory on disk.
-pub struct RecipeDir(pub PathBuf);
-
-impl RecipeFiles for RecipeDir {
-    fn text(&self, path: &str) -> Result<String, String> {
-        fs_err::read_to_string(self.0.join(path)).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        })
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.0.join(path).exists()
-    }
-
-    fn siblings(&self, path: &str) -> Vec<String> {
-        let path = self.0.join(path);
-        let entries = path.parent().and_then(|parent| fs_err::read_dir(parent).ok());
-        let mut names: Vec<String> =
-            entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-        names.sort();
-        names
-    }
-}
-
-/// The recipe's directory on disk, and the root of its source tree that was fetched.
-pub struct FetchedSource {
-    recipe: RecipeDir,
-    source: RecipeDir,
-}
-
-impl FetchedSource {
-    /// From both directories.
-    pub fn new(recipe: PathBuf, source: PathBuf) -> Self {
-        Self { recipe: RecipeDir(recipe), source: RecipeDir(source) }
-    }
-}
-
-impl RecipeFiles for FetchedSource {
-    fn text(&self, path: &str) -> Result<String, String> {
-        self.recipe.text(path)
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.recipe.exists(path)
-    }
-
-    fn siblings(&self, path: &str) -> Vec<String> {
-        self.recipe.siblings(path)
-    }
-
-    fn fetched(&self) -> Option<&dyn RecipeFiles> {
-        Some(&self.source)
     }
 }
 

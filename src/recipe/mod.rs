@@ -21,12 +21,12 @@ pub use file::{
     Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
     OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
 };
-pub use files::{FetchedSource, RecipeDir, RecipeFiles, RecipeMemory};
+pub use files::{RecipeFiles, RecipeMemory};
 pub use mistake::{At, Document, Mistake, MistakeRecord, as_error, render_all};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings,
+    PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
-pub use resolve::{Selection, load, resolve, resolve_in};
+pub use resolve::{Selection, load, resolve};
 pub use words::{AtLeast, CapabilityRange, Use};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
 use crate::target::{
@@ -262,16 +263,6 @@ impl When {
     }
 }
 
-/// Which dynamic tag carries the search path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DynamicTag {
-    /// DT_RUNPATH.
-    Runpath,
-    /// DT_RPATH.
-    Rpath,
-}
-
 /// Driver discovery of the host part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverPolicy {
@@ -280,7 +271,7 @@ pub struct DriverPolicy {
     /// Directories of these profiles, in order, without duplicates.
     pub directories: Vec<String>,
     /// Which tag.
-    pub tag: DynamicTag,
+    pub tag: PathTag,
 }
 
 /// Lint levels and waivers of a recipe.

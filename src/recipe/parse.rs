@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
 use super::mistake::{At, Document, Mistake, sort};
-use super::model::{DynamicTag, Source, Waiver};
+use super::model::{Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::words::{AtLeast, is_package_name, not_relative};
 use super::{file, parse_parts};
+use crate::elf::edit::PathTag;
 use crate::report::Level;
 
 /// Reads a recipe. `path` is how the file is named in mistakes.
@@ -227,7 +228,7 @@ fn driver(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DriverTable 
         let list = reader.list(value, "profiles", |reader, value| reader.text(value, "a driver profile"))?;
         Some(reader.unique("profiles", list))
     });
-    let tags = [("runpath", DynamicTag::Runpath), ("rpath", DynamicTag::Rpath)];
+    let tags = [("runpath", PathTag::Runpath), ("rpath", PathTag::Rpath)];
     let tag = fields.get("tag").and_then(|value| reader.choice(value, "dynamic tag", &tags));
     fields.finish(reader);
     file::DriverTable { profiles, tag }

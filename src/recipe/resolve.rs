@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::file::{HostKind, RecipeFile};
-use super::files::{RecipeDir, RecipeFiles};
+use super::files::RecipeFiles;
 use super::mistake::{At, Mistake, sort};
 use super::model::{
-    Component, ComponentKind, DriverPolicy, DynamicTag, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
+    Component, ComponentKind, DriverPolicy, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
 };
 use super::parse::parse_all;
 use super::{resolve_components, resolve_kernels, resolve_targets};
+use crate::elf::edit::PathTag;
 use crate::manifest::Manifests;
 use crate::target::{Capability, CudaVersion, GlibcVersion, Platform};
 
@@ -31,24 +32,11 @@ pub struct Selection {
 /// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.
 const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
 
-/// Resolves a recipe whose directory is `dir`.
+/// Resolves a recipe. `dir` is its directory, for those who build; `files` are read here.
 ///
 /// # Errors
 /// All mistakes, in the recipe and in its kernel tables.
 pub fn resolve(
-    file: &RecipeFile,
-    dir: &Path,
-    manifests: &Manifests,
-    selection: &Selection,
-) -> Result<Recipe, Vec<Mistake>> {
-    resolve_in(file, dir, &RecipeDir(dir.to_owned()), manifests, selection)
-}
-
-/// Resolves a recipe whose files may lie elsewhere than on disk.
-///
-/// # Errors
-/// All mistakes, in the recipe and in its kernel tables.
-pub fn resolve_in(
     file: &RecipeFile,
     dir: &Path,
     files: &dyn RecipeFiles,
@@ -79,7 +67,7 @@ pub fn load(
 ) -> Result<Recipe, Vec<Mistake>> {
     let (file, mut mistakes) = parse_all(text, path);
     let Some(file) = file else { return Err(mistakes) };
-    match resolve_in(&file, dir, files, manifests, selection) {
+    match resolve(&file, dir, files, manifests, selection) {
         Ok(recipe) if mistakes.is_empty() => Ok(recipe),
         Ok(_) => Err(mistakes),
         Err(more) => {
@@ -229,7 +217,7 @@ impl Resolver<'_> {
     }
 
     fn driver(&mut self) -> Option<DriverPolicy> {
-        let tag = self.file.driver.tag.as_ref().map_or(DynamicTag::Runpath, |tag| tag.value);
+        let tag = self.file.driver.tag.as_ref().map_or(PathTag::Runpath, |tag| tag.value);
         let Some(profiles) = &self.file.driver.profiles else {
             return Some(DriverPolicy { profiles: vec!["conventional".to_owned()], directories: Vec::new(), tag });
         };

@@ -30,11 +30,12 @@ impl Report {
     /// The report in words, ending with the line of totals.
     pub fn text(&self, options: TextOptions<'_>) -> String {
         let mut lines = Vec::new();
+        let column = self.column();
         for group in self.findings.chunk_by(|a, b| a.lint == b.lint && a.level == b.level) {
             let shown = if options.all || group.len() <= MOST { group.len() } else { MOST };
             let common = group.iter().all(|finding| finding.fix == group[0].fix).then(|| group[0].fix.as_ref());
             for finding in &group[..shown] {
-                finding_lines(finding, common.is_none(), &mut lines);
+                finding_lines(finding, column, common.is_none(), &mut lines);
             }
             if shown < group.len() {
                 let more = format!("and {} more of {}: `--json` has all", group.len() - shown, group[0].lint);
@@ -45,16 +46,27 @@ impl Report {
             }
         }
         for incomplete in &self.incomplete {
-            let head = format!("incomplete  {:<15} ", incomplete.topic);
-            wrap(&head, INDENT, &format!("{}: {}", incomplete.subject, incomplete.reason), &mut lines);
+            wrap(
+                &head("incomplete", &incomplete.topic, column),
+                INDENT,
+                &format!("{}: {}", incomplete.subject, incomplete.reason),
+                &mut lines,
+            );
         }
         for waived in self.waived() {
-            let head = format!("waived  {:<19} ", waived.finding.lint);
             let text = format!("{}: {}; accepted: {}", waived.finding.subject, waived.finding.message, waived.reason);
-            wrap(&head, INDENT, &text, &mut lines);
+            wrap(&head("waived", &waived.finding.lint, column), INDENT, &text, &mut lines);
         }
         lines.push(self.totals(options));
         lines.join("\n")
+    }
+
+    /// Column where subjects start: one behind the longest label and id.
+    fn column(&self) -> usize {
+        let findings = self.findings.iter().map(|finding| INDENT + finding.lint.chars().count());
+        let incomplete = self.incomplete.iter().map(|incomplete| 12 + incomplete.topic.chars().count());
+        let waived = self.waived().iter().map(|waived| 8 + waived.finding.lint.chars().count());
+        findings.chain(incomplete).chain(waived).max().unwrap_or(0) + 2
     }
 
     /// `1 denied, 1 warning, 1 incomplete over 11 packages (38 ms)`.
@@ -85,8 +97,13 @@ fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-fn finding_lines(finding: &Finding, with_fix: bool, lines: &mut Vec<String>) {
-    let head = format!("{:<4}  {:<20} ", finding.level.to_string(), finding.lint);
+/// Label and id, filled up to the column of the subjects.
+fn head(label: &str, id: &str, column: usize) -> String {
+    format!("{:<column$}", format!("{label:<4}  {id}"))
+}
+
+fn finding_lines(finding: &Finding, column: usize, with_fix: bool, lines: &mut Vec<String>) {
+    let head = head(&finding.level.to_string(), &finding.lint, column);
     wrap(&head, INDENT, &format!("{}: {}", finding.subject, finding.message), lines);
     for evidence in &finding.evidence {
         wrap(&" ".repeat(INDENT), INDENT + 2, evidence, lines);
@@ -182,16 +199,16 @@ mod tests {
         assert_eq!(
             report.text(OPTIONS),
             "\
-deny  kernel-coverage      volley-kernels-sm_86: `stdp` missing
-deny  kernel-coverage      volley-kernels-sm_90: `stdp` missing
+deny  kernel-coverage     volley-kernels-sm_86: `stdp` missing
+deny  kernel-coverage     volley-kernels-sm_90: `stdp` missing
       fix: compile it
-warn  symbol-added         volley-core: lib/libvolley.so.1: `volley_set_seed64` is new since 1.0.0
+warn  symbol-added        volley-core: lib/libvolley.so.1: `volley_set_seed64` is new since 1.0.0
       and this is a patch release
       consumers that use it need >= 1.0.1
       fix: raise the minor version
-incomplete  types           volley-core: lib/libvolley.so.1: no debug information, compared by
-      symbols only
-waived  text-relocations    b: lib/x.so: has text relocations; accepted: vendor's object
+incomplete  types         volley-core: lib/libvolley.so.1: no debug information, compared by symbols
+      only
+waived  text-relocations  b: lib/x.so: has text relocations; accepted: vendor's object
 2 denied, 1 warning, 1 incomplete, 1 waived over 2 packages (38 ms)"
         );
     }

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
-use super::device;
 use super::facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts};
 use super::{Rules, content::Content};
 use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::Result;
 use crate::fs::{self, Digest, Entry, EntryKind};
+use crate::gpu::{self, CodeError, DeviceCode};
 use crate::report::Incomplete;
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
@@ -109,8 +109,7 @@ impl Examination<'_> {
             kind: entry.kind.clone(),
             digest: None,
             objects: Vec::new(),
-            device: Vec::new(),
-            device_unread: false,
+            device: DeviceCode::default(),
             leaks: Vec::new(),
             holds_tag: false,
         };
@@ -138,23 +137,19 @@ impl Examination<'_> {
         let path = facts.path.clone();
         if bytes.starts_with(b"!<arch>\n") {
             self.archive(bytes, facts);
-        } else if bytes.starts_with(b"!<thin>\n") {
-            self.gap(&path, "elf", "a thin archive holds names of files, not the files");
         } else if elf::is_elf(bytes) {
             self.object(bytes, None, facts);
         }
-        match device::images(&path, bytes) {
-            Ok((images, unread)) => {
-                facts.device = images;
-                facts.device_unread = !unread.is_empty();
-                for reason in unread {
-                    self.gap(&path, "device-code", &reason);
+        match gpu::device_code(bytes) {
+            Ok(device) => {
+                for reason in &device.unexamined {
+                    self.gap(&path, "device-code", reason);
                 }
+                facts.device = device;
             }
-            Err(reason) => {
-                facts.device_unread = true;
-                self.gap(&path, "device-code", &reason);
-            }
+            // The ELF reader has said it of the same bytes.
+            Err(CodeError::Elf(_)) => {}
+            Err(error) => self.gap(&path, "device-code", &error.to_string()),
         }
     }
 

@@ -3,9 +3,8 @@
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
-use crate::gpu::KernelSignature;
+use crate::gpu::{CodeImage, CodeKind, DeviceCode};
 use crate::recipe::ComponentKind;
-use crate::target::KernelTarget;
 
 use super::Rules;
 
@@ -39,10 +38,8 @@ pub struct FileFacts {
     /// The ELF objects in it: one of an ELF file, the members of an archive, none of anything else.
     /// Cubins are under `device`.
     pub objects: Vec<ObjectFacts>,
-    /// Device code in it, in the order of the file.
-    pub device: Vec<DeviceImage>,
-    /// Some device code in it could not be read (the report says which).
-    pub device_unread: bool,
+    /// Device code in it. What of it could not be examined stands in the report, too.
+    pub device: DeviceCode,
     /// Paths of the build that stand in its bytes.
     pub leaks: Vec<String>,
     /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
@@ -56,19 +53,6 @@ pub struct ObjectFacts {
     pub member: Option<String>,
     /// What it says.
     pub elf: elf::Facts,
-}
-
-/// One piece of device code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceImage {
-    /// What it runs on; none if it is neither SASS nor PTX.
-    pub target: Option<KernelTarget>,
-    /// In words: `sm_90`, `compute_75 (PTX)`, `LTO-IR for sm_90`.
-    pub what: String,
-    /// Where in the file: a section, an archive member; empty for a loose cubin or PTX.
-    pub place: String,
-    /// Its kernels, sorted by name; none if they could not be read (the report says so).
-    pub kernels: Option<Vec<KernelSignature>>,
 }
 
 /// What staging found in the installed tree.
@@ -151,5 +135,17 @@ impl FileFacts {
             EntryKind::Link(to) => Some(ArtifactKind::Link { to: to.clone() }),
             EntryKind::Directory => None,
         }
+    }
+}
+
+/// A piece of device code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
+pub(super) fn describe(image: &CodeImage) -> String {
+    let of = image.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
+    match (image.kind, image.target()) {
+        (_, Some(target)) => target.to_string(),
+        (CodeKind::Sass, None) => format!("machine code of {of}"),
+        (CodeKind::Ptx, None) => format!("PTX of {of}"),
+        (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
+        (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
     }
 }

@@ -63,7 +63,7 @@ impl Opened {
             return Ok(());
         }
         let mut packages = BTreeSet::new();
-        for entry in walkdir::WalkDir::new(dir).min_depth(1).max_depth(2).sort_by_file_name() {
+        for entry in walkdir::WalkDir::new(dir).min_depth(1).max_depth(4).sort_by_file_name() {
             let entry = entry.map_err(|error| Error::file(dir, error))?;
             if entry.file_type().is_file() && is_package(entry.path()) {
                 packages.insert(entry.path().to_owned());

@@ -7,7 +7,6 @@
 mod collect;
 mod content;
 mod context;
-mod device;
 mod facts;
 mod input;
 mod lints;
@@ -16,6 +15,6 @@ mod run;
 mod tests;
 
 pub use context::{Rules, VerifyContext};
-pub use facts::{BundleFacts, DeviceImage, FileFacts, ObjectFacts, PackageFacts, Staging};
+pub use facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts, Staging};
 pub use input::{Opened, open};
 pub use run::verify;

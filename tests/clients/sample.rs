@@ -6,13 +6,14 @@ use std::path::Path;
 
 use simpack::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use simpack::data::Data;
+use simpack::elf::edit::PathTag;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
 use simpack::pack::{PackageSpec, Surroundings, packages};
 use simpack::recipe::{
-    Component, ComponentKind, DriverPolicy, DynamicTag, Form, HostToolchain, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, VariantChoice,
+    Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings, PackageSettings, Recipe,
+    Source, VariantChoice,
 };
 use simpack::target::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
 
@@ -68,7 +69,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             }],
             when: Vec::new(),
         }],
-        driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: DynamicTag::Runpath },
+        driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
         package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
     }

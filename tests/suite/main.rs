@@ -1,5 +1,22 @@
 //! All tests that go through the seams: the floors, the command line, real compilers and clients.
 
+mod support;
+
+mod commands;
+mod consumers;
+mod contract;
+mod failing;
 mod floors;
+mod gate;
+mod growing;
+mod host_compiler;
+mod installing;
+mod line;
+mod loading;
+mod runtime_compilation;
+mod second_release;
+mod selecting;
+mod simulating;
 mod source;
 mod toolchain;
+mod verifying;

@@ -125,6 +125,48 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
 }
 
 #[test]
+fn a_rust_library_by_lld() {
+    let dir = fixture::dir();
+    let bytes = std::fs::read(fixture::rust_library(dir.path())).unwrap();
+    for path in ["/x", &"/very/long".repeat(40)] {
+        let edited = edit(&bytes, &set(path));
+        same_otherwise(&facts(&bytes).unwrap(), &facts(&edited).unwrap());
+        no_new_warnings(&bytes, &edited, dir.path());
+        assert_eq!(answer(&edited, dir.path()), 42);
+        assert_eq!(answer(&edit(&edited, &remove()), dir.path()), 42);
+    }
+}
+
+#[test]
+fn real_libraries_still_load() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = fixture::dir();
+    let program = fixture::compile(
+        dir.path(),
+        "load",
+        "#include <dlfcn.h>\nint main(int c, char **v) { return dlopen(v[1], RTLD_LAZY) == 0; }",
+        &[],
+    );
+    let loads = |path: &Path| std::process::Command::new(&program).arg(path).output().unwrap().status.success();
+    let (mut loaded, mut edited) = (0, 0);
+    for path in fixture::system_libraries(60) {
+        let bytes = std::fs::read(&path).unwrap();
+        let copy = dir.path().join("copy.so");
+        std::fs::write(&copy, edit(&bytes, &set(&"/driver/directory".repeat(20)))).unwrap();
+        edited += 1;
+        if loads(&path) {
+            loaded += 1;
+            assert!(
+                loads(&copy),
+                "{:?} does not load after the edit",
+                path.as_os_str().as_bytes().escape_ascii().to_string()
+            );
+        }
+    }
+    assert!(loaded > 0 && edited >= loaded);
+}
+
+#[test]
 fn the_way_does_not_matter_and_growth_is_bounded() {
     let dir = fixture::dir();
     for (name, bytes) in libraries(dir.path()) {

@@ -37,6 +37,11 @@ fn driver<'a>(rules: &'a Rules, name: &str) -> Option<&'a str> {
     library.map(|library| library.reason.as_str())
 }
 
+/// Whether a file's name is that of the driver's or the vendor's, plain or with a hash.
+pub(super) fn is_foreign(rules: &Rules, name: &str) -> bool {
+    driver(rules, name).is_some() || rules.vendor.library(name).is_some() || mangled(rules, name).is_some()
+}
+
 fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for file in &package.files {

@@ -1,7 +1,9 @@
 //! Which code a package may hold: device code out of core, host code out of kernels.
 
+use std::collections::BTreeSet;
+
+use super::super::facts::describe;
 use super::super::{BundleFacts, FileFacts, PackageFacts};
-use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
 use crate::target::KernelTarget;
@@ -17,9 +19,10 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
             ],
             check: core_device_code,
         },
+        Predicate { id: "device-debug", parameters: &[], check: device_debug },
         Predicate { id: "kernel-capability", parameters: &[], check: kernel_capability },
+        Predicate { id: "kernel-relocatable", parameters: &[], check: kernel_relocatable },
         Predicate { id: "noarch-host-code", parameters: &[], check: noarch_host_code },
-        Predicate { id: "slim-lto", parameters: &[("section-prefixes", ParameterKind::Texts)], check: slim_lto },
     ]
 }
 
@@ -28,10 +31,8 @@ fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hit
     let core = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core);
     for package in core {
         for file in &package.files {
-            if let Some(first) = file.device.first() {
-                let what = device_list(file);
-                hits.add(package.subject(&file.path), format!("core holds device code: {}", first.what))
-                    .evidence_lines((file.device.len() > 1).then_some(what));
+            if !file.device.images.is_empty() {
+                hits.add(package.subject(&file.path), format!("core holds device code: {}", device_list(file)));
             }
         }
         for (subject, file, elf) in package.objects() {
@@ -41,7 +42,7 @@ fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hit
             let sections = parameters.texts("sections");
             let section =
                 elf.sections.iter().find(|section| section.size > 0 && sections.contains(&section.name.as_str()));
-            if let Some(section) = section.filter(|_| file.device.is_empty()) {
+            if let Some(section) = section.filter(|_| file.device.images.is_empty()) {
                 hits.add(&subject, format!("core holds a section for device code, {}", section.name))
                     .evidence(format!("{} bytes", section.size));
             }
@@ -68,13 +69,8 @@ fn is_library(needed: &str, stem: &str) -> bool {
 }
 
 fn device_list(file: &FileFacts) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for image in &file.device {
-        if !all.contains(&image.what) {
-            all.push(image.what.clone());
-        }
-    }
-    all.join(", ")
+    let all: BTreeSet<String> = file.device.images.iter().map(describe).collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 fn is_kernels_for_gpu(package: &PackageFacts) -> Option<KernelTarget> {
@@ -88,21 +84,46 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let Some(target) = is_kernels_for_gpu(package) else { continue };
         let mut right = 0;
         for file in &package.files {
-            for image in &file.device {
-                if image.target == Some(target) {
+            for image in &file.device.images {
+                if image.target() == Some(target) {
                     right += 1;
-                    continue;
+                } else if image.capability.is_some() || file.device.unexamined.is_empty() {
+                    let place = if image.place.is_empty() { String::new() } else { format!(" in {}", image.place) };
+                    hits.add(
+                        package.subject(&file.path),
+                        format!("holds {}{place}; the package is for {target}", describe(image)),
+                    );
                 }
-                let place = if image.place.is_empty() { String::new() } else { format!(" in {}", image.place) };
-                hits.add(
-                    package.subject(&file.path),
-                    format!("holds {}{place}; the package is for {target}", image.what),
-                );
             }
         }
-        if right == 0 && !package.files.iter().any(|file| file.device_unread) {
+        if right == 0 && package.files.iter().all(|file| file.device.unexamined.is_empty()) {
             hits.add(package.name(), format!("holds no device code for {target}"))
                 .fix(format!("compile the kernel groups for {target}, or take it out of the matrix"));
+        }
+    }
+}
+
+/// The driver's loader takes linked cubins only.
+fn kernel_relocatable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    kernel_files(facts, |package, file| {
+        if file.device.images.iter().any(|image| image.relocatable) {
+            hits.add(package.subject(&file.path), "holds relocatable device code, which no driver loads");
+        }
+    });
+}
+
+fn device_debug(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    kernel_files(facts, |package, file| {
+        if file.device.images.iter().any(|image| image.debug) {
+            hits.add(package.subject(&file.path), "was compiled for the device debugger: it is not optimised");
+        }
+    });
+}
+
+fn kernel_files<'a>(facts: &'a BundleFacts, mut visit: impl FnMut(&'a PackageFacts, &'a FileFacts)) {
+    for package in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels) {
+        for file in &package.files {
+            visit(package, file);
         }
     }
 }
@@ -112,24 +133,6 @@ fn noarch_host_code(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.packages.iter().filter(|package| package.manifest.platform.is_none()) {
         for (subject, _, elf) in package.objects() {
             hits.add(subject, format!("is host code ({}) in a package for every platform", elf.machine));
-        }
-    }
-}
-
-/// Objects of gcc's `-flto` without `-ffat-lto-objects` hold only the compiler's own intermediate code.
-fn slim_lto(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        for (subject, _, elf) in package.objects() {
-            let is_lto = |section: &elf::SectionFact| {
-                parameters.texts("section-prefixes").iter().any(|prefix| section.name.starts_with(prefix))
-            };
-            let machine_code = elf.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0);
-            if elf.kind == elf::FileKind::Object && elf.sections.iter().any(is_lto) && !machine_code {
-                hits.incomplete(
-                    subject,
-                    "holds link-time intermediate code only: what it needs and gives is not known",
-                );
-            }
         }
     }
 }

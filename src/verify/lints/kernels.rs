@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{BundleFacts, DeviceImage, PackageFacts};
+use super::super::{BundleFacts, FileFacts, PackageFacts};
 use crate::gpu::{KernelSignature, Param, kernel_abi_tag};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::recipe::ComponentKind;
@@ -20,26 +20,25 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 struct KernelDir<'a> {
     package: &'a PackageFacts,
     path: &'a str,
-    images: Vec<(&'a str, &'a DeviceImage)>,
+    files: Vec<&'a FileFacts>,
 }
 
 impl<'a> KernelDir<'a> {
     /// Every kernel with the file it is in. Two modules may hold the same kernel.
-    fn kernels(&self) -> Vec<(&'a str, &'a KernelSignature)> {
-        let all = self
-            .images
-            .iter()
-            .flat_map(|(path, image)| image.kernels.iter().flatten().map(move |kernel| (*path, kernel)));
-        all.collect()
+    fn kernels(&self) -> impl Iterator<Item = (&'a str, &'a KernelSignature)> {
+        self.files.iter().flat_map(|file| {
+            let kernels = file.device.images.iter().flat_map(|image| &image.kernels);
+            kernels.map(move |kernel| (file.path.as_str(), &kernel.signature))
+        })
     }
 
     fn names(&self) -> BTreeSet<&'a str> {
-        self.kernels().into_iter().map(|(_, kernel)| kernel.name.as_str()).collect()
+        self.kernels().map(|(_, kernel)| kernel.name.as_str()).collect()
     }
 
     /// Whether all of its device code could be read.
     fn is_known(&self) -> bool {
-        self.images.iter().all(|(_, image)| image.kernels.is_some())
+        self.files.iter().all(|file| file.device.unexamined.is_empty())
     }
 
     /// The directory without the target's own name, so that targets can be compared:
@@ -55,13 +54,19 @@ fn kernel_dirs(facts: &BundleFacts) -> Vec<KernelDir<'_>> {
     let mut dirs = Vec::new();
     let kernels = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels);
     for package in kernels {
-        let mut by_path: BTreeMap<&str, Vec<(&str, &DeviceImage)>> = BTreeMap::new();
-        for file in &package.files {
-            for image in &file.device {
-                by_path.entry(file.directory()).or_default().push((&file.path, image));
+        let mut by_path: BTreeMap<&str, Vec<&FileFacts>> = BTreeMap::new();
+        for file in package.files.iter().filter(|file| !file.device.is_empty()) {
+            by_path.entry(file.directory()).or_default().push(file);
+        }
+        // The same package may be here in two formats.
+        let is_new = |path: &&str, dirs: &[KernelDir<'_>]| {
+            !dirs.iter().any(|dir: &KernelDir<'_>| dir.path == *path && dir.package.manifest == package.manifest)
+        };
+        for (path, files) in by_path {
+            if is_new(&path, &dirs) {
+                dirs.push(KernelDir { package, path, files });
             }
         }
-        dirs.extend(by_path.into_iter().map(|(path, images)| KernelDir { package, path, images }));
     }
     dirs
 }
@@ -155,11 +160,11 @@ fn kernel_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         *seen.entry(name).or_default() += 1;
     }
     for dir in &dirs {
-        let names = dir.names();
+        // What could not be read may hold the kernel; the report says so already.
         if !dir.is_known() {
-            hits.incomplete(dir.package.subject(dir.path), "some of its device code could not be read");
             continue;
         }
+        let names = dir.names();
         for kernel in dir.package.manifest.kernels.iter().filter(|kernel| !names.contains(kernel.name.as_str())) {
             let others = seen.get(kernel.name.as_str()).copied().unwrap_or(0);
             let others = match others {
@@ -184,7 +189,7 @@ fn variants(facts: &BundleFacts, dirs: &[KernelDir<'_>], hits: &mut Hits) {
         for missing in all.difference(&own).filter(|_| !own.is_empty()) {
             let name = missing.rsplit('/').next().unwrap_or(missing);
             let others = dirs.iter().filter(|dir| dir.variant() == *missing).count();
-            hits.add(package.name(), format!("variant `{name}` missing ({others} other targets have it)"))
+            hits.add(package.name(), format!("variant `{name}` missing ({})", other_targets(others)))
                 .evidence(format!("directory: {missing}"));
         }
     }
@@ -200,4 +205,8 @@ fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             hits.add(package.name(), format!("no library or program holds {tag}"));
         }
     }
+}
+
+fn other_targets(count: usize) -> String {
+    if count == 1 { "1 other target has it".to_owned() } else { format!("{count} other targets have it") }
 }

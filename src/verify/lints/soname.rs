@@ -1,6 +1,7 @@
 //! SONAMEs against the version policy of their component.
 
 use super::super::BundleFacts;
+use super::bundled;
 use crate::elf::FileKind;
 use crate::lint::{Hits, Parameters, Predicate};
 
@@ -17,6 +18,10 @@ fn soname_policy(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         for (subject, file, elf) in package.loaded() {
             let name = file.name();
             if elf.kind != FileKind::Library || file.directory() != "lib" || !name.starts_with("lib") {
+                continue;
+            }
+            // A copy of somebody else's library is vendor-bundled's; its SONAME is not this component's.
+            if bundled::is_foreign(&facts.rules, name) {
                 continue;
             }
             let stem = name.find(".so").map_or(name, |end| &name[..end]);

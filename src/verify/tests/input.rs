@@ -52,8 +52,8 @@ fn clean(path: &Path) -> Vec<String> {
 #[test]
 fn every_form_gives_the_same_answer() {
     let dist = tempfile::tempdir().unwrap();
-    let noarch = dist.path().join("linux-64");
-    std::fs::create_dir(&noarch).unwrap();
+    let noarch = dist.path().join("conda/noarch");
+    std::fs::create_dir_all(&noarch).unwrap();
     let sealed = core();
     conda(&sealed, &noarch.join("volley-core-1.2.0-h0_0.conda"));
     tar(&sealed.bundle.root, &dist.path().join("volley-core-1.2.0-h0_0.tar.zst"));

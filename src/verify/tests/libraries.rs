@@ -31,8 +31,8 @@ fn copies_of_vendor_libraries_are_seen_through_their_names() {
         &["vendor-bundled | volley-rtc: lib/volley/libcudart.so.13 | is a copy of the vendor's libcudart.so.13"],
     );
     denies(
-        &[&Tree::new(ComponentKind::Rtc, "rtc").library("lib/volley/libcudart-9335f6a2.so.13", &[]).seal()],
-        &["vendor-bundled | volley-rtc: lib/volley/libcudart-9335f6a2.so.13 | \
+        &[&Tree::new(ComponentKind::Rtc, "rtc").library("lib/libcudart-9335f6a2.so.13", &[]).seal()],
+        &["vendor-bundled | volley-rtc: lib/libcudart-9335f6a2.so.13 | \
            is a renamed copy of the vendor's libcudart.so.13"],
     );
     passes(&[&Tree::core().library("lib/volley/libvolley-9335f6a2.so.1", &[]).seal()]);
@@ -139,7 +139,8 @@ fn slim_lto_objects_cannot_be_examined() {
     };
     let report = report(&[&archive(&["-fno-fat-lto-objects"])], &context());
     assert_eq!(report.verdict(), Verdict::Incomplete);
-    assert_eq!(report.incomplete[0].subject, "volley-static: lib/libvolley.a(a.o)");
+    assert_eq!(report.incomplete[0].subject, "volley-static: lib/libvolley.a");
+    assert!(report.incomplete[0].reason.starts_with("a.o: "), "{:?}", report.incomplete);
     passes(&[&archive(&["-ffat-lto-objects"])]);
 }
 

@@ -1,7 +1,9 @@
 //! Each lint on a bundle where it fires and on a look-alike where it must not.
 
+mod cubin;
 mod files;
 mod fixture;
 mod input;
+mod kernels;
 mod libraries;
 mod link;

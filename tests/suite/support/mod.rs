@@ -1,0 +1,26 @@
+//! What the tests stand on: the program, one shared build of volley, real tools, and honest skipping.
+
+mod archive;
+mod program;
+mod python;
+mod skip;
+mod tree;
+mod volley;
+
+pub use archive::{conda_index, package_file, unpack};
+pub use program::{Ran, program, scratch, simpack, simpack_with};
+pub use python::{client, python};
+pub use skip::skip;
+pub use tree::{changed, copy_tree, digests, files};
+pub use volley::{CacheView, Prefix, volley};
+
+/// Ends the test as skipped, with the reason, unless the condition holds. On CI it fails instead.
+macro_rules! need {
+    ($condition:expr, $($reason:tt)+) => {
+        if !$condition {
+            $crate::support::skip(&format!($($reason)+));
+            return;
+        }
+    };
+}
+pub(crate) use need;
