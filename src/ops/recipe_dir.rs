@@ -1,4 +1,4 @@
-//! The files beside a recipe on disk.
+//! The files beside a recipe on disk, and those of a source that was fetched.
 
 use std::path::PathBuf;
 

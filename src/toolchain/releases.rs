@@ -82,7 +82,7 @@ fn list(fetcher: &Fetcher, project: &str, progress: Progress) -> (Vec<Listed>, V
             Err(error) => failures.push(error),
         }
     }
-    if let [] = fetcher.settings.indexes.as_slice() {
+    if fetcher.settings.indexes.is_empty() {
         let none = Error::toolchain("there is no package index").hint("name one in SIMPACK_INDEX_URL");
         failures.push(fetcher.settings.no_index.iter().fold(none, |error, line| error.detail(line)));
     }
