@@ -50,7 +50,8 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         bundles: Vec::new(),
         unclaimed: Vec::new(),
         claimed_twice: Vec::new(),
-        empty_globs: claims.empty(&installed),
+        // A build of kernels alone installs nothing, which says nothing about the globs.
+        empty_globs: if has_host_step(inputs) { claims.empty(&installed) } else { Vec::new() },
     };
     let mut owner: BTreeMap<&str, ComponentKind> = BTreeMap::new();
     for path in installed.keys() {
@@ -90,6 +91,10 @@ pub fn seal(bundle: &mut Bundle) -> Result<()> {
         .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
     text.push(b'\n');
     fs::write_atomic(&bundle.root.join(list), &text)
+}
+
+fn has_host_step(inputs: &StageInputs<'_>) -> bool {
+    inputs.plan.steps.iter().any(|step| matches!(step.action, Action::Host { .. }))
 }
 
 /// Every installed file with the cache entry that holds it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
-use crate::ops::build::{BuildRequest, CudaSource};
+use crate::ops::build::{BuildRequest, CudaSource, PlanView};
 use crate::target::{Capability, CudaVersion};
 
 /// Which compilers.
@@ -109,10 +109,24 @@ pub(super) struct BuildArgs {
 #[command(after_help = "\
 Examples:
   simpack plan                    the steps of the embedded simulator
-  simpack plan --json             the same as one JSON value, with every part of every key")]
+  simpack plan --json             the same as one JSON value, with every part of every key
+  simpack plan --why 'kernels/neuron.cu sm_90 (fixed)'
+  simpack plan --why-rebuilt      after a build: which input changed")]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     job: JobArgs,
+
+    /// Show what the key of a step is made of; a part of its name will do
+    #[arg(long, value_name = "STEP", conflicts_with = "why_rebuilt")]
+    why: Option<String>,
+
+    /// Show which inputs changed between the last two builds in the work directory
+    #[arg(long)]
+    why_rebuilt: bool,
+
+    /// Directory of logs and intermediate files of these builds
+    #[arg(long, value_name = "DIR", default_value = "target/simpack")]
+    work: PathBuf,
 }
 
 impl JobArgs {
@@ -143,7 +157,15 @@ impl JobArgs {
 
 impl PlanArgs {
     pub(super) fn options(&self) -> Result<BuildRequest> {
-        self.job.request()
+        Ok(BuildRequest { work: self.work.clone(), ..self.job.request()? })
+    }
+
+    pub(super) fn view(&self) -> PlanView {
+        match (&self.why, self.why_rebuilt) {
+            (Some(step), _) => PlanView::Why(step.clone()),
+            (None, true) => PlanView::WhyRebuilt,
+            (None, false) => PlanView::Whole,
+        }
     }
 }
 

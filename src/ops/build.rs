@@ -11,6 +11,7 @@ use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::summary::{Row, size, table};
 pub use super::tools::CudaSource;
+use super::why;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
 use crate::bundle::Bundle;
 use crate::data::Data;
@@ -174,6 +175,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
+    why::remember(plan, &request.work)?;
 
     summary.packages = &rows;
     summary.steps = Some(&outcome.steps);
@@ -325,9 +327,34 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// Shows the whole job; answers the exit code.
-pub fn plan(request: &BuildRequest, ui: &Ui) -> Result<u8> {
+/// What of a plan is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanView {
+    /// Everything.
+    Whole,
+    /// What the key of one step is made of.
+    Why(String),
+    /// What changed in keys between the last two builds.
+    WhyRebuilt,
+}
+
+/// Shows the whole job or a part of it; answers the exit code.
+pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
+    if *view == PlanView::WhyRebuilt {
+        let rebuilt = why::rebuilt(&request.work)?;
+        if !ui.json(&rebuilt)? {
+            ui.say(why::text(&rebuilt));
+        }
+        return Ok(0);
+    }
     let job = Job::prepare(request)?;
+    if let PlanView::Why(asked) = view {
+        let step = why::find(&job.plan, asked)?;
+        if !ui.json(step)? {
+            ui.say(why::parts(step));
+        }
+        return Ok(0);
+    }
     if ui.json(&job.plan)? {
         return Ok(0);
     }

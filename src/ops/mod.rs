@@ -14,3 +14,4 @@ mod recipes;
 mod sources;
 mod summary;
 mod tools;
+mod why;

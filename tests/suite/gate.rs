@@ -29,6 +29,7 @@ fn a_core_that_breaks_its_promises_is_not_packed() {
     let (recipe, dist) = (dir.path().join("recipe"), dir.path().join("dist"));
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/volley"), &recipe);
     // The wrong SONAME for policy `major`, CUDA's runtime needed by core, an executable stack.
+    patch(&recipe, "CMakeLists.txt", "LINKER:-z,noexecstack", "LINKER:-z,execstack");
     patch(&recipe, "CMakeLists.txt", "SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL", "SOVERSION 7 INSTALL");
     patch(
         &recipe,
@@ -36,8 +37,9 @@ fn a_core_that_breaks_its_promises_is_not_packed() {
         "target_link_options(volley PRIVATE ${export_options})",
         "add_library(cudart SHARED src/cudart.cc)\n\
          set_target_properties(cudart PROPERTIES SOVERSION 13)\n\
-         target_link_libraries(volley PRIVATE $<BUILD_INTERFACE:cudart>)\n\
-         target_link_options(volley PRIVATE ${export_options} LINKER:--no-as-needed LINKER:-z,execstack)",
+         add_dependencies(volley cudart)\n\
+         target_link_options(volley PRIVATE LINKER:--no-as-needed $<TARGET_FILE:cudart>)\n\
+         target_link_options(volley PRIVATE ${export_options})",
     );
     fs_err::write(recipe.join("src/cudart.cc"), "extern \"C\" int cudaRuntimeGetVersion() { return 0; }\n").unwrap();
     copy_tree(&volley().dist, &dist);

@@ -2,16 +2,20 @@
 
 mod support;
 
+mod commands;
 mod consumers;
 mod contract;
 mod failing;
 mod floors;
 mod gate;
 mod growing;
+mod host_compiler;
 mod installing;
 mod line;
 mod loading;
 mod runtime_compilation;
+mod second_release;
 mod selecting;
 mod simulating;
 mod toolchain;
+mod verifying;

@@ -1,0 +1,141 @@
+//! What a user sees: every help text, mistakes, plans, completions and man pages.
+
+use std::path::Path;
+
+use crate::support::{CacheView, Ran, need, scratch, simpack};
+
+/// Every verb, and the verbs below it.
+const VERBS: [&[&str]; 13] = [
+    &[],
+    &["init"],
+    &["check"],
+    &["build"],
+    &["plan"],
+    &["verify"],
+    &["toolchain"],
+    &["toolchain", "list"],
+    &["toolchain", "fetch"],
+    &["toolchain", "show"],
+    &["completions"],
+    &["man"],
+    &["help"],
+];
+
+/// A snapshot of its own for each verb; the terminal's width does not matter below 100 columns.
+#[test]
+fn help() {
+    let listed = simpack::cli::command();
+    let known: Vec<_> = listed.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let here: Vec<_> = VERBS.iter().filter(|verb| verb.len() == 1 && verb[0] != "help").map(|verb| verb[0]).collect();
+    assert_eq!(here, known, "a verb has no snapshot");
+    for verb in VERBS {
+        let args: Vec<&str> = verb.iter().copied().chain(["--help"]).collect();
+        let args = if verb == ["help"] { vec!["help"] } else { args };
+        let mut command = simpack(Path::new("."), &args);
+        let ran = Ran::of(command.env("COLUMNS", "100")).exit(0);
+        assert!(ran.stderr.is_empty(), "{}", ran.stderr);
+        if verb != ["help"] {
+            let wide: Vec<_> = ran.stdout.lines().filter(|line| line.chars().count() > 100).collect();
+            assert!(wide.is_empty(), "{wide:?}");
+            let name = if verb.is_empty() { "simpack".to_owned() } else { verb.join("_") };
+            insta::assert_snapshot!(format!("help_{name}"), ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn version() {
+    let ran = Ran::of(&mut simpack(Path::new("."), &["--version"])).exit(0);
+    assert_eq!(ran.stdout, format!("simpack {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// The plan of the embedded simulator; only the keys differ between versions of the sources.
+#[test]
+fn plan() {
+    let (dir, view) = (scratch(), CacheView::new(&[]));
+    let plan = |args: &[&str]| {
+        let mut command = simpack(dir.path(), args);
+        Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0)
+    };
+    let ran = plan(&["plan", "volley", "--capability", "9.0,12.0", "--ptx", "7.5"]);
+    insta::with_settings!({ filters => vec![(r"[0-9a-f]{8}  ", "<key>   "), (r"(tool +\S+ ).*", "$1<version>")] }, {
+        insta::assert_snapshot!(ran.stdout);
+    });
+    // The same under --json: every step's key, the same each time, and parts by which it is explained.
+    let args = ["plan", "volley", "--json"];
+    let (one, two) = (plan(&args).json(), plan(&args).json());
+    assert_eq!(one, two);
+    let steps = one["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 55);
+    assert!(steps.iter().all(|step| step["key"].as_str().is_some_and(|key| key.len() == 64)), "{}", steps[0]);
+}
+
+/// All mistakes of a recipe at once, each with its place, the choices and a hint.
+#[test]
+fn check() {
+    let dir = scratch();
+    fs_err::create_dir(dir.path().join("broken")).unwrap();
+    let volley = fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/volley/simpack.toml"));
+    let broken = volley
+        .unwrap()
+        .replace("\"8.9\", \"9.0\"", "\"9.2\", \"9.0\"")
+        .replace("policy = \"major\"", "policy = \"mayor\"")
+        .replace("form = \"cubin\"", "from = \"cubin\"")
+        .replace("kernels/neuron.cu\"", "kernels/neurone.cu\"");
+    fs_err::write(dir.path().join("broken/simpack.toml"), broken).unwrap();
+    let ran = Ran::of(&mut simpack(dir.path(), &["check", "broken"])).exit(3);
+    insta::assert_snapshot!(ran.stdout);
+    let ran = Ran::of(&mut simpack(dir.path(), &["check", "broken", "--json"])).exit(3);
+    assert!(ran.json()["mistakes"].as_array().unwrap().len() >= 3, "{}", ran.stdout);
+    let ran = Ran::of(&mut simpack(dir.path(), &["build", "broken"])).exit(3);
+    assert!(ran.stderr.contains("9.2"), "{}", ran.stderr);
+    Ran::of(&mut simpack(dir.path(), &["check", "volley"])).exit(0);
+}
+
+/// What `init` starts, `check` finds in order.
+#[test]
+fn init_then_check() {
+    let dir = scratch();
+    Ran::of(&mut simpack(dir.path(), &["init", "mysim"])).exit(0);
+    Ran::of(&mut simpack(dir.path(), &["check", "recipes/mysim"])).exit(0);
+    Ran::of(&mut simpack(dir.path(), &["check", "mysim"])).exit(0);
+    Ran::of(&mut simpack(dir.path(), &["init", "mysim"])).exit(2);
+    Ran::of(&mut simpack(dir.path(), &["init", "My Sim"])).exit(2);
+}
+
+#[test]
+fn completions_are_scripts_that_shells_accept() {
+    let dir = scratch();
+    for (shell, program) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
+        let ran = Ran::of(&mut simpack(dir.path(), &["completions", shell])).exit(0);
+        for verb in ["build", "verify", "toolchain"] {
+            assert!(ran.stdout.contains(verb), "{shell}: no {verb}");
+        }
+        let Ok(program) = which::which(program) else { continue };
+        let script = dir.path().join(shell);
+        fs_err::write(&script, &ran.stdout).unwrap();
+        Ran::of(std::process::Command::new(program).arg("-n").arg(&script)).exit(0);
+    }
+}
+
+#[test]
+fn man_pages_render() {
+    let dir = scratch();
+    let verbs = simpack::cli::command();
+    let names: Vec<Option<String>> =
+        [None].into_iter().chain(verbs.get_subcommands().map(|verb| Some(verb.get_name().to_owned()))).collect();
+    for name in &names {
+        let args: Vec<&str> = ["man"].into_iter().chain(name.as_deref()).collect();
+        let ran = Ran::of(&mut simpack(dir.path(), &args)).exit(0);
+        let title = name.as_ref().map_or("simpack".to_owned(), |name| format!("simpack-{name}"));
+        assert!(ran.stdout.contains(&format!(".TH {title} 1")), "{title}: {}", ran.stdout);
+        assert!(ran.stdout.contains(".SH OPTIONS"), "{title}");
+    }
+    Ran::of(&mut simpack(dir.path(), &["man", "fly"])).exit(2);
+    need!(which::which("groff").is_ok() || std::env::var_os("CI").is_some(), "groff is not here to render them");
+    let Ok(groff) = which::which("groff") else { return };
+    let page = dir.path().join("simpack.1");
+    fs_err::write(&page, Ran::of(&mut simpack(dir.path(), &["man"])).stdout).unwrap();
+    let ran = Ran::of(std::process::Command::new(groff).args(["-man", "-Tascii", "-ww"]).arg(&page)).exit(0);
+    assert!(ran.stdout.contains("simpack") && ran.stderr.is_empty(), "{}", ran.stderr);
+}
