@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::draft::Draft;
 use super::grow;
 use super::intent::{Edits, State};
-use crate::elf::{Dynamic, ElfError, FileKind, Image, facts};
+use crate::elf::{Dynamic, ElfError, FileKind, Image};
 
 /// One text that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ fn editable<'a>(image: &Image<'a>) -> Result<Dynamic<'a>, ElfError> {
     let dynamic = Dynamic::parse(image)?.filter(|_| image.segment(elf::PT_DYNAMIC).is_some()).ok_or_else(|| {
         ElfError::refused("it is static: the loader never searches for it", "link it dynamically or leave it out")
     })?;
-    if facts::file_kind(image, Some(&dynamic)) == FileKind::StaticPie {
+    if FileKind::of(image, Some(&dynamic)) == FileKind::StaticPie {
         return Err(ElfError::refused(
             "a static-pie executable relocates itself and crashes after any change",
             "link it dynamically or leave it out",
