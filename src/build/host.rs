@@ -102,21 +102,20 @@ impl HostStep<'_> {
         Ok(vec![call.env("PREFIX", fs::utf8(tree)?).env("JOBS", self.jobs.to_string())])
     }
 
-    /// A call with compilers and flags that hide this machine's directories.
+    /// A call with compilers that hide this machine's directories. Their flags are in the scripts by
+    /// which they are called: no build system can drop them, or split them where a directory has a space.
     fn base(&self, tools: &Toolset, program: impl Into<PathBuf>) -> Result<Call> {
         let mut flags = Vec::new();
         for dir in self.hidden {
             flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
         }
-        let flags = flags.join(" ");
-        let cc = self.program("cc", &tools.cc)?;
-        let cxx = self.program("c++", &tools.cxx)?;
-        Ok(tools
-            .call(program, self.work)?
-            .env("CC", fs::utf8(&cc)?)
-            .env("CXX", fs::utf8(&cxx)?)
-            .env("CFLAGS", flags.clone())
-            .env("CXXFLAGS", flags))
+        let compiler = |name: &str, command: &[String]| match command {
+            [] => Err(Error::bug(format!("no command for {name}"))),
+            command => self.program(name, &[command, &flags].concat()),
+        };
+        let cc = compiler("cc", &tools.cc)?;
+        let cxx = compiler("c++", &tools.cxx)?;
+        Ok(tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?))
     }
 
     /// Build systems want a compiler to be one file: a command of several words becomes a script.

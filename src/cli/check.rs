@@ -15,10 +15,14 @@ Examples:
 pub(super) struct CheckArgs {
     /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
     recipe: Option<String>,
+
+    /// Fetch nothing: a source that is elsewhere and not in the cache is not looked into
+    #[arg(long)]
+    offline: bool,
 }
 
 impl CheckArgs {
     pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
-        ops::check::check(self.recipe.as_deref(), ui)
+        ops::check::check(self.recipe.as_deref(), self.offline, ui)
     }
 }

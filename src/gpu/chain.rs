@@ -147,7 +147,9 @@ fn sass(device: Capability, code: Capability, manifests: &Manifests) -> Result<(
     if code.minor > device.minor {
         return Err(format!("higher minor than {device}"));
     }
-    if code.minor == device.minor {
+    // Family code stands behind plain code on every device, its own capability's too: so its place is
+    // one number, which a package manager can compare.
+    if code.minor == device.minor && code.suffix != Suffix::Family {
         return Ok((Place::Exact, "exact".to_owned()));
     }
     match code.suffix {

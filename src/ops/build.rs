@@ -118,7 +118,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
-    let job = Job::prepare(request)?;
+    let job = Job::prepare(request, ui)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
     if request.dry_run {
@@ -347,7 +347,7 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         }
         return Ok(0);
     }
-    let job = Job::prepare(request)?;
+    let job = Job::prepare(request, ui)?;
     if let PlanView::Why(asked) = view {
         let step = why::find(&job.plan, asked)?;
         if !ui.json(step)? {

@@ -1,17 +1,18 @@
 //! `simpack check`: reads a recipe and shows all of its mistakes. Nothing of the recipe is run.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::recipe_dir::RecipeDir;
-use super::recipes::{Found, find};
+use super::recipes::{Found, files_of, find, source_elsewhere};
 use crate::data::Data;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs;
 use crate::manifest::Manifests;
-use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, Selection};
+use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, RecipeFiles, Selection};
 use crate::target::{CudaVersion, KernelTarget};
+use crate::toolchain::Store;
 use crate::ui::Ui;
 
 #[derive(Serialize)]
@@ -24,11 +25,12 @@ struct Checked<'a> {
 }
 
 /// Checks the recipe `asked` for (a file, a directory, an embedded name, or the current one) for every CUDA release of
-/// its matrix; answers the exit code.
+/// its matrix; answers the exit code. A source that is not in the recipe's directory is fetched, because the recipe
+/// names files in it; `offline` looks only at one that is in the cache.
 ///
 /// # Errors
-/// The recipe cannot be found or read. Mistakes in it are no error: they are the answer.
-pub fn check(asked: Option<&str>, ui: &Ui) -> Result<u8> {
+/// The recipe cannot be found or read, or its source cannot be fetched. Mistakes in it are no error: they are the answer.
+pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
     let Found { file, shown } = find(asked, &data)?;
@@ -38,7 +40,8 @@ pub fn check(asked: Option<&str>, ui: &Ui) -> Result<u8> {
         None => file.strip_prefix("./").unwrap_or(&file).display().to_string(),
     };
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let answer = resolve_all(&text, &path, dir, &manifests);
+    let fetched = fetched(&text, &path, offline, ui)?;
+    let answer = resolve_all(&text, &path, dir, &*files_of(dir, fetched.as_deref()), &manifests);
     let (recipes, mistakes) = match &answer {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
@@ -50,10 +53,28 @@ pub fn check(asked: Option<&str>, ui: &Ui) -> Result<u8> {
     Ok(if mistakes.is_empty() { 0 } else { Error::recipe("").kind().exit_code() })
 }
 
+/// The source tree of a recipe whose source is elsewhere; none offline when it is not in the cache.
+fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<PathBuf>> {
+    let Some(source) = source_elsewhere(text, path) else { return Ok(None) };
+    match Store::open(fs::cache_dir()?)?.source(&source, ui, offline) {
+        Ok(root) => Ok(Some(root)),
+        Err(error) if offline && error.kind() == ErrorKind::Toolchain => {
+            ui.note(format!("source  not looked into: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The recipe for each release of its matrix, its own choice first.
-fn resolve_all(text: &str, path: &str, dir: &Path, manifests: &Manifests) -> Result<Vec<Recipe>, Vec<Mistake>> {
-    let files = RecipeDir(dir.to_owned());
-    let load = |selection: &Selection| recipe::load(text, path, dir, &files, manifests, selection);
+fn resolve_all(
+    text: &str,
+    path: &str,
+    dir: &Path,
+    files: &dyn RecipeFiles,
+    manifests: &Manifests,
+) -> Result<Vec<Recipe>, Vec<Mistake>> {
+    let load = |selection: &Selection| recipe::load(text, path, dir, files, manifests, selection);
     let own = load(&Selection::default())?;
     let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
     let mut others: BTreeSet<CudaVersion> = listed.into_iter().map(|release| release.value).collect();
@@ -140,7 +161,7 @@ table = "table.toml"
         let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
         fs_err::write(dir.path().join("table.toml"), table).unwrap();
         let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
-        resolve_all(text, "sim/simpack.toml", dir.path(), &manifests)
+        resolve_all(text, "sim/simpack.toml", dir.path(), &*files_of(dir.path(), None), &manifests)
     }
 
     #[test]

@@ -12,8 +12,9 @@ use crate::fs;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs};
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
+use crate::ui::Ui;
 
 /// A request that has become a plan.
 pub(super) struct Job {
@@ -21,8 +22,9 @@ pub(super) struct Job {
     pub manifests: Manifests,
     pub store: Store,
     pub tools: Tools,
+    /// Root of the source tree on disk.
     pub source: PathBuf,
-    /// The licence text that packages carry, below the source.
+    /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     pub plan: BuildPlan,
     /// Recipe's directory as the user would name it.
@@ -34,7 +36,7 @@ pub(super) struct Job {
 const EPOCH: u64 = 1_577_836_800;
 
 impl Job {
-    pub(super) fn prepare(request: &BuildRequest) -> Result<Self> {
+    pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
         let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(text) => parse_epoch(&text)?,
             Err(_) => EPOCH,
@@ -42,9 +44,9 @@ impl Job {
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
-        let Located { recipe, shown } = locate(request, &data, &manifests)?;
+        let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
-        let source = source_root(&recipe)?;
+        let source = source_root(&recipe, fetched)?;
         let sources = scan(&source, &[&request.dist, &request.work])?;
         let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
         let mut plan = plan::plan(&recipe, &inputs)?;
@@ -59,16 +61,17 @@ impl Job {
 }
 
 /// The source tree on disk.
-fn source_root(recipe: &Recipe) -> Result<PathBuf> {
-    match &recipe.source {
-        crate::recipe::Source::Path(path) => {
+fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
+    match (&recipe.source, fetched) {
+        (Source::Path(path), _) => {
             let root = recipe.dir.join(path);
             match root.is_dir() {
                 true => Ok(root),
                 false => Err(Error::recipe(format!("the source {} is not a directory", root.display()))),
             }
         }
-        other => Err(Error::recipe("this kind of source cannot be fetched yet").detail(format!("{other:?}"))),
+        (_, Some(root)) => Ok(root),
+        (_, None) => Err(Error::bug("a source was resolved before it was fetched")),
     }
 }
 

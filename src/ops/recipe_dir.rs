@@ -1,4 +1,4 @@
-//! The files beside a recipe on disk.
+//! The files beside a recipe on disk, and those of a source that was fetched.
 
 use std::path::PathBuf;
 
@@ -26,5 +26,36 @@ impl RecipeFiles for RecipeDir {
             entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         names
+    }
+}
+
+/// The recipe's directory on disk, and the root of its source tree that was fetched.
+pub(super) struct FetchedSource {
+    recipe: RecipeDir,
+    source: RecipeDir,
+}
+
+impl FetchedSource {
+    /// From both directories.
+    pub(super) fn new(recipe: PathBuf, source: PathBuf) -> Self {
+        Self { recipe: RecipeDir(recipe), source: RecipeDir(source) }
+    }
+}
+
+impl RecipeFiles for FetchedSource {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.recipe.text(path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.recipe.exists(path)
+    }
+
+    fn siblings(&self, path: &str) -> Vec<String> {
+        self.recipe.siblings(path)
+    }
+
+    fn fetched(&self) -> Option<&dyn RecipeFiles> {
+        Some(&self.source)
     }
 }

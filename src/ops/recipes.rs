@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::build::BuildRequest;
-use super::recipe_dir::RecipeDir;
+use super::recipe_dir::{FetchedSource, RecipeDir};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::recipe::{self, HostToolchain, Recipe, Selection};
+use crate::recipe::{self, HostToolchain, Recipe, RecipeFiles, Selection, Source};
 use crate::target::GlibcVersion;
+use crate::toolchain::Store;
+use crate::ui::Ui;
 
 /// Name of a recipe's file in its directory.
 pub(super) const FILE: &str = "simpack.toml";
@@ -27,10 +29,18 @@ pub(super) struct Found {
 pub(super) struct Located {
     pub recipe: Recipe,
     pub shown: String,
+    /// Root of the source tree, when it is not in the recipe's directory.
+    pub fetched: Option<PathBuf>,
 }
 
-/// The recipe of a request, resolved.
-pub(super) fn locate(request: &BuildRequest, data: &Data, manifests: &Manifests) -> Result<Located> {
+/// The recipe of a request, resolved; its source is fetched when it is not in the recipe's directory.
+pub(super) fn locate(
+    request: &BuildRequest,
+    data: &Data,
+    manifests: &Manifests,
+    store: &Store,
+    ui: &Ui,
+) -> Result<Located> {
     let Found { file, shown } = find(request.recipe.as_deref(), data)?;
     let host = request.system_host.map(|system| match system {
         true => HostToolchain::System { min_cxx: None },
@@ -49,9 +59,27 @@ pub(super) fn locate(request: &BuildRequest, data: &Data, manifests: &Manifests)
         true => format!("recipes/{EMBEDDED}/{FILE}"),
         false => file.display().to_string(),
     };
-    let recipe = recipe::load(&text, &path, &dir, &RecipeDir(dir.clone()), manifests, &selection)
+    let fetched = match source_elsewhere(&text, &path) {
+        Some(source) => Some(store.source(&source, ui, request.offline)?),
+        None => None,
+    };
+    let recipe = recipe::load(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), manifests, &selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
-    Ok(Located { recipe, shown })
+    Ok(Located { recipe, shown, fetched })
+}
+
+/// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.
+pub(super) fn source_elsewhere(text: &str, path: &str) -> Option<Source> {
+    let source = recipe::parse(text, path).ok()?.source?.value;
+    (!matches!(source, Source::Path(_))).then_some(source)
+}
+
+/// What resolving reads: the recipe's directory, and the source tree that was fetched.
+pub(super) fn files_of(dir: &Path, fetched: Option<&Path>) -> Box<dyn RecipeFiles> {
+    match fetched {
+        Some(root) => Box::new(FetchedSource::new(dir.to_owned(), root.to_owned())),
+        None => Box::new(RecipeDir(dir.to_owned())),
+    }
 }
 
 /// The recipe's file: a path, an embedded name, or without either the current directory's recipe and

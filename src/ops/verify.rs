@@ -9,10 +9,12 @@ use super::build::BuildRequest;
 use super::recipes::locate;
 use crate::data::Data;
 use crate::error::{Error, Result};
+use crate::fs;
 use crate::lint::Settings;
 use crate::manifest::Manifests;
 use crate::recipe::{Recipe, Waiver};
 use crate::report::{self, Level, Report, Rule, TextOptions};
+use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::{VerifyContext, open, verify};
 
@@ -75,7 +77,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     let mut context = VerifyContext::load(&data)?;
     let mut settings = Settings::default();
     if let Some(asked) = &request.recipe {
-        let recipe = recipe(asked, &data)?;
+        let recipe = recipe(asked, &data, ui)?;
         settings = Settings::new(&recipe.lint)?;
         context = context.recipe(&recipe);
     }
@@ -136,9 +138,10 @@ pub fn explain(id: &str, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-fn recipe(asked: &str, data: &Data) -> Result<Recipe> {
+fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Recipe> {
     let request = BuildRequest { recipe: Some(asked.to_owned()), ..BuildRequest::default() };
-    Ok(locate(&request, data, &Manifests::load(data)?)?.recipe)
+    let store = Store::open(fs::cache_dir()?)?;
+    Ok(locate(&request, data, &Manifests::load(data)?, &store, ui)?.recipe)
 }
 
 /// Levels and waivers of the command line over those of the recipe.

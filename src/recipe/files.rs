@@ -16,6 +16,11 @@ pub trait RecipeFiles {
 
     /// Names in the directory of a path.
     fn siblings(&self, path: &str) -> Vec<String>;
+
+    /// The files of a source tree that is not in the recipe's directory, when it has been fetched.
+    fn fetched(&self) -> Option<&dyn RecipeFiles> {
+        None
+    }
 }
 
 /// Files held in memory: a recipe inside the binary, or a test's.

@@ -100,7 +100,11 @@ fn source(reader: &mut Reader, value: &Value<'_>) -> Option<At<Source>> {
         let at = found.as_ref()?.1.as_ref()?;
         let fits = at.value.len() == digits && at.value.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !fits {
-            reader.wrong(at.span.clone(), format!("{key} must be {digits} hex digits"));
+            let mistake = reader.mistake(at.span.clone(), format!("{key} must be {digits} hex digits"));
+            reader.push(match key {
+                "rev" => mistake.hint("branches and tags move: `git ls-remote URL NAME` says which commit one is now"),
+                _ => mistake.hint("`sha256sum FILE` prints it"),
+            });
         }
         fits.then(|| at.value.to_lowercase())
     };

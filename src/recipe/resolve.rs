@@ -98,22 +98,38 @@ impl Resolver<'_> {
         self.mistakes.push(mistake);
     }
 
-    /// `path` below the source, as a path below the recipe's directory; none when the source is elsewhere.
-    pub fn in_source(&self, path: &str) -> Option<String> {
+    /// Whether the source is not in the recipe's directory and has to be fetched.
+    pub fn is_source_elsewhere(&self) -> bool {
+        self.file.source.as_ref().is_some_and(|source| !matches!(source.value, Source::Path(_)))
+    }
+
+    /// Notes a path of the source that leads nowhere. A source that is elsewhere and not fetched is not
+    /// looked into.
+    pub fn must_be_in_source(&mut self, at: &At<String>) {
         match self.file.source.as_ref().map(|source| &source.value) {
-            None => Some(path.to_owned()),
-            Some(Source::Path(source)) => Some(format!("{}/{path}", source.trim_end_matches('/'))),
-            Some(_) => None,
-        }
+            None => self.must_be_in(self.files, at, &at.value),
+            Some(Source::Path(source)) => {
+                let path = format!("{}/{}", source.trim_end_matches('/'), at.value);
+                self.must_be_in(self.files, at, &path)
+            }
+            Some(_) => match self.files.fetched() {
+                Some(files) => self.must_be_in(files, at, &at.value),
+                None => true,
+            },
+        };
     }
 
     /// Notes a path of the recipe that leads nowhere.
     pub fn must_exist(&mut self, at: &At<String>, path: &str) -> bool {
-        if self.files.exists(path) {
+        self.must_be_in(self.files, at, path)
+    }
+
+    fn must_be_in(&mut self, files: &dyn RecipeFiles, at: &At<String>, path: &str) -> bool {
+        if files.exists(path) {
             return true;
         }
         let dir = at.value.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
-        let siblings = self.files.siblings(path).into_iter().map(|name| dir.clone() + &name);
+        let siblings = files.siblings(path).into_iter().map(|name| dir.clone() + &name);
         let mistake = self.mistake(at, format!("no such file `{}`", at.value)).near(&at.value, siblings);
         self.mistakes.push(mistake);
         false

@@ -120,10 +120,8 @@ fn default_files(kind: ComponentKind, name: &str) -> Vec<String> {
 
 fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     let driver = table.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value);
-    if let Some(source) = &table.source
-        && let Some(path) = resolver.in_source(&source.value)
-    {
-        resolver.must_exist(source, &path);
+    if let Some(source) = &table.source {
+        resolver.must_be_in_source(source);
     }
     if let Some(target) = table.targets.first().filter(|_| driver == BuildDriver::Cmake) {
         let mistake = resolver.mistake(target, "`targets` has no place beside driver `cmake`");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::file::{Additions, GroupTable};
+use super::files::RecipeFiles;
 use super::mistake::{At, Mistake};
 use super::model::{Form, KernelGroup, VariantChoice, When};
 use super::resolve::Resolver;
@@ -31,9 +32,7 @@ fn group(
 ) -> Option<KernelGroup> {
     let sources = group.sources.as_ref();
     for source in sources.iter().flat_map(|sources| &sources.value) {
-        if let Some(path) = resolver.in_source(&source.value) {
-            resolver.must_exist(source, &path);
-        }
+        resolver.must_be_in_source(source);
     }
     let declared = table(resolver, group, seen, name);
     let variants = variants(resolver, group);
@@ -59,7 +58,7 @@ fn group(
 }
 
 /// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's
-/// directory: it must be known before any source is fetched.
+/// directory, and then in a source tree that was fetched.
 fn table(
     resolver: &mut Resolver<'_>,
     group: &GroupTable,
@@ -67,10 +66,8 @@ fn table(
     name: &str,
 ) -> Option<Vec<DeclaredKernel>> {
     let at = group.table.as_ref()?;
-    if !resolver.must_exist(at, &at.value) {
-        return None;
-    }
-    let text = match resolver.files.text(&at.value) {
+    let files = table_files(resolver, at)?;
+    let text = match files.text(&at.value) {
         Ok(text) => text,
         Err(why) => {
             resolver.wrong(at, format!("kernel table `{}` cannot be read: {why}", at.value));
@@ -109,6 +106,31 @@ fn table(
         }
     }
     Some(kernels)
+}
+
+/// Where a kernel table is; none and a mistake when it is nowhere.
+fn table_files<'a>(resolver: &mut Resolver<'a>, at: &At<String>) -> Option<&'a dyn RecipeFiles> {
+    let files = resolver.files;
+    if files.exists(&at.value) || !resolver.is_source_elsewhere() {
+        return resolver.must_exist(at, &at.value).then_some(files);
+    }
+    let message = |place: &str| format!("kernel table `{}` is neither beside the recipe nor {place}", at.value);
+    match files.fetched() {
+        Some(fetched) if fetched.exists(&at.value) => Some(fetched),
+        Some(fetched) => {
+            let dir = at.value.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+            let names = files.siblings(&at.value).into_iter().chain(fetched.siblings(&at.value));
+            let mistake = resolver.mistake(at, message("in the fetched source"));
+            resolver.mistakes.push(mistake.near(&at.value, names.map(|name| dir.clone() + &name)));
+            None
+        }
+        None => {
+            let mistake = resolver.mistake(at, message("in a source that is here"));
+            let hint = "the source is fetched once nothing else is wrong and --offline is not given";
+            resolver.mistakes.push(mistake.hint(hint));
+            None
+        }
+    }
 }
 
 /// Every combination of the axes' values, in the order of the axes' names.

@@ -2,20 +2,27 @@
 //!
 //! `pins` says what there is and `settings` where this machine's pip looks for packages; `places`
 //! finds a file there through `client` and `index`, `fetch` brings it, `unpack` arranges it and `store`
-//! keeps the trees in the user's cache, shared by all runs. `cuda` and `host` describe what was fetched
+//! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
+//! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
+//! (`git`). `cuda` and `host` describe what was fetched
 //! or found to those who call it.
 
+mod archive;
 mod client;
 mod cuda;
 mod fetch;
+mod git;
 mod host;
 mod index;
 mod lanes;
 mod pins;
 mod places;
+mod releases;
 mod settings;
+mod source;
 mod space;
 mod store;
+mod tree;
 mod unpack;
 
 #[cfg(test)]

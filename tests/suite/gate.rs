@@ -46,14 +46,12 @@ fn a_core_that_breaks_its_promises_is_not_packed() {
     let before = digests(&dist);
     let view = CacheView::new(&["zig"]);
     let mut command = simpack(dir.path(), &["build", "recipe", "--component", "core", "--host", "system", "--json"]);
-    let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(1);
-    let report = ran.json();
+    let report = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(1).json();
     let ids = denied(&report);
     for id in ["soname-policy", "core-device-code", "executable-stack"] {
         assert!(ids.contains(&id), "{id} did not fire: {ids:?}");
     }
     assert_eq!(changed(&before, &digests(&dist)), [""; 0], "dist/ changed");
-    assert!(ran.stderr.contains("nothing packed") || ran.stderr.is_empty(), "{}", ran.stderr);
 
     // Said to be accepted, with a level on the command line, the same build is packed.
     let allowed: Vec<_> = ids.iter().flat_map(|id| ["--allow", id]).collect();

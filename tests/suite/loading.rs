@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::simulating::{NETS, net, same_spikes, spikes};
-use crate::support::{Prefix, Ran, need, scratch};
+use crate::support::{Prefix, Ran, need, scratch, volley};
 
 /// Directory with a `libcuda.so.1` that carries out volley's kernels on the host; nothing without a
 /// C++ compiler.
@@ -14,7 +14,8 @@ fn driver() -> Option<&'static Path> {
     let built = BUILT.get_or_init(|| {
         let compiler = ["c++", "g++", "clang++"].iter().find_map(|name| which::which(name).ok())?;
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{}", std::process::id()));
+        volley(); // whose lock keeps a second run of the tests away from this directory
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("volley/driver");
         fs_err::create_dir_all(&dir).unwrap();
         let mut command = Command::new(compiler);
         command.args(["-std=c++17", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-I"]);

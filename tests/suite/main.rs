@@ -18,5 +18,6 @@ mod runtime_compilation;
 mod second_release;
 mod selecting;
 mod simulating;
+mod source;
 mod toolchain;
 mod verifying;

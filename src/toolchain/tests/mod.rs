@@ -2,6 +2,7 @@
 
 mod real;
 mod server;
+mod source;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -33,9 +33,10 @@ Rank rank_sass(Capability device, const DeviceCode &code) {
   const std::string gpu = "this GPU is " + device.text() + ": ";
   const std::string objection = family_objection(device, code);
   if (!objection.empty()) return refuse(gpu + objection);
+  // Family code stands behind plain code everywhere, so that its place does not depend on the device.
+  if (code.suffix == 'f') return {true, 3, "family code, runs on " + device.text()};
   if (compare(code.capability, device) == 0) return {true, 1, "exactly this GPU's capability, " + device.text()};
   if (code.suffix == 'a') return refuse(gpu + "`a` code runs on exactly " + code.capability.text());
-  if (code.suffix == 'f') return {true, 3, "family code, runs on " + device.text()};
   return {true, 2, "lower minor of the same major, runs on " + device.text()};
 }
 

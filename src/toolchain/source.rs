@@ -1,0 +1,242 @@
+//! The sources of recipes in the user's cache: each fetched and unpacked once, whole or not at all.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::archive;
+use super::fetch::{Event, Fetcher, Goal, Progress};
+use super::git;
+use super::index::{Link, file_name, shown};
+use super::releases;
+use super::settings::IndexSettings;
+use super::store::{Store, megabytes, remove_leftovers};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::{Digest, DigestBuilder, set_mode, with_lock_or_wait, write_atomic};
+use crate::recipe::Source;
+use crate::ui::Ui;
+
+/// Written last beside a tree: a tree with it is whole. It is no part of the source.
+const MARK: &str = "source.json";
+
+/// Raised when unpacking changes, so that old trees are not used.
+const LAYOUT: &str = "1";
+
+/// What to do about a file whose digest is not the recipe's.
+const OTHERWISE: &str = "the recipe's `sha256` names other bytes: find out which of the two is right";
+
+/// What `source.json` says; written by simpack, not by people.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Mark {
+    schema: u32,
+    key: Digest,
+    source: Source,
+    /// Directory of the files below the mark's.
+    root: String,
+}
+
+impl Store {
+    /// The root of a recipe's source tree in `<cache>/sources/`, fetched when it is not here. The same
+    /// bytes are the same tree, whatever their address was.
+    ///
+    /// # Errors
+    /// It cannot be fetched, or is not what the recipe pins, or holds what would land outside the tree;
+    /// a source that is a path is the caller's.
+    pub fn source(&self, source: &Source, ui: &Ui, offline: bool) -> Result<PathBuf> {
+        let key = key(source)?;
+        let dir = self.dir.join("sources").join(key.to_string());
+        // A tree that is whole needs neither lock nor write: the cache may be read-only.
+        if let Some(root) = whole(&dir, key) {
+            return Ok(root);
+        }
+        let lock = self.dir.join("sources").join(format!(".{key}.lock"));
+        let waiting = || ui.note(format!("source  {}: waiting for another simpack that fetches it", name(source)));
+        let made = with_lock_or_wait(&lock, waiting, || match whole(&dir, key) {
+            Some(root) => Ok(root),
+            None => self.make_source(source, key, &dir, ui, offline),
+        });
+        made.map_err(|error| named(error, &self.dir, source, offline))
+    }
+
+    /// Fetches and unpacks beside `dir`, and gives the tree its name.
+    fn make_source(&self, source: &Source, key: Digest, dir: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
+        let sources = self.dir.join("sources");
+        let temporary = format!(".new-{}-", key.short(16));
+        remove_leftovers(&sources, &temporary);
+        let fresh = tempfile::Builder::new().prefix(&temporary).tempdir_in(&sources)?;
+        let tree = fresh.path().join("tree");
+        fs_err::create_dir(&tree)?;
+        let root = match source {
+            Source::Path(_) => return Err(no_path()),
+            Source::Git { url, rev } => {
+                ui.note(format!("source  {}", name(source)));
+                git::checkout(url, rev, &tree, offline)?;
+                tree.clone()
+            }
+            Source::Url { url, sha256 } => {
+                let (sha256, url) = (digest(sha256)?, address(url)?);
+                self.archive(source, sha256, &tree, ui, offline, &|fetcher, progress| {
+                    let file = file_name(&url).filter(|file| !file.is_empty()).unwrap_or_else(|| shown(&url));
+                    let goal = Goal { file: &file, sha256, size: None, otherwise: OTHERWISE };
+                    fetcher.link(&Link { url: url.clone(), sha256: None }, &goal, progress)
+                })?
+            }
+            Source::Pypi { name, version, sha256 } => {
+                let sha256 = digest(sha256)?;
+                self.archive(source, sha256, &tree, ui, offline, &|fetcher, progress| {
+                    releases::bring(fetcher, name, version, sha256, progress)
+                })?
+            }
+        };
+        let below = root
+            .strip_prefix(fresh.path())
+            .map_err(|_| Error::bug("a source tree is not where it was unpacked"))?
+            .to_owned();
+        // The archive's name for its top directory may be no text; ours is.
+        let below = match below.to_str() {
+            Some(below) => below.to_owned(),
+            None => {
+                fs_err::rename(&root, fresh.path().join("root"))?;
+                "root".to_owned()
+            }
+        };
+        let mark = Mark { schema: 1, key, source: without_login(source), root: below.clone() };
+        let text = serde_json::to_string_pretty(&mark)
+            .map_err(|error| Error::bug("a source's description does not print as JSON").because(error))?;
+        write_atomic(&fresh.path().join(MARK), text.as_bytes())?;
+        set_mode(fresh.path(), 0o755)?;
+        if dir.exists() {
+            // Without a mark: it was never whole.
+            fs_err::remove_dir_all(dir)?;
+        }
+        let fresh = fresh.keep();
+        fs_err::rename(&fresh, dir).inspect_err(|_| {
+            let _ = fs_err::remove_dir_all(&fresh);
+        })?;
+        Ok(dir.join(below))
+    }
+
+    /// Brings an archive with `fetch` and unpacks it into `tree`; answers the directory of the files.
+    fn archive(
+        &self,
+        source: &Source,
+        sha256: Digest,
+        tree: &Path,
+        ui: &Ui,
+        offline: bool,
+        fetch: &dyn Fn(&Fetcher, Progress) -> Result<PathBuf>,
+    ) -> Result<PathBuf> {
+        let downloads = self.dir.join("downloads");
+        fs_err::create_dir_all(&downloads)?;
+        let settings = match (&self.settings, source) {
+            (Some(settings), _) => settings.clone(),
+            (None, Source::Pypi { .. }) => IndexSettings::discover()?,
+            (None, Source::Url { url, .. }) if url.starts_with("file:") => IndexSettings::default(),
+            // An address needs no index: of pip's settings only those for the connection count.
+            (None, _) => IndexSettings::discover().unwrap_or_default(),
+        };
+        let fetcher = Fetcher::new(&settings, downloads.clone(), self.pace, offline);
+        let bar = ui.bytes("source", 0);
+        bar.set_message(name(source));
+        let progress = |event| match event {
+            Event::Size(bytes) => bar.set_length(bytes),
+            Event::Came(bytes) => bar.inc(bytes),
+            Event::Lost(bytes) => bar.dec(bytes),
+            Event::Again(line) => ui.note(format!("source  {line}")),
+        };
+        let kept = downloads.join(sha256.to_string());
+        let fetched = if kept.is_file() { Ok(kept.clone()) } else { fetch(&fetcher, &progress) };
+        bar.finish_and_clear();
+        let file = fetched?;
+        let bytes = fs_err::metadata(&file)?.len();
+        let root = archive::unpack(&file, tree)?;
+        // Unpacked and checked: the archive would only take space.
+        let _ = fs_err::remove_file(kept);
+        ui.note(format!("source  {}, {:.1} MB", name(source), megabytes(bytes)));
+        Ok(root)
+    }
+}
+
+/// Digest that names the tree in the cache.
+fn key(source: &Source) -> Result<Digest> {
+    let key = DigestBuilder::default().field(LAYOUT);
+    Ok(match source {
+        Source::Path(_) => return Err(no_path()),
+        // Submodules may be named relative to the repository, so its address counts.
+        Source::Git { url, rev } => key.field("git").field(url).field(rev).finish(),
+        Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => key.field("archive").field(sha256).finish(),
+    })
+}
+
+fn whole(dir: &Path, key: Digest) -> Option<PathBuf> {
+    let text = fs_err::read_to_string(dir.join(MARK)).ok()?;
+    let mark: Mark = serde_json::from_str(&text).ok()?;
+    let root = dir.join(&mark.root);
+    (mark.schema == 1 && mark.key == key && root.is_dir()).then_some(root)
+}
+
+fn no_path() -> Error {
+    Error::bug("a source that is a path needs no fetching")
+}
+
+fn digest(text: &str) -> Result<Digest> {
+    text.parse().map_err(|why: String| Error::recipe(why).hint("`sha256sum FILE` prints it"))
+}
+
+/// The address of an archive.
+fn address(text: &str) -> Result<Url> {
+    let hint = "write https://..., http://..., or file:///... with an absolute path";
+    let url = Url::parse(text)
+        .map_err(|error| Error::recipe(format!("`{text}` is not an address")).because(error).hint(hint))?;
+    match url.scheme() {
+        "http" | "https" | "file" => Ok(url),
+        scheme => Err(Error::recipe(format!("an archive cannot come by `{scheme}:`")).hint(hint)),
+    }
+}
+
+/// A source for messages.
+fn name(source: &Source) -> String {
+    match without_login(source) {
+        Source::Path(path) => path,
+        Source::Git { url, rev } => format!("{url} at {}", rev.get(..12).unwrap_or(&rev)),
+        Source::Url { url, .. } => url,
+        Source::Pypi { name, version, .. } => format!("{name} {version} of the package index"),
+    }
+}
+
+fn without_login(source: &Source) -> Source {
+    let clean = |text: &str| match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => shown(&url),
+        _ => text.to_owned(),
+    };
+    match source {
+        Source::Git { url, rev } => Source::Git { url: clean(url), rev: rev.clone() },
+        Source::Url { url, sha256 } => Source::Url { url: clean(url), sha256: sha256.clone() },
+        other => other.clone(),
+    }
+}
+
+/// Says which source failed, and what can be done about the cache.
+fn named(error: Error, cache: &Path, source: &Source, offline: bool) -> Error {
+    let mut said = error.to_string();
+    if let Some(cause) = std::error::Error::source(&error) {
+        said.push_str(&format!(": {cause}"));
+    }
+    let kind = if error.kind() == ErrorKind::File { ErrorKind::Toolchain } else { error.kind() };
+    let mut named = Error::new(kind, format!("cannot get the source {}", name(source))).detail(said);
+    for detail in error.details() {
+        named = named.detail(detail);
+    }
+    for hint in error.hints() {
+        named = named.hint(hint);
+    }
+    if offline {
+        named = named.hint("run the same command once without --offline: the source stays in the cache");
+    }
+    if error.kind() == ErrorKind::File {
+        named = named.hint(format!("the cache is {}; SIMPACK_CACHE_DIR names another", cache.display()));
+    }
+    named
+}

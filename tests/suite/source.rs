@@ -1,0 +1,116 @@
+//! A recipe whose source is an archive: from `simpack init` to `simpack plan`, without any compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use simpack::fs::Digest;
+
+use crate::support::skip;
+
+/// A recipe `tiny` whose source is an archive, with everything else below one directory.
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    /// `table_inside`: the kernel table is in the archive only.
+    fn new(table_inside: bool) -> Self {
+        let scene = Self(tempfile::tempdir().unwrap());
+        let made = scene.run(&["init", "tiny", "--dir", "whole"]);
+        assert!(made.status.success(), "{}", said(&made));
+        let status = Command::new("tar")
+            .current_dir(scene.path("."))
+            .args(["-czf", "tiny-1.0.tar.gz", "whole"])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        std::fs::create_dir_all(scene.path("recipe/kernels")).unwrap();
+        if !table_inside {
+            std::fs::copy(scene.path("whole/kernels/table.toml"), scene.path("recipe/kernels/table.toml")).unwrap();
+        }
+        scene.pin(&Digest::of_file(&scene.path("tiny-1.0.tar.gz")).unwrap().to_string());
+        scene
+    }
+
+    /// Writes the recipe with this digest of its source.
+    fn pin(&self, sha256: &str) {
+        let text = std::fs::read_to_string(self.path("whole/simpack.toml")).unwrap();
+        let source = format!("url = \"file://{}\"\nsha256 = \"{sha256}\"", self.path("tiny-1.0.tar.gz").display());
+        let changed = text.replace("path = \".\"", &source);
+        assert_ne!(changed, text);
+        std::fs::write(self.path("recipe/simpack.toml"), changed).unwrap();
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.0.path().join(below)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_simpack"));
+        command.args(args).current_dir(self.0.path()).env("SIMPACK_CACHE_DIR", self.path("cache"));
+        command.output().unwrap()
+    }
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn trees(cache: &Path) -> usize {
+    let entries = std::fs::read_dir(cache.join("sources")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().join("source.json").is_file()).count()
+}
+
+#[test]
+fn an_archive_is_checked_and_planned_like_a_directory() {
+    for table_inside in [true, false] {
+        let scene = Scene::new(table_inside);
+        let checked = scene.run(&["check", "recipe"]);
+        assert!(checked.status.success(), "{}", said(&checked));
+        assert!(said(&checked).contains("1 kernel in 1 source"), "{}", said(&checked));
+        assert_eq!(trees(&scene.path("cache")), 1);
+        // From here on the cache has it.
+        std::fs::remove_file(scene.path("tiny-1.0.tar.gz")).unwrap();
+        let planned = scene.run(&["plan", "recipe", "--offline", "--json"]);
+        if said(&planned).contains("host compiler") && !planned.status.success() {
+            skip("no compiler here that the CUDA release accepts");
+            continue;
+        }
+        assert!(planned.status.success(), "{}", said(&planned));
+        let whole = scene.run(&["plan", "whole", "--json"]);
+        assert!(whole.status.success(), "{}", said(&whole));
+        let steps = |output: &Output| {
+            let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            plan["steps"].as_array().unwrap().iter().map(|step| step["id"].to_string()).collect::<Vec<_>>()
+        };
+        assert!(!steps(&planned).is_empty());
+        assert_eq!(steps(&planned), steps(&whole));
+    }
+}
+
+#[test]
+fn a_source_that_is_not_there_says_what_is_missing() {
+    let scene = Scene::new(true);
+    std::fs::rename(scene.path("tiny-1.0.tar.gz"), scene.path("elsewhere")).unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert_eq!(checked.status.code(), Some(4), "{}", said(&checked));
+    assert!(said(&checked).contains("cannot get the source"), "{}", said(&checked));
+    let offline = scene.run(&["check", "recipe", "--offline"]);
+    assert_eq!(offline.status.code(), Some(3), "{}", said(&offline));
+    assert!(said(&offline).contains("`kernels/table.toml` is neither beside the recipe"), "{}", said(&offline));
+    std::fs::rename(scene.path("elsewhere"), scene.path("tiny-1.0.tar.gz")).unwrap();
+    scene.pin(&"0".repeat(64));
+    let wrong = scene.run(&["plan", "recipe"]);
+    assert_eq!(wrong.status.code(), Some(4), "{}", said(&wrong));
+    assert!(said(&wrong).contains("is not the pinned file"), "{}", said(&wrong));
+}
+
+#[test]
+fn files_that_the_archive_lacks_are_mistakes() {
+    let scene = Scene::new(true);
+    let recipe = scene.path("recipe/simpack.toml");
+    let text = std::fs::read_to_string(&recipe).unwrap();
+    std::fs::write(&recipe, text.replace("kernels/tiny.cu", "kernels/tony.cu")).unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert_eq!(checked.status.code(), Some(3), "{}", said(&checked));
+    assert!(said(&checked).contains("no such file `kernels/tony.cu`"), "{}", said(&checked));
+    assert!(said(&checked).contains("tiny.cu"), "{}", said(&checked));
+}
