@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod init;
+mod patch;
 mod root;
 mod toolchain;
 mod verify;

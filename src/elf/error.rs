@@ -47,6 +47,7 @@ impl ElfError {
         };
         match self {
             Self::Refused { hint, .. } => error.hint(hint),
+            Self::Unsupported(_) => error.hint("leave it out: only 64-bit little-endian files are read"),
             Self::Damaged(_) => error.hint("build or download the file again"),
             _ => error,
         }

@@ -257,7 +257,7 @@ pub fn facts(bytes: &[u8]) -> Result<Facts, ElfError> {
     let mut facts = Facts {
         machine: image.header.machine.into(),
         class: 64,
-        kind: file_kind(&image, dynamic.as_ref()),
+        kind: FileKind::of(&image, dynamic.as_ref()),
         soname: None,
         needed: Vec::new(),
         rpath: None,
@@ -294,21 +294,25 @@ fn section_fact(section: &super::Section) -> SectionFact {
     SectionFact { name: section.name.clone(), kind: section.kind.0, flags: section.flags.0, size: section.size }
 }
 
-pub(super) fn file_kind(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> FileKind {
-    let pie =
-        dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1)).is_some_and(|flags| flags & elf::DF_1_PIE.0 != 0);
-    let interpreted = image.segment(elf::PT_INTERP).is_some();
-    match image.header.kind {
-        elf::ET_REL => FileKind::Object,
-        elf::ET_EXEC => FileKind::Executable,
-        elf::ET_DYN if pie && !interpreted => FileKind::StaticPie,
-        // Libraries that print their version when run (libc.so.6) have an interpreter and a SONAME.
-        elf::ET_DYN if pie => FileKind::PieExecutable,
-        elf::ET_DYN if interpreted && dynamic.is_some_and(|dynamic| dynamic.value(elf::DT_SONAME).is_none()) => {
-            FileKind::PieExecutable
+impl FileKind {
+    /// The kind of a file with these tables.
+    pub fn of(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> Self {
+        let pie = dynamic
+            .and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1))
+            .is_some_and(|flags| flags & elf::DF_1_PIE.0 != 0);
+        let interpreted = image.segment(elf::PT_INTERP).is_some();
+        match image.header.kind {
+            elf::ET_REL => Self::Object,
+            elf::ET_EXEC => Self::Executable,
+            elf::ET_DYN if pie && !interpreted => Self::StaticPie,
+            // Libraries that print their version when run (libc.so.6) have an interpreter and a SONAME.
+            elf::ET_DYN if pie => Self::PieExecutable,
+            elf::ET_DYN if interpreted && dynamic.is_some_and(|dynamic| dynamic.value(elf::DT_SONAME).is_none()) => {
+                Self::PieExecutable
+            }
+            elf::ET_DYN => Self::Library,
+            other => Self::Other(other.0),
         }
-        elf::ET_DYN => FileKind::Library,
-        other => FileKind::Other(other.0),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod check;
 pub mod init;
+pub mod patch;
 pub mod toolchain;
 pub mod verify;
 

@@ -23,13 +23,24 @@ pub(super) fn map(file: &fs_err::File) -> Result<memmap2::Mmap> {
 /// # Errors
 /// The copy cannot be made or does not read back as the plan wants; the original is untouched.
 pub fn write_patched(path: &Path, plan: &PatchPlan) -> Result<()> {
+    write_patched_to(path, path, plan)
+}
+
+/// Writes the planned result of `path` to `output`, in place of what is there.
+///
+/// # Errors
+/// As [`write_patched`].
+pub fn write_patched_to(path: &Path, output: &Path, plan: &PatchPlan) -> Result<()> {
     // What a link names is patched, not the link.
-    let target = fs_err::canonicalize(path)?;
+    let target = match output.exists() {
+        true => fs_err::canonicalize(output)?,
+        false => std::path::absolute(output)?,
+    };
     let parent = target.parent().unwrap_or(Path::new("/"));
     let failed = |error: std::io::Error| {
         Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", target.display())))
     };
-    let original = fs_err::File::open(&target)?;
+    let original = fs_err::File::open(path)?;
     let data = original.metadata()?;
     if data.len() != plan.length {
         return Err(Error::file(path, "changed while it was being patched").hint("run the command again"));

@@ -4,20 +4,24 @@
 //! would come before the prefix's own libraries; what was written is read back by another reader and
 //! compared before it counts.
 
+mod driver;
 mod file;
 mod policy;
 mod readback;
+mod subject;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::elf::edit::{Change, Edits, PathTag, SearchPathEdit, plan};
+use crate::elf::edit::{Change, Edits, PathTag, SearchPathEdit};
 use crate::error::Result;
 
-pub use file::write_patched;
-pub use policy::{DEFAULT_DIRECTORIES, origin_to, search_path};
+pub use driver::{DriverUse, driver_use};
+pub use file::{write_patched, write_patched_to};
+pub use policy::{DEFAULT_DIRECTORIES, objection, origin_to, search_path};
 pub use readback::read_back;
+pub use subject::Subject;
 
 /// The search path that a binary must have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,9 +67,7 @@ pub fn apply(path: &Path, spec: &PatchSpec) -> Result<PatchOutcome> {
 /// # Errors
 /// As [`apply`].
 pub fn apply_edits(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
-    let file = fs_err::File::open(path)?;
-    let bytes = file::map(&file)?;
-    let plan = plan(&bytes, edits).map_err(|error| error.at(path))?;
+    let plan = Subject::open(path)?.plan(edits)?;
     let size_before = plan.length;
     if plan.is_empty() {
         return Ok(PatchOutcome { changes: Vec::new(), size_before, size_after: size_before });

@@ -1,5 +1,7 @@
 //! Which directories may stand in a search path.
 
+use crate::manifest::Drivers;
+
 /// Directories that the loader searches after every search path (ld.so(8), and the multiarch
 /// directories of Debian and Ubuntu). In a RUNPATH they would come before the libraries of the prefix
 /// that the process already uses, and shadow them.
@@ -19,6 +21,49 @@ pub fn search_path(directories: &[String]) -> Vec<String> {
         path.push(directory);
     }
     path
+}
+
+/// Why `directory` must not be put into a search path, and what to do; nothing when it may. What the
+/// loader searches anyway may be asked for: [`search_path`] leaves it out.
+pub fn objection(directory: &str, drivers: &Drivers) -> Option<(String, &'static str)> {
+    let object = |reason: &str, hint| Some((format!("`{directory}` {reason}"), hint));
+    // What a shell makes of "$ORIGIN/../lib" and "$ORIGIN".
+    if directory.is_empty() || directory.starts_with("/..") {
+        return object(
+            "is no directory to search",
+            "single quotes keep the shell from replacing $ORIGIN: '$ORIGIN/../lib'",
+        );
+    }
+    let plain = plain(directory);
+    if drivers.is_stubs(&plain) {
+        return object(
+            "holds link-time stubs of the driver, which stop every program",
+            "name the library's own directory, or use `--driver-profile` for the driver's",
+        );
+    }
+    if drivers.is_compat(&plain) {
+        return object(
+            "holds the forward compatibility driver, for data-centre GPUs with an older driver only",
+            "`--allow DIR` accepts it for a machine that you know",
+        );
+    }
+    if ["$ORIGIN", "${ORIGIN}"]
+        .iter()
+        .any(|origin| plain.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    {
+        return None;
+    }
+    if !plain.starts_with('/') {
+        return object("depends on the current directory", "begin with '$ORIGIN', the directory of the file itself");
+    }
+    let known = drivers.iter().flat_map(|profile| &profile.directories).any(|known| known.path == plain);
+    if known || DEFAULT_DIRECTORIES.contains(&plain.as_str()) {
+        return None;
+    }
+    object(
+        "is a directory of this machine, and of no other",
+        "write it relative to the file ('$ORIGIN/../lib'), or accept it with `--allow DIR`",
+    )
 }
 
 /// The search path entry that leads from a file of a prefix to a directory of the same prefix, both
@@ -53,6 +98,28 @@ mod tests {
         assert_eq!(origin_to("lib", "lib/libvolley.so.1"), "$ORIGIN");
         assert_eq!(origin_to("lib", "lib/volley/plugins/a.so"), "$ORIGIN/../..");
         assert_eq!(origin_to("lib", "volley"), "$ORIGIN/lib");
+    }
+
+    #[test]
+    fn what_breaks_elsewhere_is_objected_to() {
+        let data = crate::data::Data::at("no such directory");
+        let drivers = crate::manifest::Manifests::load(&data).unwrap().drivers;
+        for (directory, word) in [
+            ("", "no directory"),
+            ("/../lib", "no directory"),
+            ("$ORIGIN/stubs", "stubs"),
+            ("/usr/local/cuda-13.0/lib64/stubs/", "stubs"),
+            ("/usr/local/cuda-13.0/compat", "forward compatibility"),
+            ("lib", "current directory"),
+            ("$ORIGINAL/lib", "current directory"),
+            ("/home/me/build/lib", "this machine"),
+        ] {
+            let (reason, _) = objection(directory, &drivers).unwrap_or_else(|| panic!("{directory} passes"));
+            assert!(reason.contains(word), "{reason}");
+        }
+        for directory in ["$ORIGIN", "${ORIGIN}/../lib", "/usr/lib/wsl/lib/", "/usr/lib64", "/run/opengl-driver/lib"] {
+            assert_eq!(objection(directory, &drivers), None);
+        }
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 13] = [
+const VERBS: [&[&str]; 14] = [
     &[],
     &["init"],
     &["check"],
     &["build"],
     &["plan"],
     &["verify"],
+    &["patch"],
     &["toolchain"],
     &["toolchain", "list"],
     &["toolchain", "fetch"],

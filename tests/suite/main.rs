@@ -13,6 +13,7 @@ mod host_compiler;
 mod installing;
 mod line;
 mod loading;
+mod patching;
 mod runtime_compilation;
 mod second_release;
 mod selecting;

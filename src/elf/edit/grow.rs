@@ -6,8 +6,8 @@
 
 use object::elf;
 
+use super::draft::{Draft, Slot, entry_bytes, place_needs};
 use super::pieces::{Piece, PieceKind};
-use super::plan::{Draft, Slot, entry_bytes, place_needs};
 use super::references::TEXT_TAGS;
 use crate::elf::bytes::round_up;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};

@@ -6,9 +6,11 @@
 //! segment at its end, which later edits rewrite. The result depends on the wanted state, not on the
 //! steps that led there: texts are laid out by one rule (`strings.rs`) in whatever room is free.
 
+mod draft;
 mod grow;
 mod intent;
 mod needs;
+mod overlay;
 mod pieces;
 mod plan;
 mod references;
