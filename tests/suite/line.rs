@@ -41,9 +41,16 @@ fn the_summary_names_every_package_and_its_file() {
         assert_eq!(row["bytes"].as_u64().unwrap(), bytes.len() as u64, "{}", path.display());
         assert_eq!(word(row, "sha256"), Digest::of(&bytes).to_string());
         assert_eq!(word(row, "verdict"), "pass", "{}", path.display());
-        let target = word(row, "package").strip_prefix("volley-kernels-").map(str::to_owned);
-        let code = target.map_or("none".to_owned(), |target| format!("3 kernels {target}"));
-        assert_eq!(word(row, "device-code"), code);
+        let (package, build) = (word(row, "package"), word(row, "build"));
+        let code = match package.strip_prefix("volley-kernels-") {
+            Some(target) => format!("3 kernels {target}"),
+            None if package == "volley-kernels" => {
+                let target = build.trim_start_matches("cuda13_").rsplit_once("_h").unwrap().0.to_owned();
+                format!("none, selects {target}")
+            }
+            None => "none".to_owned(),
+        };
+        assert_eq!(word(row, "device-code"), if package.ends_with("-kernel-abi") { "none".to_owned() } else { code });
     }
 }
 
