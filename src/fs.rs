@@ -207,7 +207,7 @@ pub fn replace_dir(new: &Path, target: &Path) -> Result<()> {
         fs_err::create_dir_all(parent)?;
     }
     if exchange(new, target) {
-        return Ok(fs_err::remove_dir_all(new)?);
+        return remove_gone(new);
     }
     let old = target.with_file_name(format!(
         ".{}.old-{}",
@@ -220,9 +220,17 @@ pub fn replace_dir(new: &Path, target: &Path) -> Result<()> {
     }
     fs_err::rename(new, target)?;
     if had_old {
-        fs_err::remove_dir_all(&old)?;
+        remove_gone(&old)?;
     }
     Ok(())
+}
+
+/// Removes a directory that another process may be removing too.
+fn remove_gone(dir: &Path) -> Result<()> {
+    match fs_err::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Swaps two directories in one step where the kernel and the file system can.

@@ -80,6 +80,13 @@ impl HostStep<'_> {
     }
 
     fn make(&self, tools: &Toolset, dest: &Path) -> Result<Vec<Call>> {
+        if fs::utf8(self.work)?.contains(char::is_whitespace) {
+            return Err(Error::build(format!(
+                "make cannot work in {}: it takes the name apart at the space",
+                self.work.display()
+            ))
+            .hint("name a directory without spaces in --work"));
+        }
         let mut options: Vec<String> =
             self.options.iter().map(|(name, value)| format!("{name}={}", self.fill(value, PREFIX))).collect();
         options.push(format!("PREFIX={PREFIX}"));

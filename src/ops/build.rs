@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
-use crate::report::{Level, Report, TextOptions, Verdict};
+use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
 use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -99,7 +99,7 @@ struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    report: Option<&'a Report>,
+    report: Option<ReportJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
@@ -179,7 +179,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
 
     summary.packages = &rows;
     summary.steps = Some(&outcome.steps);
-    summary.report = Some(&report);
+    summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
     if !ui.json(&summary)? {
         ui.say(table(&rows));
@@ -200,7 +200,11 @@ fn headline(job: &Job) -> String {
         (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
         (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
     };
-    format!("{} {}  {}  {kernels}, {} steps", recipe.name, recipe.version, job.shown, plan.steps.len())
+    let steps = match plan.steps.len() {
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    };
+    format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, job.shown)
 }
 
 /// Levels and waivers: the recipe's, then the command line's.

@@ -14,6 +14,9 @@ pub(super) const MARK: &str = "build.json";
 pub(super) struct Dist {
     place: PathBuf,
     fresh: TempDir,
+    /// Lock on the directory itself; the kernel drops it when the process dies, and then the next
+    /// run knows that the directory is nobody's.
+    _alive: std::fs::File,
 }
 
 impl Dist {
@@ -28,10 +31,16 @@ impl Dist {
             _ => PathBuf::from("."),
         };
         fs_err::create_dir_all(&parent)?;
-        let fresh = tempfile::Builder::new().prefix(".simpack-dist-").tempdir_in(&parent).map_err(|error| {
+        // Held until the new directory has its own lock, so that nobody takes it for a leftover.
+        let one_at_a_time = fs_err::File::open(&parent)?.into_parts().0;
+        one_at_a_time.lock()?;
+        remove_leftovers(&parent)?;
+        let fresh = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(|error| {
             Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist")
         })?;
-        Ok(Self { place: place.to_owned(), fresh })
+        let alive = fs_err::File::open(fresh.path())?.into_parts().0;
+        alive.try_lock().map_err(|error| Error::file(fresh.path(), "cannot be locked").because(error))?;
+        Ok(Self { place: place.to_owned(), fresh, _alive: alive })
     }
 
     /// Where the set is written.
@@ -46,6 +55,25 @@ impl Dist {
         let fresh = self.fresh.keep();
         fs::replace_dir(&fresh, &self.place)
     }
+}
+
+/// Beginning of the names of sets in the making.
+const PREFIX: &str = ".simpack-dist-";
+
+/// Removes what killed runs left in `parent`: directories of our name that no living process locks.
+fn remove_leftovers(parent: &Path) -> Result<()> {
+    for entry in fs_err::read_dir(parent)? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        // Another run may be faster at removing it.
+        let Ok(directory) = std::fs::File::open(entry.path()) else { continue };
+        if directory.try_lock().is_ok() {
+            fs_err::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Replacing a directory deletes what was in it: never somebody's files.
@@ -84,6 +112,17 @@ mod tests {
         assert!(place.join("new").is_file());
         assert!(!place.join("thesis.tex").exists());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn leftovers_of_the_dead_go_and_work_of_the_living_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dir.path().join(format!("{PREFIX}dead"));
+        std::fs::create_dir(&dead).unwrap();
+        let living = Dist::begin(&dir.path().join("one")).unwrap();
+        let other = Dist::begin(&dir.path().join("two")).unwrap();
+        assert!(!dead.exists());
+        assert!(living.root().is_dir() && other.root().is_dir());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod support;
 mod commands;
 mod consumers;
 mod contract;
+mod drivers;
 mod failing;
 mod floors;
 mod gate;
