@@ -15,6 +15,7 @@ mod installing;
 mod line;
 mod loading;
 mod patching;
+mod patching_corpus;
 mod runtime_compilation;
 mod second_release;
 mod selecting;

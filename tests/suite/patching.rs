@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use crate::support::{Ran, need, scratch, simpack};
 
 /// The C compiler; the tests need one, and `readelf`.
-fn compiler() -> Option<PathBuf> {
+pub fn compiler() -> Option<PathBuf> {
     which::which("readelf").ok()?;
     ["cc", "gcc", "clang"].iter().find_map(|name| which::which(name).ok())
 }
 
-fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let text = dir.join("source.c");
     fs_err::write(&text, source).unwrap();
     let output = dir.join(name);
@@ -40,13 +40,13 @@ fn caller(dir: &Path) -> PathBuf {
     compile(dir, "caller", source, &["-ldl"])
 }
 
-fn patch(dir: &Path, args: &[&str]) -> Ran {
+pub fn patch(dir: &Path, args: &[&str]) -> Ran {
     let args: Vec<&str> = ["patch"].into_iter().chain(args.iter().copied()).collect();
     Ran::of(&mut simpack(dir, &args))
 }
 
 /// Values of a kind of dynamic entry, as `readelf` sees them; it must have nothing to complain about.
-fn dynamic(file: &Path, tag: &str) -> Vec<String> {
+pub fn dynamic(file: &Path, tag: &str) -> Vec<String> {
     let ran = Ran::of(Command::new("readelf").env("LC_ALL", "C").args(["-dlSW"]).arg(file)).exit(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
     let lines = ran.stdout.lines().filter(|line| line.contains(&format!("({tag})")));

@@ -42,6 +42,10 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     Ok(if report.totals.failed > 0 { ErrorKind::File.exit_code() } else { 0 })
 }
 
+/// Threads for each processor: most of the time a file waits until its bytes are on the disk, and the
+/// file system takes many such waits together.
+const WAITING: usize = 8;
+
 /// Results of `work` over all files, in their order.
 fn all(files: &[Found], work: impl Fn(&Found) -> FileReport + Sync) -> Vec<FileReport> {
     let next = AtomicUsize::new(0);
@@ -52,7 +56,7 @@ fn all(files: &[Found], work: impl Fn(&Found) -> FileReport + Sync) -> Vec<FileR
             done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, report));
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
+    let threads = (WAITING * std::thread::available_parallelism().map_or(1, usize::from)).min(files.len());
     std::thread::scope(|scope| {
         // This thread works too.
         for _ in 1..threads {
