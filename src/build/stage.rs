@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, DigestBuilder};
 use crate::gpu::KernelSignature;
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{Component, ComponentKind, Recipe};
 use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget};
 
 /// What staging works on.
@@ -45,7 +45,7 @@ pub struct Staged {
 /// Lays every bundle of the plan out below the empty directory `root`.
 pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     let installed = installed(inputs)?;
-    let claims = Claims::new(inputs.recipe)?;
+    let claims = Claims::new(&inputs.recipe.components)?;
     let mut staged = Staged {
         bundles: Vec::new(),
         unclaimed: Vec::new(),
@@ -116,9 +116,9 @@ fn installed<'a>(inputs: &'a StageInputs<'_>) -> Result<BTreeMap<String, &'a Cac
 struct Claims(Vec<(ComponentKind, Vec<(String, GlobSet)>)>);
 
 impl Claims {
-    fn new(recipe: &Recipe) -> Result<Self> {
+    fn new(components: &[Component]) -> Result<Self> {
         let mut claims = Vec::new();
-        for component in &recipe.components {
+        for component in components {
             let mut globs = Vec::new();
             for glob in &component.files {
                 let wrong = |error| {
@@ -139,7 +139,7 @@ impl Claims {
         claiming.map(|(kind, _)| *kind).collect()
     }
 
-    fn empty(&self, installed: &BTreeMap<String, &CacheEntry>) -> Vec<(ComponentKind, String)> {
+    fn empty<V>(&self, installed: &BTreeMap<String, V>) -> Vec<(ComponentKind, String)> {
         let all = self.0.iter().flat_map(|(kind, globs)| globs.iter().map(move |(text, glob)| (*kind, text, glob)));
         all.filter(|(kind, _, glob)| {
             *kind != ComponentKind::Kernels && !installed.keys().any(|path| glob.is_match(path))
@@ -278,4 +278,48 @@ fn glibc_floor(bundle: &Bundle) -> Result<Option<GlibcVersion>> {
         }
     }
     Ok(floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::VersionPolicy;
+
+    fn claims(components: &[(ComponentKind, &[&str])]) -> Claims {
+        let component = |(kind, files): &(ComponentKind, &[&str])| Component {
+            kind: *kind,
+            policy: VersionPolicy::Major,
+            build: None,
+            files: files.iter().map(ToString::to_string).collect(),
+            uses: Vec::new(),
+        };
+        Claims::new(&components.iter().map(component).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_file_has_the_components_whose_globs_match_it() {
+        let claims = claims(&[
+            (ComponentKind::Core, &["lib/libsim.so.*", "bin/sim"]),
+            (ComponentKind::Dev, &["lib/lib*.so", "include/**"]),
+            (ComponentKind::Static, &["lib/*.a", "include/sim/static.h"]),
+        ]);
+        assert_eq!(claims.of("lib/libsim.so.1"), [ComponentKind::Core]);
+        assert_eq!(claims.of("lib/libsim.so"), [ComponentKind::Dev]);
+        assert_eq!(claims.of("include/sim/deep/a.h"), [ComponentKind::Dev]);
+        assert_eq!(claims.of("include/sim/static.h"), [ComponentKind::Dev, ComponentKind::Static]);
+        // `*` stays within one directory, and a name is matched whole.
+        assert_eq!(claims.of("lib/plugins/libsim.so.1"), []);
+        assert_eq!(claims.of("bin/sim-tool"), []);
+    }
+
+    #[test]
+    fn globs_that_match_nothing_are_told_but_not_those_of_kernels() {
+        let claims = claims(&[
+            (ComponentKind::Core, &["lib/libsim.so.*", "lib/libold.so.*"]),
+            (ComponentKind::Kernels, &["share/never/**"]),
+        ]);
+        let installed = BTreeMap::from([("lib/libsim.so.1".to_owned(), ())]);
+        assert_eq!(claims.empty(&installed), [(ComponentKind::Core, "lib/libold.so.*".to_owned())]);
+        assert!(Claims::new(&[]).unwrap().empty(&installed).is_empty());
+    }
 }

@@ -72,6 +72,8 @@ fn what_staging_found_is_reported() {
         ]
     );
     assert_eq!(report.findings[2].level, Level::Warn);
+    let clean = Staging::default();
+    assert!(said(&self::report(&[&two_files().seal()], &context().staging(clean))).is_empty());
 }
 
 #[test]
