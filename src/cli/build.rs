@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
-use crate::ops::build::{BuildRequest, CudaSource, PlanView};
+use crate::ops::plan::PlanView;
+use crate::ops::request::{BuildRequest, CudaSource};
 use crate::target::{Capability, CudaVersion};
 
 /// Which compilers.

@@ -111,7 +111,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Init(args) => args.run(ui),
         Verb::Check(args) => args.run(ui),
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
-        Verb::Plan(args) => ops::build::plan(&args.options()?, &args.view(), ui),
+        Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),

@@ -1,7 +1,7 @@
 //! `simpack build` and `simpack plan`: the whole line from a recipe to `dist/`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::dist::{Dist, MARK, refuse_foreign};
 use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
+use super::request::BuildRequest;
 use super::summary::{Row, size, table};
-pub use super::tools::CudaSource;
 use super::why;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
 use crate::bundle::Bundle;
@@ -20,72 +20,11 @@ use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
-use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
 
 /// How a build prints a report: the time goes into the closing line.
 const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
-
-/// What a build is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildRequest {
-    /// Recipe: a directory, a file, or an embedded name.
-    pub recipe: Option<String>,
-    /// Only these capabilities.
-    pub capabilities: Option<Vec<Capability>>,
-    /// PTX of only these.
-    pub ptx: Option<Vec<Capability>>,
-    /// CUDA release instead of the recipe's.
-    pub cuda: Option<CudaVersion>,
-    /// Where nvcc comes from.
-    pub cuda_source: CudaSource,
-    /// The machine's host compiler (true) or zig (false) instead of the recipe's choice.
-    pub system_host: Option<bool>,
-    /// Fetch nothing.
-    pub offline: bool,
-    /// Only these components; all when empty.
-    pub components: Vec<String>,
-    /// Steps at a time; the machine's cores when absent.
-    pub jobs: Option<usize>,
-    /// Go on after a failed step.
-    pub keep_going: bool,
-    /// Do nothing.
-    pub dry_run: bool,
-    /// Directory of finished packages.
-    pub dist: PathBuf,
-    /// Directory of logs and intermediate files.
-    pub work: PathBuf,
-    /// Lints at `warn`.
-    pub warn: Vec<String>,
-    /// Lints at `allow`.
-    pub allow: Vec<String>,
-    /// Lints at `deny`.
-    pub deny: Vec<String>,
-}
-
-impl Default for BuildRequest {
-    fn default() -> Self {
-        Self {
-            recipe: None,
-            capabilities: None,
-            ptx: None,
-            cuda: None,
-            cuda_source: CudaSource::Wheels,
-            system_host: None,
-            offline: false,
-            components: Vec::new(),
-            jobs: None,
-            keep_going: false,
-            dry_run: false,
-            dist: PathBuf::from("dist"),
-            work: PathBuf::from("target/simpack"),
-            warn: Vec::new(),
-            allow: Vec::new(),
-            deny: Vec::new(),
-        }
-    }
-}
 
 /// The JSON of a finished build.
 #[derive(Serialize)]
@@ -127,7 +66,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let data = Data::here();
     let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
-    ui.note(headline(&job));
+    ui.note(job.headline());
 
     let toolset = job.tools.fetch(recipe, &job.store, job.epoch, request.offline, ui)?;
     let options = BuildOptions {
@@ -186,25 +125,6 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         ui.say(closing(&outcome, &rows, &report, started, &request.dist));
     }
     Ok(0)
-}
-
-fn headline(job: &Job) -> String {
-    let (recipe, plan) = (&job.recipe, &job.plan);
-    let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::target::KernelTarget::Ptx(_))).count();
-    let sass = recipe.targets.len() - ptx;
-    let kernels = match (sass, ptx) {
-        (0, 0) => "no device code".to_owned(),
-        (0, _) => format!("PTX, CUDA {}", recipe.cuda),
-        (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
-        (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
-        (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
-        (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
-    };
-    let steps = match plan.steps.len() {
-        1 => "1 step".to_owned(),
-        count => format!("{count} steps"),
-    };
-    format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, job.shown)
 }
 
 /// Levels and waivers: the recipe's, then the command line's.
@@ -327,52 +247,6 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
         lines.len(),
         lines.len() - cached
     ));
-    ui.say(text);
-    Ok(0)
-}
-
-/// What of a plan is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanView {
-    /// Everything.
-    Whole,
-    /// What the key of one step is made of.
-    Why(String),
-    /// What changed in keys between the last two builds.
-    WhyRebuilt,
-}
-
-/// Shows the whole job or a part of it; answers the exit code.
-pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
-    if *view == PlanView::WhyRebuilt {
-        let rebuilt = why::rebuilt(&request.work)?;
-        if !ui.json(&rebuilt)? {
-            ui.say(why::text(&rebuilt));
-        }
-        return Ok(0);
-    }
-    let job = Job::prepare(request, ui)?;
-    if let PlanView::Why(asked) = view {
-        let step = why::find(&job.plan, asked)?;
-        if !ui.json(step)? {
-            ui.say(why::parts(step));
-        }
-        return Ok(0);
-    }
-    if ui.json(&job.plan)? {
-        return Ok(0);
-    }
-    let mut text = format!("{}\n", headline(&job));
-    for (name, tool) in &job.plan.tools {
-        text.push_str(&format!("  tool       {name} {}\n", tool.version));
-    }
-    for step in &job.plan.steps {
-        text.push_str(&format!("  step       {}  {}\n", step.key.short(8), step.id));
-    }
-    for bundle in &job.plan.bundles {
-        text.push_str(&format!("  bundle     {}\n", bundle.package));
-    }
-    text.push_str(&format!("{} steps, {} bundles; nothing done", job.plan.steps.len(), job.plan.bundles.len()));
     ui.say(text);
     Ok(0)
 }

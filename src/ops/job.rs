@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::build::BuildRequest;
 use super::recipes::{Located, locate};
+use super::request::BuildRequest;
 use super::sources::scan;
 use super::tools::{Tools, identify};
 use crate::data::Data;
@@ -52,6 +52,26 @@ impl Job {
         let mut plan = plan::plan(&recipe, &inputs)?;
         narrow(&mut plan, &recipe, &request.components)?;
         Ok(Self { recipe, manifests, store, tools, source, epoch, plan, shown })
+    }
+
+    /// One line that says what the job is.
+    pub(super) fn headline(&self) -> String {
+        let (recipe, plan) = (&self.recipe, &self.plan);
+        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::target::KernelTarget::Ptx(_))).count();
+        let sass = recipe.targets.len() - ptx;
+        let kernels = match (sass, ptx) {
+            (0, 0) => "no device code".to_owned(),
+            (0, _) => format!("PTX, CUDA {}", recipe.cuda),
+            (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
+            (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
+            (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
+            (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
+        };
+        let steps = match plan.steps.len() {
+            1 => "1 step".to_owned(),
+            count => format!("{count} steps"),
+        };
+        format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, self.shown)
     }
 
     /// Whether the request leaves a part of the distribution out.

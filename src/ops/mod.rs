@@ -4,6 +4,8 @@ pub mod build;
 pub mod check;
 pub mod init;
 pub mod patch;
+pub mod plan;
+pub mod request;
 pub mod toolchain;
 pub mod verify;
 

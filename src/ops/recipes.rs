@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::build::BuildRequest;
 use super::recipe_dir::{FetchedSource, RecipeDir};
+use super::request::BuildRequest;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::build::BuildRequest;
 use super::recipes::locate;
+use super::request::BuildRequest;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;

@@ -1,0 +1,53 @@
+//! `simpack plan`: the whole job as a value, or what a key is made of.
+
+use super::job::Job;
+use super::request::BuildRequest;
+use super::why;
+use crate::error::Result;
+use crate::ui::Ui;
+
+/// What of a plan is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanView {
+    /// Everything.
+    Whole,
+    /// What the key of one step is made of.
+    Why(String),
+    /// What changed in keys between the last two builds.
+    WhyRebuilt,
+}
+
+/// Shows the whole job or a part of it; answers the exit code.
+pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
+    if *view == PlanView::WhyRebuilt {
+        let rebuilt = why::rebuilt(&request.work)?;
+        if !ui.json(&rebuilt)? {
+            ui.say(why::text(&rebuilt));
+        }
+        return Ok(0);
+    }
+    let job = Job::prepare(request, ui)?;
+    if let PlanView::Why(asked) = view {
+        let step = why::find(&job.plan, asked)?;
+        if !ui.json(step)? {
+            ui.say(why::parts(step));
+        }
+        return Ok(0);
+    }
+    if ui.json(&job.plan)? {
+        return Ok(0);
+    }
+    let mut text = format!("{}\n", job.headline());
+    for (name, tool) in &job.plan.tools {
+        text.push_str(&format!("  tool       {name} {}\n", tool.version));
+    }
+    for step in &job.plan.steps {
+        text.push_str(&format!("  step       {}  {}\n", step.key.short(8), step.id));
+    }
+    for bundle in &job.plan.bundles {
+        text.push_str(&format!("  bundle     {}\n", bundle.package));
+    }
+    text.push_str(&format!("{} steps, {} bundles; nothing done", job.plan.steps.len(), job.plan.bundles.len()));
+    ui.say(text);
+    Ok(0)
+}

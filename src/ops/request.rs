@@ -1,0 +1,66 @@
+//! What a build or its plan is asked for, as plain values.
+
+use std::path::PathBuf;
+
+pub use super::tools::CudaSource;
+use crate::target::{Capability, CudaVersion};
+
+/// What a build is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildRequest {
+    /// Recipe: a directory, a file, or an embedded name.
+    pub recipe: Option<String>,
+    /// Only these capabilities.
+    pub capabilities: Option<Vec<Capability>>,
+    /// PTX of only these.
+    pub ptx: Option<Vec<Capability>>,
+    /// CUDA release instead of the recipe's.
+    pub cuda: Option<CudaVersion>,
+    /// Where nvcc comes from.
+    pub cuda_source: CudaSource,
+    /// The machine's host compiler (true) or zig (false) instead of the recipe's choice.
+    pub system_host: Option<bool>,
+    /// Fetch nothing.
+    pub offline: bool,
+    /// Only these components; all when empty.
+    pub components: Vec<String>,
+    /// Steps at a time; the machine's cores when absent.
+    pub jobs: Option<usize>,
+    /// Go on after a failed step.
+    pub keep_going: bool,
+    /// Do nothing.
+    pub dry_run: bool,
+    /// Directory of finished packages.
+    pub dist: PathBuf,
+    /// Directory of logs and intermediate files.
+    pub work: PathBuf,
+    /// Lints at `warn`.
+    pub warn: Vec<String>,
+    /// Lints at `allow`.
+    pub allow: Vec<String>,
+    /// Lints at `deny`.
+    pub deny: Vec<String>,
+}
+
+impl Default for BuildRequest {
+    fn default() -> Self {
+        Self {
+            recipe: None,
+            capabilities: None,
+            ptx: None,
+            cuda: None,
+            cuda_source: CudaSource::Wheels,
+            system_host: None,
+            offline: false,
+            components: Vec::new(),
+            jobs: None,
+            keep_going: false,
+            dry_run: false,
+            dist: PathBuf::from("dist"),
+            work: PathBuf::from("target/simpack"),
+            warn: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+}
