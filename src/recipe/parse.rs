@@ -168,8 +168,10 @@ fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
         let known = [("linux-64", crate::target::Platform::Linux64)];
         reader.list(value, "platforms", |reader, value| reader.choice(value, "platform", &known))
     });
+    // An empty list names no release, as no list does.
     let cuda = fields
         .get("cuda")
+        .filter(|value| value.get_ref().as_array().is_none_or(|items| !items.is_empty()))
         .and_then(|value| reader.list(value, "cuda", |reader, value| reader.parsed(value, "a CUDA release")));
     let capabilities = fields.get("capabilities").and_then(|value| {
         let list = reader.list(value, "capabilities", |reader, value| reader.parsed(value, "a capability"))?;

@@ -53,6 +53,12 @@ pub fn resolve(
     }
 }
 
+/// Whoever refuses a recipe must say why; this is for a gap that no test has found.
+fn unexplained() -> Mistake {
+    Mistake::asked("the recipe cannot be resolved, and simpack does not know why")
+        .hint("this is a mistake in simpack: please report it with the recipe")
+}
+
 /// Parses and resolves in one go, so that mistakes of both kinds come together.
 ///
 /// # Errors
@@ -72,6 +78,9 @@ pub fn load(
         Ok(_) => Err(mistakes),
         Err(more) => {
             mistakes.extend(more);
+            if mistakes.is_empty() {
+                mistakes.push(unexplained());
+            }
             sort(&mut mistakes, &file.document);
             Err(mistakes)
         }
