@@ -289,3 +289,36 @@ pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOn
     drop(file);
     result
 }
+
+/// The bytes of one file: mapped, so that only the pages that are looked at are read.
+pub enum Content {
+    /// An empty file cannot be mapped.
+    Empty,
+    /// A mapped one.
+    Mapped(memmap2::Mmap),
+}
+
+impl Content {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// It cannot be opened or mapped.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = fs_err::File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Self::Empty);
+        }
+        // SAFETY: the map is read only and private to this process. Somebody who truncates the file
+        // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
+        let map = unsafe { memmap2::Mmap::map(file.file()) }?;
+        Ok(Self::Mapped(map))
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Empty => &[],
+            Self::Mapped(map) => map,
+        }
+    }
+}

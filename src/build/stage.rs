@@ -11,7 +11,7 @@ use super::engine::BuildOutcome;
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use crate::elf;
 use crate::error::{Error, Result};
-use crate::fs::{self, DigestBuilder};
+use crate::fs::{self, Content, DigestBuilder};
 use crate::gpu::KernelSignature;
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::recipe::{Component, ComponentKind, Recipe};
@@ -271,9 +271,10 @@ fn glibc_floor(bundle: &Bundle) -> Result<Option<GlibcVersion>> {
     for artifact in &bundle.manifest.artifacts {
         let ArtifactKind::File { .. } = artifact.kind else { continue };
         let path: PathBuf = bundle.root.join(&artifact.path);
-        let bytes = fs_err::read(&path)?;
-        if elf::is_elf(&bytes) {
-            let facts = elf::facts(&bytes).map_err(|error| Error::file(&path, error))?;
+        let content = Content::open(&path)?;
+        let bytes = content.bytes();
+        if elf::is_elf(bytes) {
+            let facts = elf::facts(bytes).map_err(|error| Error::file(&path, error))?;
             floor = floor.max(facts.glibc());
         }
     }

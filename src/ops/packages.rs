@@ -8,7 +8,7 @@ use super::job::Job;
 use crate::bundle::{ArtifactKind, Bundle};
 use crate::elf;
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, EntryKind};
+use crate::fs::{self, Content, Digest, EntryKind};
 use crate::pack::{self, Surroundings};
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
@@ -35,8 +35,9 @@ pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
     for entry in fs::walk(&bundle.root)? {
         let EntryKind::File { .. } = entry.kind else { continue };
         let path = bundle.root.join(&entry.path);
-        let bytes = fs_err::read(&path)?;
-        let is_loaded = elf::is_elf(&bytes) && elf::facts(&bytes).map_err(|error| error.at(&path))?.dynamic;
+        let content = Content::open(&path)?;
+        let bytes = content.bytes();
+        let is_loaded = elf::is_elf(bytes) && elf::facts(bytes).map_err(|error| error.at(&path))?.dynamic;
         if is_loaded {
             let mut runpath = vec![patch::origin_to("lib", &entry.path)];
             runpath.extend(recipe.driver.directories.iter().cloned());
@@ -75,9 +76,10 @@ fn surroundings<'a>(job: &'a Job, bundles: &[Bundle]) -> Result<Surroundings<'a>
             provided.insert(name.to_owned());
             let ArtifactKind::File { .. } = artifact.kind else { continue };
             let path = bundle.root.join(&artifact.path);
-            let bytes = fs_err::read(&path)?;
-            if elf::is_elf(&bytes) {
-                let facts = elf::facts(&bytes).map_err(|error| error.at(&path))?;
+            let content = Content::open(&path)?;
+            let bytes = content.bytes();
+            if elf::is_elf(bytes) {
+                let facts = elf::facts(bytes).map_err(|error| error.at(&path))?;
                 needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
             }
         }

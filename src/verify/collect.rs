@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
+use super::Rules;
 use super::facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts};
-use super::{Rules, content::Content};
 use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::Result;
+use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, DeviceCode};
 use crate::report::Incomplete;

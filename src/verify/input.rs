@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::content::is_plain_file;
 use crate::bundle::{Bundle, BundleManifest, MANIFEST_SCHEMA};
 use crate::error::{Error, Result};
 use crate::report::Incomplete;
@@ -165,4 +164,9 @@ fn reasons(error: &dyn std::error::Error) -> String {
         cause = source.source();
     }
     text
+}
+
+/// Whether a file exists and is no link: used where the name comes from a user or a package.
+fn is_plain_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|data| data.is_file())
 }

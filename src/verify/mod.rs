@@ -5,7 +5,6 @@
 //! `manifests/lints`.
 
 mod collect;
-mod content;
 mod context;
 mod facts;
 mod input;
