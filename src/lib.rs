@@ -1,6 +1,7 @@
 //! simpack turns one recipe of a GPU simulator into a distribution.
 //!
-//! The floors, lowest first; imports only go down (`ARCHITECTURE.md`, held by `tests/floors`).
+//! The floors, lowest first; imports only go down (`ARCHITECTURE.md`, held by `tests/suite/floors.rs`).
+//! Without the feature `tool`, only the floors that read and edit bytes are here: what fuzz targets need.
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
 
 // Floor 0
@@ -28,16 +29,23 @@ pub mod recipe;
 // Floor 3
 pub mod lint;
 pub mod plan;
+#[cfg(feature = "tool")]
 pub mod toolchain;
 
 // Floor 4
+#[cfg(feature = "tool")]
 pub mod build;
+#[cfg(feature = "tool")]
 pub mod pack;
+#[cfg(feature = "tool")]
 pub mod patch;
+#[cfg(feature = "tool")]
 pub mod verify;
 
 // Floor 5
+#[cfg(feature = "tool")]
 pub mod ops;
 
 // Floor 6
+#[cfg(feature = "tool")]
 pub mod cli;

@@ -57,6 +57,24 @@ impl Outcome {
     }
 }
 
+/// Starts a program, again for up to two seconds while its file counts as being written: a thread
+/// that forks between another one's writing and closing of the file keeps it open until its own
+/// `exec`, and the kernel refuses to run what is open for writing (`ETXTBSY`).
+pub fn patient<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    let first = Instant::now();
+    loop {
+        match start() {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ExecutableFileBusy
+                    && first.elapsed() < Duration::from_secs(2) =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}
+
 impl Call {
     /// A call of `program` with an empty environment but for `PATH` of this process and `LC_ALL=C`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
@@ -131,8 +149,7 @@ impl Call {
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }
-        let output = command
-            .output()
+        let output = patient(|| command.output())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
         Ok(Outcome { status: output.status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })
     }
@@ -152,5 +169,27 @@ impl Call {
             error = error.detail(*line);
         }
         Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::Call;
+
+    #[test]
+    fn a_program_that_is_still_open_for_writing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tool");
+        let mut file = std::fs::File::create(&path).unwrap();
+        file.write_all(b"#!/bin/sh\necho ran\n").unwrap();
+        crate::fs::set_mode(&path, 0o755).unwrap();
+        let slow = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            drop(file);
+        });
+        assert_eq!(Call::new(&path).run().unwrap().stdout_text(), "ran\n");
+        slow.join().unwrap();
     }
 }

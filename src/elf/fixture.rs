@@ -10,7 +10,9 @@ pub(crate) fn dir() -> tempfile::TempDir {
 
 /// Runs a program and gives its output; the test fails when the program does.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).env("LC_ALL", "C").output().unwrap();
+    let mut command = Command::new(program);
+    command.args(args).env("LC_ALL", "C");
+    let output = crate::process::patient(|| command.output()).unwrap();
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
