@@ -1,6 +1,7 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
 mod build;
+mod cache;
 mod check;
 mod init;
 mod patch;

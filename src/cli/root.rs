@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
+use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::init::InitArgs;
 use super::patch::PatchArgs;
@@ -65,6 +66,9 @@ enum Verb {
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// Look into the cache of built artifacts and make it smaller
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
@@ -115,6 +119,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Verify(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
+        Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);

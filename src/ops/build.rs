@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::cache;
 use super::dist::{Dist, MARK, refuse_foreign};
 use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
 use super::why;
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport, Toolset};
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -59,9 +60,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request, ui)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
-    let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
     if request.dry_run {
-        return dry_run(plan, &cache, ui);
+        return dry_run(plan, &cache::look()?, ui);
     }
     let data = Data::here();
     let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
@@ -74,8 +74,29 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         work: request.work.clone(),
         jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         keep_going: request.keep_going,
+        step_timeout: request.step_timeout,
+        memory: job.manifests.memory.clone(),
     };
-    let outcome = build::run(plan, &toolset, &cache, &options, ui)?;
+    let cache = cache::open(&request.work)?;
+    let answer = packages(&job, request, Means { toolset, options, cache: &cache, settings, context }, ui, started);
+    cache::finish(cache, ui);
+    answer
+}
+
+/// What a build works with.
+struct Means<'a> {
+    toolset: Toolset,
+    options: BuildOptions,
+    cache: &'a Cache,
+    settings: Settings,
+    context: VerifyContext,
+}
+
+/// From steps to `dist/`.
+fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
+    let Means { toolset, options, cache, settings, context } = means;
+    let (recipe, plan) = (&job.recipe, &job.plan);
+    let outcome = build::run(plan, &toolset, cache, &options, ui)?;
 
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
@@ -90,14 +111,14 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
 
     let staging =
         Staging { unclaimed: staged.unclaimed, claimed_twice: staged.claimed_twice, empty_globs: staged.empty_globs };
-    let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
+    let context = context.build_paths(machine_paths(job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
 
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(&job, &staged.bundles, dist.root(), options.jobs)?;
+    let packed = pack(job, &staged.bundles, dist.root(), options.jobs)?;
     let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
     let mut summary = Summary {
         schema: 1,
@@ -227,7 +248,7 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let mut lines = Vec::new();
     for step in &plan.steps {
-        lines.push(Line { id: &step.id, key: step.key, cached: cache.get(step.key)?.is_some() });
+        lines.push(Line { id: &step.id, key: step.key, cached: cache.holds(step.key) });
     }
     if ui.json(&lines)? {
         return Ok(0);

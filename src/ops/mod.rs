@@ -1,6 +1,8 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
+pub mod amount;
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod init;
 pub mod patch;

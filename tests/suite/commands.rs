@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 18] = [
     &[],
     &["init"],
     &["check"],
@@ -17,6 +17,10 @@ const VERBS: [&[&str]; 14] = [
     &["toolchain", "list"],
     &["toolchain", "fetch"],
     &["toolchain", "show"],
+    &["cache"],
+    &["cache", "stat"],
+    &["cache", "gc"],
+    &["cache", "verify"],
     &["completions"],
     &["man"],
     &["help"],
