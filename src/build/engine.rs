@@ -61,6 +61,9 @@ pub struct BuildOutcome {
     pub steps: Vec<StepReport>,
 }
 
+/// Directory of the cache for what steps took.
+const HISTORY: &str = ".history";
+
 /// Entries by index of their step, and whether each came from the cache.
 type Finished = BTreeMap<usize, (CacheEntry, bool)>;
 
@@ -76,7 +79,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let bar = ui.steps("build", plan.steps.len() as u64);
     let found = look_up(plan, cache, options.jobs)?;
     bar.set_position(found.len() as u64);
-    let mut history = History::read(cache.root(), &plan.simulator);
+    let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
     let missing = plan.steps.iter().enumerate().filter(|(index, _)| !found.contains_key(index));
     let waiting = missing.map(|(index, step)| expect(index, step, &history, options)).collect();
     let crew = Crew {

@@ -33,9 +33,9 @@ struct File {
 }
 
 impl History {
-    /// Reads what is known; a damaged file is as good as none.
-    pub(super) fn read(cache: &Path, simulator: &str) -> Self {
-        let path = cache.join(".history").join(format!("{simulator}.json"));
+    /// Reads what is known in `dir`; a damaged file is as good as none.
+    pub(super) fn read(dir: &Path, simulator: &str) -> Self {
+        let path = dir.join(format!("{simulator}.json"));
         let file: Option<File> = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let steps = file.filter(|file| file.schema == 1).map(|file| file.steps).unwrap_or_default();
         Self { path, steps, is_changed: false }
@@ -77,7 +77,7 @@ mod tests {
         history.write().unwrap();
         assert_eq!(History::read(dir.path(), "sim").of("a"), Some(Took { peak: 7, seconds: 2.5 }));
         assert_eq!(History::read(dir.path(), "other").of("a"), None);
-        std::fs::write(dir.path().join(".history/sim.json"), "{").unwrap();
+        std::fs::write(dir.path().join("sim.json"), "{").unwrap();
         assert_eq!(History::read(dir.path(), "sim").of("a"), None);
     }
 }

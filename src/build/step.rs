@@ -157,7 +157,7 @@ impl StepRun<'_> {
             Cause::Memory(why) => error
                 .detail(format!("it was killed because memory was not enough: {why}"))
                 .hint("give the build more memory, or fewer --jobs"),
-            Cause::Full => error.hint("free some space, or choose another directory with --work"),
+            Cause::Full => error.hint("free some space or choose another directory with --work"),
         };
         StepFailure { error: Box::new(log.tell(error)), cause, peak }
     }

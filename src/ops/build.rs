@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::cache;
-use super::dist::{Dist, MARK, refuse_foreign};
+use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
@@ -51,6 +51,8 @@ struct Summary<'a> {
 pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
     refuse_foreign(&request.dist)?;
+    refuse_fixed(&request.work, "--work")?;
+    refuse_fixed(&request.dist, "--dist")?;
     fs_err::create_dir_all(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
     fs::with_lock(&request.work.join("lock"), || locked(request, ui, started))

@@ -2,11 +2,13 @@
 
 mod support;
 
+mod cache;
 mod commands;
 mod consumers;
 mod contract;
 mod drivers;
 mod failing;
+mod failures;
 mod floors;
 mod gate;
 mod growing;

@@ -4,6 +4,7 @@
 //! - `ab/abcd.../entry.json` and `files/`: an entry, complete or absent, because it is written beside
 //!   its place and renamed into it. The time stamp of `entry.json` is its last use.
 //! - `.runs/`: a locked file per running build; nothing that was used since the oldest one began goes.
+//! - `.history/`: what the steps of each simulator took the last time;
 //! - `.size`: about how many bytes there are, so that a build need not look at every entry.
 //!
 //! What leaves the cache is copied: `copy_file_range` shares the blocks on file systems that can

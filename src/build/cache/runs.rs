@@ -28,6 +28,8 @@ impl Run {
                 .prefix("run-")
                 .tempfile_in(&runs)
                 .map_err(|error| Error::file(&runs, "cannot write to the cache").because(error))?;
+            // Other users of the cache must be able to see whether it is locked.
+            crate::fs::set_mode(file.path(), mode & 0o666)?;
             if file.as_file().lock().is_ok() && file.path().exists() {
                 let began = file.as_file().metadata()?.modified()?;
                 return Ok(Self { file, began });
@@ -74,16 +76,17 @@ pub(super) fn living(root: &Path, mode: u32) -> Result<(usize, SystemTime)> {
         if !entry.file_name().to_string_lossy().starts_with("run-") {
             continue;
         }
-        // It may have ended meanwhile.
-        let Ok(file) = std::fs::File::open(entry.path()) else { continue };
-        match file.try_lock() {
-            Ok(()) => {
-                let _ = std::fs::remove_file(entry.path());
-            }
-            Err(_) => {
-                count += 1;
-                oldest = oldest.min(file.metadata()?.modified()?);
-            }
+        let is_dead = match std::fs::File::open(entry.path()) {
+            Ok(file) => file.try_lock().is_ok(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // What cannot be looked into is taken for alive.
+            Err(_) => false,
+        };
+        if is_dead {
+            let _ = std::fs::remove_file(entry.path());
+        } else if let Ok(data) = std::fs::metadata(entry.path()) {
+            count += 1;
+            oldest = oldest.min(data.modified()?);
         }
     }
     Ok((count, oldest))

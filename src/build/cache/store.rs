@@ -66,6 +66,10 @@ impl Cache {
         let root = root.into();
         let mut behind = Vec::new();
         let mut notes = Vec::new();
+        // A directory that was set up for a group is one for what is below it, whatever the umask says.
+        if let (false, Some(above)) = (root.exists(), root.parent().and_then(mode_of)) {
+            let _ = make_dir(&root, above & !OPEN_TO_ALL);
+        }
         let own = match writable(&root) {
             true => root,
             false => {
@@ -104,6 +108,13 @@ impl Cache {
     /// Bytes that it may hold.
     pub fn limit(&self) -> Option<u64> {
         self.limit
+    }
+
+    /// A directory for something of the engine's own, which everybody who may use the cache may use.
+    pub(in crate::build) fn own_dir(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.root.join(name);
+        make_dir(&dir, self.mode)?;
+        Ok(dir)
     }
 
     pub(super) fn mode(&self) -> u32 {
@@ -297,6 +308,9 @@ impl Cache {
         fs::set_mode(fresh, self.mode)
     }
 }
+
+/// The sticky bit and everybody's right to write: of `/tmp`, but of nothing in it.
+const OPEN_TO_ALL: u32 = 0o1002;
 
 /// Beginning of the names of entries in the making.
 pub(super) const NEW: &str = ".new-";
