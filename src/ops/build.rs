@@ -12,6 +12,7 @@ use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
+use super::unchanged::{self, LastResult};
 use super::why;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport, Toolset};
 use crate::bundle::Bundle;
@@ -65,6 +66,10 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     if request.dry_run {
         return dry_run(plan, &cache::look()?, ui);
     }
+    let from = unchanged::origin(&job, request);
+    if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
+        return same_as_last(last, &job, request, ui, started);
+    }
     let data = Data::here();
     let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
@@ -80,7 +85,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work)?;
-    let answer = packages(&job, request, Means { toolset, options, cache: &cache, settings, context }, ui, started);
+    let answer =
+        packages(&job, request, Means { toolset, options, cache: &cache, settings, context, from }, ui, started);
     cache::finish(cache, ui);
     answer
 }
@@ -92,11 +98,13 @@ struct Means<'a> {
     cache: &'a Cache,
     settings: Settings,
     context: VerifyContext,
+    /// Digest over all that the result depends on.
+    from: Option<fs::Digest>,
 }
 
 /// From steps to `dist/`.
 fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { toolset, options, cache, settings, context } = means;
+    let Means { toolset, options, cache, settings, context, from } = means;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let outcome = build::run(plan, &toolset, cache, &options, ui)?;
 
@@ -143,9 +151,36 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
     summary.steps = Some(&outcome.steps);
     summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
+    // A report with findings is to be read again each time.
+    if let Some(from) = from.filter(|_| report.findings.is_empty()) {
+        let result = LastResult {
+            summary: serde_json::to_value(&summary)
+                .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?,
+            table: table(&rows),
+            steps: outcome.steps.len(),
+            packages: rows.len(),
+            bytes: rows.iter().map(|row| row.bytes).sum(),
+        };
+        unchanged::remember(from, request, result)?;
+    }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
         ui.say(closing(&outcome, &rows, &report, started, &request.dist));
+    }
+    Ok(0)
+}
+
+/// Nothing has changed since the last build: its result once more.
+fn same_as_last(last: LastResult, job: &Job, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    ui.note(job.headline());
+    let LastResult { mut summary, table, steps, packages, bytes } = last;
+    for step in summary["steps"].as_array_mut().into_iter().flatten() {
+        step["cached"] = true.into();
+    }
+    summary["seconds"] = started.elapsed().as_secs_f64().into();
+    if !ui.json(&summary)? {
+        ui.say(table);
+        ui.say(ending((steps, 0), (packages, bytes), 0, started, &request.dist));
     }
     Ok(0)
 }
@@ -227,18 +262,23 @@ fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Insta
         text.push('\n');
     }
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
-    text.push_str(&format!(
-        "built {} steps in {:.0} s ({} compiled, {cached} from cache), {} packages ({}) in {}/, {} findings\n",
-        outcome.steps.len(),
-        started.elapsed().as_secs_f64(),
-        outcome.steps.len() - cached,
-        rows.len(),
-        size(bytes),
-        dist.display(),
-        report.findings.len(),
-    ));
-    text.push_str(&format!("next: simpack verify {}/", dist.display()));
+    let steps = (outcome.steps.len(), outcome.steps.len() - cached);
+    text.push_str(&ending(steps, (rows.len(), bytes), report.findings.len(), started, dist));
     text
+}
+
+/// The last lines, from how many steps there are and were compiled, and how many packages with how many bytes.
+fn ending(steps: (usize, usize), packages: (usize, u64), findings: usize, started: Instant, dist: &Path) -> String {
+    let (steps, compiled) = steps;
+    format!(
+        "built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
+         {findings} findings\nnext: simpack verify {dist}/",
+        started.elapsed().as_secs_f64(),
+        steps - compiled,
+        packages.0,
+        size(packages.1),
+        dist = dist.display(),
+    )
 }
 
 fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {

@@ -19,4 +19,5 @@ mod recipes;
 mod sources;
 mod summary;
 mod tools;
+mod unchanged;
 mod why;

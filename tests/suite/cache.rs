@@ -54,6 +54,9 @@ fn damage_is_found_told_and_mended() {
         damage(&victim);
         let ran = Ran::of(&mut tiny.simpack(&["cache", "verify"])).exit(1);
         assert!(ran.stdout.contains("host core") && ran.stdout.contains("1 damaged"), "{}", ran.stdout);
+        // What is built already needs no cache.
+        assert!(Ran::of(&mut tiny.build(&[])).exit(0).stdout.contains("(0 compiled, 1 from cache)"));
+        fs_err::remove_dir_all(tiny.path("dist")).unwrap();
         let ran = Ran::of(&mut tiny.build(&[])).exit(0);
         assert!(ran.stderr.contains("a damaged cache entry is made again"), "{}", ran.stderr);
         assert!(ran.stdout.contains("(1 compiled, 0 from cache)"), "{}", ran.stdout);
