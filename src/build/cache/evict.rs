@@ -180,7 +180,7 @@ impl Cache {
     fn trim_locked(&self, bounds: Bounds) -> Result<Trimmed> {
         let (_, horizon) = runs::living(self.root(), self.mode())?;
         let (mut entries, leftovers) = list(self.root())?;
-        entries.sort_by(|a, b| (a.used, a.key).cmp(&(b.used, b.key)));
+        entries.sort_by_key(|entry| (entry.used, entry.key));
         let (going, in_use) = choose(&entries, bounds, SystemTime::now(), horizon);
         let mut trimmed = Trimmed { in_use, ..Trimmed::default() };
         for index in going {
