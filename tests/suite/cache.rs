@@ -66,7 +66,7 @@ fn damage_is_found_told_and_mended() {
     damage(&artifacts(&tiny.path("cache"))[0]);
     let ran = Ran::of(&mut tiny.simpack(&["cache", "verify", "--remove", "--json"])).exit(0);
     assert_eq!(ran.json()["damaged"][0]["removed"], true);
-    assert_eq!(artifacts(&tiny.path("cache")), [PathBuf::new(); 0]);
+    assert!(artifacts(&tiny.path("cache")).is_empty());
 }
 
 /// Bundles are patched and their modes set; nothing of that may reach the cache.
