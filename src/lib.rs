@@ -33,6 +33,7 @@ pub mod plan;
 pub mod toolchain;
 
 // Floor 4
+pub mod abi;
 #[cfg(feature = "tool")]
 pub mod build;
 #[cfg(feature = "tool")]

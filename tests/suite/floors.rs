@@ -9,7 +9,7 @@ const FLOORS: [&[&str]; 7] = [
     &["report", "target"],
     &["bundle", "elf", "gpu", "manifest", "recipe"],
     &["lint", "plan", "toolchain"],
-    &["build", "pack", "patch", "verify"],
+    &["abi", "build", "pack", "patch", "verify"],
     &["ops"],
     &["cli"],
 ];

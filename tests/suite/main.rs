@@ -2,6 +2,7 @@
 
 mod support;
 
+mod abi;
 mod commands;
 mod consumers;
 mod contract;
