@@ -27,13 +27,13 @@ pub mod manifest;
 pub mod recipe;
 
 // Floor 3
+pub mod abi;
 pub mod lint;
 pub mod plan;
 #[cfg(feature = "tool")]
 pub mod toolchain;
 
 // Floor 4
-pub mod abi;
 #[cfg(feature = "tool")]
 pub mod build;
 #[cfg(feature = "tool")]

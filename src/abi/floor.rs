@@ -1,5 +1,7 @@
 //! The lowest release of a library that has every symbol a consumer uses.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Release, SymbolName, SymbolsFile};
@@ -26,6 +28,18 @@ pub struct Floor {
     pub unknown: Vec<SymbolName>,
     /// The dependency in a package manager's words, below the first release that may break.
     pub depends: Option<String>,
+}
+
+/// The dependencies of a package that holds several consumers: of each library, the highest floor.
+pub fn dependencies(floors: Vec<Floor>) -> Vec<String> {
+    let mut highest: BTreeMap<String, Floor> = BTreeMap::new();
+    for floor in floors.into_iter().filter(|floor| floor.depends.is_some()) {
+        let known = highest.get(&floor.package).and_then(|known| known.lowest.as_ref());
+        if known.is_none_or(|known| floor.lowest.as_ref().is_some_and(|lowest| lowest > known)) {
+            highest.insert(floor.package.clone(), floor);
+        }
+    }
+    highest.into_values().filter_map(|floor| floor.depends).collect()
 }
 
 /// What `consumer` needs of the library of `file`; none when it does not name it as NEEDED.

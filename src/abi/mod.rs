@@ -17,7 +17,7 @@ pub use advice::{Advice, Verdict, advise};
 pub use baseline::{BASELINE_SCHEMA, Baseline};
 pub use change::{Change, ChangeKind, Weight};
 pub use compare::{compare, compare_libraries, library_stem};
-pub use floor::{Floor, floor};
+pub use floor::{Floor, dependencies, floor};
 pub use interface::{Depth, Interface, Offer, SymbolName};
 pub use release::Release;
 pub use symbols::{Recorded, SymbolsFile, Update};

@@ -17,5 +17,6 @@ mod recipe_dir;
 mod recipes;
 mod sources;
 mod summary;
+mod symbols;
 mod tools;
 mod why;

@@ -1,18 +1,16 @@
 //! `simpack abi update`: records a release in the symbols files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::super::symbols::{ENDING, read};
 use super::subject::Subject;
 use crate::abi::{Interface, Release, SymbolsFile};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::target::VersionPolicy;
 use crate::ui::Ui;
-
-/// Ending of symbols files.
-const ENDING: &str = "symbols";
 
 /// What to record.
 #[derive(Debug, Clone)]
@@ -88,28 +86,4 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// The symbols file at `path`, if there is one.
-pub(super) fn read(path: &Path) -> Result<Option<SymbolsFile>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = fs_err::read_to_string(path)?;
-    SymbolsFile::parse(&text).map(Some).map_err(|error| Error::file(path, error))
-}
-
-/// All symbols files of a directory, by library.
-pub(super) fn read_all(dir: &Path) -> Result<Vec<SymbolsFile>> {
-    let mut files = Vec::new();
-    for entry in fs::walk(dir)? {
-        if entry.path.ends_with(&format!(".{ENDING}")) {
-            files.extend(read(&dir.join(&entry.path))?);
-        }
-    }
-    match files.is_empty() {
-        false => Ok(files),
-        true => Err(Error::usage(format!("{} holds no symbols file", dir.display()))
-            .hint("`simpack abi update LIBRARY --symbols DIR` makes them")),
-    }
 }
