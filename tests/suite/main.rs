@@ -3,6 +3,7 @@
 mod support;
 
 mod abi;
+mod abi_release;
 mod commands;
 mod consumers;
 mod contract;

@@ -68,8 +68,11 @@ struct Opened {
 pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
     let old = open(&request.old, request.old_release.clone())?;
     let new = open(&request.new, request.new_release.clone())?;
-    let said =
-        |side: &Opened| side.subject.as_ref().and_then(|subject| subject.package.as_ref().map(|(_, policy)| *policy));
+    let said = |side: &Opened| {
+        side.subject
+            .as_ref()
+            .and_then(|subject| subject.libraries().find_map(|library| Some(library.package.as_ref()?.1)))
+    };
     let policy = request.policy.or_else(|| said(&new)).or_else(|| said(&old)).unwrap_or(VersionPolicy::Major);
     let changes = compare(&old.baseline, &new.baseline);
     let advice = advise(&changes, policy, old.baseline.release.as_ref(), new.baseline.release.as_ref());

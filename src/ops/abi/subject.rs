@@ -1,12 +1,12 @@
 //! What an interface is taken from: a baseline, an ELF file, a directory, packages.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
 use crate::elf::{self, Facts, FileKind, is_elf};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
-use crate::recipe::ComponentKind;
 use crate::target::VersionPolicy;
 use crate::verify;
 
@@ -18,6 +18,8 @@ pub(super) struct Loaded {
     pub on_disk: PathBuf,
     /// What it says.
     pub facts: Facts,
+    /// Package and policy, when a manifest says them.
+    pub package: Option<(String, VersionPolicy)>,
 }
 
 /// What was pointed at, opened.
@@ -26,8 +28,6 @@ pub(super) struct Subject {
     pub name: String,
     /// Release, when a manifest says it.
     pub release: Option<Release>,
-    /// Package and policy of the component that holds linked libraries, when a manifest says it.
-    pub package: Option<(String, VersionPolicy)>,
     /// ELF files, sorted by path.
     pub files: Vec<Loaded>,
     /// Files that could not be read as ELF although they begin like one, with the reason.
@@ -46,14 +46,13 @@ impl Subject {
             return Err(Error::usage(format!("{} does not exist", path.display())));
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let mut subject =
-            Self { name, release: None, package: None, files: Vec::new(), unreadable: Vec::new(), _opened: None };
+        let mut subject = Self { name, release: None, files: Vec::new(), unreadable: Vec::new(), _opened: None };
         if path.is_file() && is_elf(Content::open(path)?.bytes()) {
-            subject.add(path, &subject.name.clone())?;
+            subject.add(path, &subject.name.clone(), None)?;
         } else if path.is_file() || holds_packages(path) {
             subject.packages(path)?;
         } else {
-            subject.tree(path, "")?;
+            subject.tree(path)?;
         }
         match subject.files.is_empty() && subject.unreadable.is_empty() {
             true => Err(Error::usage(format!("{} holds no ELF file", path.display()))
@@ -62,10 +61,10 @@ impl Subject {
         }
     }
 
-    fn tree(&mut self, root: &Path, before: &str) -> Result<()> {
+    fn tree(&mut self, root: &Path) -> Result<()> {
         for entry in fs::walk(root)? {
             if let EntryKind::File { .. } = entry.kind {
-                self.add(&root.join(&entry.path), &format!("{before}{}", entry.path))?;
+                self.add(&root.join(&entry.path), &entry.path, None)?;
             }
         }
         Ok(())
@@ -73,16 +72,19 @@ impl Subject {
 
     fn packages(&mut self, path: &Path) -> Result<()> {
         let opened = verify::open(&[path])?;
+        let mut seen = BTreeSet::new();
         for bundle in &opened.bundles {
             let manifest = &bundle.manifest;
             self.release = Some(manifest.version.into());
-            if matches!(manifest.component, ComponentKind::Core | ComponentKind::Rtc) && self.package.is_none() {
-                self.package = Some((manifest.package.clone(), manifest.policy));
+            // A distribution holds each package as .conda and as .tar.zst.
+            if !seen.insert((&manifest.package, manifest.target)) {
+                continue;
             }
             for artifact in &manifest.artifacts {
                 let file = bundle.root.join(&artifact.path);
                 if file.symlink_metadata().is_ok_and(|data| data.is_file()) {
-                    self.add(&file, &format!("{}: {}", manifest.package, artifact.path))?;
+                    let package = (manifest.package.clone(), manifest.policy);
+                    self.add(&file, &format!("{}: {}", manifest.package, artifact.path), Some(package))?;
                 }
             }
         }
@@ -91,14 +93,14 @@ impl Subject {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, name: &str) -> Result<()> {
+    fn add(&mut self, path: &Path, name: &str, package: Option<(String, VersionPolicy)>) -> Result<()> {
         let content = Content::open(path)?;
         if !is_elf(content.bytes()) {
             return Ok(());
         }
         match elf::facts(content.bytes()) {
             Ok(facts) if facts.dynamic => {
-                self.files.push(Loaded { path: name.to_owned(), on_disk: path.to_owned(), facts });
+                self.files.push(Loaded { path: name.to_owned(), on_disk: path.to_owned(), facts, package });
             }
             Ok(_) => {}
             Err(error) => self.unreadable.push((name.to_owned(), error.to_string())),

@@ -51,18 +51,17 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
         let release = request.release.clone().or(subject.release.clone()).ok_or_else(|| {
             Error::usage(format!("{} does not say its release", path.display())).hint("give --release, such as 1.0.1")
         })?;
-        let said = subject.package.clone();
         for library in subject.libraries().filter(|file| file.facts.soname.is_some()) {
-            let name = library.library();
+            let (name, said) = (library.library(), library.package.as_ref());
             let place = request.symbols.join(format!("{name}.{ENDING}"));
             let mut file = match read(&place)? {
                 Some(file) => file,
                 None => {
-                    let package = request.package.clone().or(said.as_ref().map(|(name, _)| name.clone()));
+                    let package = request.package.clone().or(said.map(|(name, _)| name.clone()));
                     let package = package.ok_or_else(|| {
                         Error::usage(format!("nothing says which package provides {name}")).hint("give --package")
                     })?;
-                    let policy = request.policy.or(said.as_ref().map(|(_, policy)| *policy));
+                    let policy = request.policy.or(said.map(|(_, policy)| *policy));
                     SymbolsFile::new(name.clone(), package, policy.unwrap_or(VersionPolicy::Major))
                 }
             };
