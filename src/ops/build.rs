@@ -13,7 +13,8 @@ use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
 use super::unchanged::{self, LastResult};
-use super::why;
+use super::{symbols, why};
+use crate::abi::SymbolsFile;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport, Toolset};
 use crate::bundle::Bundle;
 use crate::data::Data;
@@ -71,7 +72,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         return same_as_last(last, &job, request, ui, started);
     }
     let data = Data::here();
-    let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
+    let symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
+    let context = VerifyContext::load(&data)?.recipe(recipe).symbols(symbols.clone()).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
@@ -85,8 +87,13 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work)?;
-    let answer =
-        packages(&job, request, Means { toolset, options, cache: &cache, settings, context, from }, ui, started);
+    let answer = packages(
+        &job,
+        request,
+        Means { toolset, options, cache: &cache, settings, context, symbols, from },
+        ui,
+        started,
+    );
     cache::finish(cache, ui);
     answer
 }
@@ -98,13 +105,15 @@ struct Means<'a> {
     cache: &'a Cache,
     settings: Settings,
     context: VerifyContext,
+    /// Interfaces of earlier releases.
+    symbols: Vec<SymbolsFile>,
     /// Digest over all that the result depends on.
     from: Option<fs::Digest>,
 }
 
 /// From steps to `dist/`.
 fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { toolset, options, cache, settings, context, from } = means;
+    let Means { toolset, options, cache, settings, context, symbols, from } = means;
     let (recipe, plan) = (&job.recipe, &job.plan);
     let outcome = build::run(plan, &toolset, cache, &options, ui)?;
 
@@ -128,7 +137,7 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
     }
 
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(job, &staged.bundles, dist.root(), options.jobs)?;
+    let packed = pack(job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
     let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
     let mut summary = Summary {
         schema: 1,

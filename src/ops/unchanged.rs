@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::job::Job;
 use super::request::BuildRequest;
+use super::symbols;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 
@@ -77,7 +78,9 @@ pub(super) fn origin(job: &Job, request: &BuildRequest) -> Option<Digest> {
         digest = digest.field(path).field(content.as_bytes());
     }
     // Manifests and templates on disk go before those in the program.
-    for dir in ["manifests", "templates"].map(Path::new).into_iter().filter(|dir| dir.is_dir()) {
+    // What earlier releases promised lies beside the recipe.
+    let promised = job.recipe.dir.join(symbols::DIRECTORY);
+    for dir in [Path::new("manifests"), Path::new("templates"), &promised].into_iter().filter(|dir| dir.is_dir()) {
         for entry in fs::walk(dir).ok()? {
             if let EntryKind::File { .. } = entry.kind {
                 digest = digest.field(&entry.path).field(Digest::of_file(&dir.join(&entry.path)).ok()?.as_bytes());
