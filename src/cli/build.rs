@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
 use crate::ops::request::{BuildRequest, CudaSource};
@@ -53,9 +54,13 @@ pub(super) struct JobArgs {
     #[arg(long, value_enum)]
     host: Option<HostArg>,
 
-    /// Fetch nothing; fail when something is missing
+    /// Use no network; fail and name what is missing
     #[arg(long)]
     offline: bool,
+
+    /// Fail when the recipe's simpack.lock is absent or would change
+    #[arg(long)]
+    locked: bool,
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +155,8 @@ impl JobArgs {
                 ToolchainChoice::System => CudaSource::System,
             },
             system_host: self.host.map(|host| host == HostArg::System),
-            offline: self.offline,
+            offline: self.offline || config::current().is_on("offline"),
+            locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()
         })
     }
@@ -174,7 +180,7 @@ impl BuildArgs {
     pub(super) fn options(&self) -> Result<BuildRequest> {
         Ok(BuildRequest {
             components: self.component.clone(),
-            jobs: self.jobs.map(usize::from),
+            jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             keep_going: self.keep_going,
             dry_run: self.dry_run,
             dist: self.dist.clone(),

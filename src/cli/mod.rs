@@ -2,9 +2,13 @@
 
 mod build;
 mod check;
+mod config;
 mod init;
+mod lock;
 mod patch;
+mod rebuild;
 mod root;
+mod schema;
 mod toolchain;
 mod verify;
 

@@ -5,18 +5,22 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 18] = [
     &[],
     &["init"],
     &["check"],
     &["build"],
     &["plan"],
+    &["lock"],
+    &["rebuild"],
     &["verify"],
     &["patch"],
     &["toolchain"],
     &["toolchain", "list"],
     &["toolchain", "fetch"],
     &["toolchain", "show"],
+    &["config"],
+    &["schema"],
     &["completions"],
     &["man"],
     &["help"],

@@ -3,6 +3,7 @@
 mod support;
 
 mod commands;
+mod config;
 mod consumers;
 mod contract;
 mod drivers;
@@ -14,9 +15,12 @@ mod host_compiler;
 mod installing;
 mod line;
 mod loading;
+mod lock;
 mod patching;
 mod patching_corpus;
 mod runtime_compilation;
+mod same_bytes;
+mod schemas;
 mod second_release;
 mod selecting;
 mod simulating;
