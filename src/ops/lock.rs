@@ -116,6 +116,9 @@ fn known(name: &str, lock: &Lock) -> Result<()> {
         return Ok(());
     }
     let mut error = Error::usage(format!("the lock has no `{name}`"));
+    if name.contains('/') {
+        error = error.hint(format!("a recipe stands before the option: simpack lock {name} --update"));
+    }
     if let Some(near) = nearest(name, names.iter().cloned()) {
         error = error.hint(format!("did you mean `{near}`?"));
     }

@@ -122,6 +122,8 @@ fn a_build_takes_what_is_locked_until_it_is_updated() {
 
     let wrong = scene.run(&["lock", "tiny", "--update", "ninjas"]).exit(2);
     assert!(wrong.stderr.contains("did you mean `ninja`?"), "{}", wrong.stderr);
+    let path = scene.run(&["lock", "--update", "some/recipe"]).exit(2);
+    assert!(path.stderr.contains("simpack lock some/recipe --update"), "{}", path.stderr);
     scene.run(&["lock", "tiny", "--update", "cmake"]).exit(0);
     assert!(scene.lock().contains(&older));
     let ran = scene.run(&["lock", "tiny", "--update", "ninja"]).exit(0);

@@ -305,6 +305,7 @@ fn packages_are_rebuilt_and_compared() {
         ran.stdout.lines().find(|line| line.trim().starts_with("bin/tiny ")).unwrap_or_else(|| panic!("{ran:?}"));
     assert!(line.contains("3 bytes differ, the first at") && line.contains("section .rodata"), "{line}");
     assert!(!ran.stdout.contains("lib/libtiny"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("note       tiny-core: its steps read other files"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("0 of 1 packages identical\n"), "{}", ran.stdout);
 
     // Another recipe is refused before anything is compiled.

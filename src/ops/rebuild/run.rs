@@ -86,7 +86,7 @@ pub fn rebuild(request: &RebuildRequest, ui: &Ui) -> Result<u8> {
             .hint("build the recipe to see the findings"));
     }
     let rebuilt = packages(&made.join("dist"))?;
-    let circumstances = circumstances(from, &read(&rebuilt)?)?;
+    let circumstances = circumstances(from, &manifests, &read(&rebuilt)?)?;
     let answer = answer(&request.subject, &files, &rebuilt, circumstances)?;
     if !ui.json(&answer)? {
         ui.say(words(&answer));
@@ -166,8 +166,8 @@ fn read(files: &[PathBuf]) -> Result<Vec<BundleManifest>> {
     Ok(opened.bundles.into_iter().map(|bundle| bundle.manifest).collect())
 }
 
-/// What was not the same: simpack itself and the tools.
-fn circumstances(was: &Provenance, rebuilt: &[BundleManifest]) -> Result<Vec<String>> {
+/// What was not the same: simpack itself, the tools, and where these are, what the steps read.
+fn circumstances(was: &Provenance, given: &[BundleManifest], rebuilt: &[BundleManifest]) -> Result<Vec<String>> {
     let now = provenance(rebuilt)?;
     let mut lines = Vec::new();
     if was.simpack != now.simpack {
@@ -185,6 +185,19 @@ fn circumstances(was: &Provenance, rebuilt: &[BundleManifest]) -> Result<Vec<Str
             lines.push(format!("tool {name}: {} -> {}", word(was), word(now)));
         }
     }
+    if !lines.is_empty() {
+        return Ok(lines);
+    }
+    let made = |manifest: &&BundleManifest| !manifest.provenance.tools.is_empty();
+    for manifest in given.iter().filter(made) {
+        let same = |other: &&BundleManifest| other.package == manifest.package && other.target == manifest.target;
+        if let Some(other) = rebuilt.iter().find(same)
+            && other.provenance.plan != manifest.provenance.plan
+        {
+            lines.push(format!("{}: its steps read other files, or were called otherwise", manifest.package));
+        }
+    }
+    lines.dedup();
     Ok(lines)
 }
 
