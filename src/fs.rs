@@ -5,13 +5,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 
 /// A SHA-256 digest; prints and parses as 64 lowercase hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
@@ -254,11 +255,16 @@ fn exchange(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// The user's cache directory for simpack: `SIMPACK_CACHE_DIR`, else `$XDG_CACHE_HOME/simpack`.
+/// The user's cache directory for simpack: the setting `cache-dir` (`SIMPACK_CACHE_DIR`), else
+/// `$XDG_CACHE_HOME/simpack`.
 pub fn cache_dir() -> Result<PathBuf> {
     use etcetera::BaseStrategy;
-    if let Some(dir) = std::env::var_os("SIMPACK_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+    // The variable may be no text, which a setting always is.
+    if let Some(dir) = std::env::var_os("SIMPACK_CACHE_DIR").filter(|dir| !dir.is_empty() && dir.to_str().is_none()) {
         return Ok(PathBuf::from(dir));
+    }
+    if let Some(dir) = crate::config::current().path("cache-dir") {
+        return Ok(dir.to_owned());
     }
     let base = etcetera::choose_base_strategy()
         .map_err(|error| Error::usage("no home directory to cache in").because(error).hint("set SIMPACK_CACHE_DIR"))?;

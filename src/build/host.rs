@@ -57,6 +57,8 @@ impl HostStep<'_> {
             ("CMAKE_BUILD_TYPE", "Release"),
             ("CMAKE_INSTALL_PREFIX", PREFIX),
             ("CMAKE_INSTALL_LIBDIR", "lib"),
+            // With sources that are newer than the clock, ninja would configure again for ever.
+            ("CMAKE_SUPPRESS_REGENERATION", "ON"),
         ];
         for (name, value) in defaults {
             configure = configure.arg(format!("-D{name}={value}"));

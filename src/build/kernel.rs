@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::nvcc::same_source_path;
 use super::toolset::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -24,5 +25,5 @@ pub(super) fn call(
     if let Some(cxx) = &tools.nvcc_cxx {
         call = call.args(["-ccbin", fs::utf8(cxx)?]);
     }
-    Ok(call.args(["-o", fs::utf8(output)?, source]))
+    Ok(call.args(same_source_path(source)).args(["-o", fs::utf8(output)?, source]))
 }

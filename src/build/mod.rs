@@ -8,6 +8,7 @@ mod history;
 mod host;
 mod kernel;
 mod memory;
+mod nvcc;
 mod slots;
 mod stage;
 mod step;
@@ -18,6 +19,7 @@ pub use cache::{
     StepKind, Trimmed,
 };
 pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
-pub use stage::{StageInputs, Staged, seal, stage};
+pub use nvcc::{same_file_names, same_source_path};
+pub use stage::{StageInputs, Staged, recipe_digest, seal, stage};
 pub use step::remove_leftovers;
 pub use toolset::Toolset;

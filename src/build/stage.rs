@@ -236,8 +236,6 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         None => plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })).collect(),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
-    // One more capability must change no other package, so the list of targets stays out.
-    let recipe_text = serde_json::to_vec(&Recipe { targets: Vec::new(), ..recipe.clone() }).unwrap_or_default();
     BundleManifest {
         schema: MANIFEST_SCHEMA,
         package: planned.package.clone(),
@@ -257,12 +255,19 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         artifacts: Vec::new(),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
-            recipe: fs::Digest::of(&recipe_text),
+            recipe: recipe_digest(recipe),
             plan: keys.finish(),
             tools: plan.tools.clone(),
             source_date_epoch: inputs.source_date_epoch,
         },
     }
+}
+
+/// Digest over a resolved recipe, as packages name it. One more capability must change no other package, so
+/// the list of targets stays out.
+pub fn recipe_digest(recipe: &Recipe) -> fs::Digest {
+    let text = serde_json::to_vec(&Recipe { targets: Vec::new(), ..recipe.clone() }).unwrap_or_default();
+    fs::Digest::of(&text)
 }
 
 /// The highest glibc version that any host file of the bundle needs.

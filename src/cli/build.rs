@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
 use crate::ops::request::{BuildRequest, CudaSource};
@@ -54,9 +55,13 @@ pub(super) struct JobArgs {
     #[arg(long, value_enum)]
     host: Option<HostArg>,
 
-    /// Fetch nothing; fail when something is missing
+    /// Use no network; fail and name what is missing
     #[arg(long)]
     offline: bool,
+
+    /// Fail when the recipe's simpack.lock is absent or would change
+    #[arg(long)]
+    locked: bool,
 }
 
 #[derive(Debug, Args)]
@@ -155,7 +160,8 @@ impl JobArgs {
                 ToolchainChoice::System => CudaSource::System,
             },
             system_host: self.host.map(|host| host == HostArg::System),
-            offline: self.offline,
+            offline: self.offline || config::current().is_on("offline"),
+            locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()
         })
     }
@@ -179,7 +185,7 @@ impl BuildArgs {
     pub(super) fn options(&self) -> Result<BuildRequest> {
         Ok(BuildRequest {
             components: self.component.clone(),
-            jobs: self.jobs.map(usize::from),
+            jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             dry_run: self.dry_run,

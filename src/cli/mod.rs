@@ -4,9 +4,13 @@ mod abi;
 mod build;
 mod cache;
 mod check;
+mod config;
 mod init;
+mod lock;
 mod patch;
+mod rebuild;
 mod root;
+mod schema;
 mod toolchain;
 mod verify;
 

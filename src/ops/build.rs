@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cache;
@@ -30,18 +31,26 @@ use crate::verify::{Staging, VerifyContext, verify};
 const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
 /// The JSON of a finished build.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-struct Summary<'a> {
+pub struct Summary<'a> {
+    /// Always 1.
     schema: u32,
+    /// Simulator's name.
     simulator: &'a str,
+    /// Its version.
     version: String,
+    /// The tag that ties kernels to core.
     kernel_abi: Option<String>,
+    /// Package files.
     packages: &'a [Row],
+    /// What happened to the steps; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
+    /// What was found; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<ReportJson<'a>>,
+    /// Seconds of the whole build; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
@@ -77,7 +86,18 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
+    if let Some(note) = job.lock.keep() {
+        ui.note(note);
+    }
+    ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
+    ui.detail(format!("source     {}", job.source.display()));
+    ui.detail(format!("lock       {}", job.lock.path.display()));
+    for (name, tool) in &plan.tools {
+        ui.detail(format!("tool       {name} {}", tool.version));
+    }
+    let group = ui.group("toolchain");
     let toolset = job.tools.fetch(recipe, &job.store, job.epoch, request.offline, ui)?;
+    drop(group);
     let options = BuildOptions {
         source: job.source.clone(),
         work: request.work.clone(),
@@ -86,7 +106,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         step_timeout: request.step_timeout,
         memory: job.manifests.memory.clone(),
     };
-    let cache = cache::open(&request.work)?;
+    let cache = cache::open(&request.work, request.artifacts.as_deref())?;
     let answer = packages(
         &job,
         request,
@@ -115,8 +135,15 @@ struct Means<'a> {
 fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
     let Means { toolset, options, cache, settings, context, symbols, from } = means;
     let (recipe, plan) = (&job.recipe, &job.plan);
+    let group = ui.group("build");
     let outcome = build::run(plan, &toolset, cache, &options, ui)?;
+    for (step, report) in plan.steps.iter().zip(&outcome.steps) {
+        let how = if report.cached { "cached" } else { "compiled" };
+        ui.detail(format!("step       {}  {how:<8} {:>6.2} s  {}", step.key.short(12), report.seconds, report.id));
+    }
+    drop(group);
 
+    let group = ui.group("packages");
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
         fs_err::remove_dir_all(&bundles_dir)?;
@@ -155,6 +182,7 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
     why::remember(plan, &request.work)?;
+    drop(group);
 
     summary.packages = &rows;
     summary.steps = Some(&outcome.steps);

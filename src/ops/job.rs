@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::lock::LockState;
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
@@ -11,6 +12,7 @@ use super::tools::{Tools, identify};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs};
@@ -31,6 +33,8 @@ pub(super) struct Job {
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     pub plan: BuildPlan,
+    /// The lock beside the recipe, as it holds.
+    pub lock: LockState,
     /// Recipe's directory as the user would name it.
     pub shown: String,
 }
@@ -41,14 +45,24 @@ const EPOCH: u64 = 1_577_836_800;
 
 impl Job {
     pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
-        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
-            Ok(text) => parse_epoch(&text)?,
-            Err(_) => EPOCH,
+        let epoch = match (request.source_date_epoch, std::env::var_os("SOURCE_DATE_EPOCH")) {
+            (Some(epoch), _) => epoch,
+            // What is no text is no number: refused like any other nonsense.
+            (None, Some(text)) => parse_epoch(&text.to_string_lossy())?,
+            (None, None) => EPOCH,
         };
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
-        let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
+        let located = locate(request, &data, &manifests, &store, ui)?;
+        let lock = LockState::of(&located, &manifests, store.pins(), &Update::Nothing)?;
+        if request.locked {
+            lock.refuse_choices(request)?;
+            lock.must_hold()?;
+        }
+        let pins = lock.pins(store.pins())?;
+        let store = store.pins_from(pins);
+        let Located { recipe, shown, fetched, .. } = located;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         // Records of releases are no input of a build.
@@ -57,7 +71,7 @@ impl Job {
         let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
         let mut plan = plan::plan(&recipe, &inputs)?;
         narrow(&mut plan, &recipe, &request.components)?;
-        Ok(Self { recipe, manifests, store, tools, source, sources: inputs.sources, epoch, plan, shown })
+        Ok(Self { recipe, manifests, store, tools, source, sources: inputs.sources, epoch, plan, lock, shown })
     }
 
     /// One line that says what the job is.

@@ -43,7 +43,7 @@ pub struct Python(PathBuf);
 impl Python {
     /// `SIMPACK_PYTHON`, else `python3`, else `python` on `PATH`.
     pub fn find() -> Option<Self> {
-        let chosen = std::env::var_os("SIMPACK_PYTHON").filter(|value| !value.is_empty());
+        let chosen = crate::config::current().path("python");
         let found = match chosen {
             Some(chosen) => which::which(chosen).ok(),
             None => which::which("python3").or_else(|_| which::which("python")).ok(),
@@ -74,7 +74,10 @@ impl IndexSettings {
     /// # Errors
     /// Neither pip nor the environment names a place to look in.
     pub fn discover() -> Result<Self> {
-        let environment = environment();
+        let mut environment = environment();
+        if let Some(url) = crate::config::current().text("index-url") {
+            environment.insert("SIMPACK_INDEX_URL".to_owned(), url.to_owned());
+        }
         let python = Python::find();
         let asked = python.as_ref().map(|python| {
             let list = python.pip(&["config", "list"]).read()?;

@@ -134,6 +134,17 @@ fn manifest(path: &Path) -> Result<BundleManifest, String> {
     Ok(manifest)
 }
 
+/// Unpacks a package file with everything in it, what is the package manager's included (`info/`).
+///
+/// # Errors
+/// Why it cannot be unpacked.
+pub fn unpack(path: &Path, to: &Path) -> Result<(), String> {
+    match path.extension().is_some_and(|ending| ending == "conda") {
+        true => rattler_package_streaming::fs::extract_conda(path, to).map(|_| ()).map_err(|error| reasons(&error)),
+        false => tar_zst(path, to),
+    }
+}
+
 /// Unpacks a conda package; `info/` is the package manager's, not the tree's.
 fn conda(path: &Path, to: &Path) -> Result<(), String> {
     rattler_package_streaming::fs::extract_conda(path, to).map_err(|error| reasons(&error))?;

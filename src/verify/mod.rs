@@ -15,5 +15,5 @@ mod tests;
 
 pub use context::{Rules, VerifyContext};
 pub use facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts, Staging};
-pub use input::{Opened, open};
+pub use input::{Opened, open, unpack};
 pub use run::verify;
