@@ -158,6 +158,22 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 /// Sections that hold containers: linked and relocatable ones.
 const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
+/// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
+const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+
+/// Whether a file that begins with these bytes may hold device code, by the first bytes alone. PTX may begin with
+/// any comment, so text that begins with one may hold some.
+pub fn may_hold_code(head: &[u8]) -> bool {
+    is_elf(head)
+        || head.starts_with(object::archive::MAGIC.as_slice())
+        || head.starts_with(object::archive::THIN_MAGIC.as_slice())
+        || is_fatbin(head)
+        || is_spirv(head)
+        || is_offload_bundle(head)
+        || head.starts_with(&LTO_IR)
+        || matches!(head.trim_ascii_start(), [] | [b'.', ..] | [b'/', b'/' | b'*', ..])
+}
+
 /// Where HIP keeps its bundles (clang, "HIP Support").
 const HIP_BUNDLES: &str = ".hip_fatbin";
 /// Relocatable HIP code: one section for each device.
@@ -218,6 +234,9 @@ impl Search {
             self.spirv(bytes, place);
         } else if is_offload_bundle(bytes) {
             self.bundles(bytes, 0, place.trim_end_matches(": "));
+        } else if bytes.starts_with(&LTO_IR) {
+            let place = place.trim_end_matches(": ");
+            self.found.images.push(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
         } else if is_ptx(bytes) {
             self.loose(CodeKind::Ptx, bytes, place);
         } else if self.look.deep {

@@ -18,7 +18,7 @@ mod spirv;
 
 pub use chain::{Available, Choice, Considered, Verdict, choose};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
-pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with};
+pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, may_hold_code};
 pub use error::CodeError;
 pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
 pub use names::demangled;

@@ -33,13 +33,19 @@ pub struct PtxKernel {
 
 /// Whether the bytes look like PTX: the first directive is `.version` (PTX ISA, "Module directives").
 pub fn is_ptx(bytes: &[u8]) -> bool {
-    // Directives begin with a dot and comments with a slash: most files are refused by one byte.
-    if !bytes.trim_ascii_start().starts_with(b".") && !bytes.trim_ascii_start().starts_with(b"/") {
-        return false;
+    let mut rest = bytes.get(..bytes.len().min(1 << 16)).unwrap_or_default().trim_ascii_start();
+    // Other text has comments at its head, too: they are skipped as bytes.
+    loop {
+        let end: &[u8] = match rest {
+            [b'/', b'/', ..] => b"\n",
+            [b'/', b'*', ..] => b"*/",
+            _ => break,
+        };
+        let Some(at) = rest.windows(end.len()).skip(2).position(|window| window == end) else { return false };
+        rest = rest[at + 2 + end.len()..].trim_ascii_start();
     }
-    let head = bytes.get(..bytes.len().min(1 << 16)).unwrap_or_default();
-    let text = String::from_utf8_lossy(head);
-    Tokens::new(&text).next() == Some(".version")
+    let after = rest.strip_prefix(b".version").and_then(<[u8]>::first);
+    after.is_some_and(|byte| byte.is_ascii_whitespace())
 }
 
 /// Reads a PTX module. A closing NUL, as in fatbins, is allowed.
