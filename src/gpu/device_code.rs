@@ -362,7 +362,8 @@ impl Search {
             if self.look.kernels
                 && let Err(error) = read_entry(&entry, &mut cache, &mut image)
             {
-                self.found.unexamined.push(format!("{place}: code at {:#x}: {error}", image.at));
+                let reason = format!("code at {:#x}: {error}", image.at);
+                self.found.unexamined.push(join(place.trim_end_matches(": "), &reason));
             }
             self.found.images.push(image);
         }
@@ -386,7 +387,7 @@ fn read_entry<'a>(entry: &FatbinEntry<'a>, cache: &mut GroupCache<'a>, image: &m
         CodeKind::Sass | CodeKind::Ptx => {}
         CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload => return Ok(()),
         CodeKind::Other(number) => {
-            return Err(CodeError::damaged(format!("an unknown kind of code ({number:#x})")));
+            return Err(CodeError::Unknown(number));
         }
     }
     let stated = entry.capability;

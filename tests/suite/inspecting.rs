@@ -120,7 +120,7 @@ fn packages_of_volley() {
         subject["packages"].as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"volley-core") && names.contains(&"volley-kernels-sm_90"), "{names:?}");
     let rows = subject["coverage"]["rows"].as_array().unwrap();
-    assert!(rows.len() > 10, "{}", rows.len());
+    assert!(rows.len() >= 9, "{}", rows.len());
     assert!(rows.iter().all(|row| row["missing"].as_array().unwrap().is_empty()));
     let core = package_file(&channel, "volley-core");
     let json = inspect(&channel, &["--json", core.to_str().unwrap()]).exit(0).json();

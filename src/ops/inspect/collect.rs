@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::archive::{self, Form};
 use super::examine::{Examined, examine, is_interesting};
-use super::facts::{Gap, Inspected};
+use super::facts::{Gap, Inspected, PackageFormat};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
 use crate::gpu::Look;
@@ -29,7 +29,8 @@ pub(super) fn inspect(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     found.path = path.display().to_string();
     found.is_tree = data.is_dir() || archive::form(&found.path).is_some();
     found.packages.sort();
-    found.packages.dedup();
+    // Sorted: of one file, a package manager's words come before simpack's.
+    found.packages.dedup_by(|next, kept| next.path == kept.path && next.format == PackageFormat::Simpack);
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     found.unexamined.sort();
     Ok(found)

@@ -30,12 +30,26 @@ pub struct Inspected {
 pub struct PackageFacts {
     /// Its file, relative to the path that was given; empty for that path itself.
     pub path: String,
+    /// Whose words these are.
+    pub format: PackageFormat,
     /// Name.
     pub name: String,
     /// Version.
     pub version: String,
     /// What it depends on, as it writes it.
     pub depends: Vec<String>,
+}
+
+/// Who reads a package's metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackageFormat {
+    /// conda: `info/index.json`.
+    Conda,
+    /// pip: `METADATA` of a wheel, `PKG-INFO` of a source archive.
+    Python,
+    /// simpack: `simpack.json`. Where a package manager has its own, that one counts.
+    Simpack,
 }
 
 /// Something that was not examined.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::facts::PackageFacts;
+use super::facts::{PackageFacts, PackageFormat};
 use crate::bundle::BundleManifest;
 
 /// Whether a member of a package is one of those files.
@@ -16,12 +16,12 @@ pub(super) fn is_metadata(path: &str) -> bool {
 
 /// Reads one of them; `package` is the file of the package.
 pub(super) fn read(package: &str, member: &str, bytes: &[u8]) -> Option<PackageFacts> {
-    let (name, version, depends) = match member.rsplit('/').next() {
-        Some("index.json") => conda(bytes)?,
-        Some("simpack.json") => bundle(bytes)?,
-        _ => python(&String::from_utf8_lossy(bytes))?,
+    let (format, (name, version, depends)) = match member.rsplit('/').next() {
+        Some("index.json") => (PackageFormat::Conda, conda(bytes)?),
+        Some("simpack.json") => (PackageFormat::Simpack, bundle(bytes)?),
+        _ => (PackageFormat::Python, python(&String::from_utf8_lossy(bytes))?),
     };
-    Some(PackageFacts { path: package.to_owned(), name, version, depends })
+    Some(PackageFacts { path: package.to_owned(), format, name, version, depends })
 }
 
 type Facts = (String, String, Vec<String>);

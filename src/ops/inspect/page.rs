@@ -58,10 +58,10 @@ impl Page {
             [] => {}
             [one] if one.path.is_empty() => self.package(one),
             many => {
-                for package in many.iter().take(MOST_ROWS) {
-                    self.field("package", &format!("{} {}", package.name, package.version));
-                }
-                self.more(many.len(), "packages");
+                let names = many.iter().map(|package| format!("{} {}", package.name, package.version));
+                let names: BTreeSet<String> = names.collect();
+                names.iter().take(MOST_ROWS).for_each(|name| self.field("package", name));
+                self.more(names.len(), "packages");
             }
         }
     }

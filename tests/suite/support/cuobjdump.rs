@@ -61,7 +61,9 @@ pub fn kernels(file: &serde_json::Value) -> Vec<(String, String, String)> {
     for image in file["images"].as_array().unwrap().iter().filter(|image| image["kind"] == "sass") {
         for kernel in image["kernels"].as_array().unwrap() {
             let uses = &kernel["resources"];
-            let stack = uses["stack"].as_u64().map_or("UNKNOWN".to_owned(), |stack| stack.to_string());
+            // Of code that is not linked yet, nobody can know the stack: cuobjdump writes 0 there.
+            let unknown = if image["relocatable"] == true { "0" } else { "UNKNOWN" };
+            let stack = uses["stack"].as_u64().map_or(unknown.to_owned(), |stack| stack.to_string());
             let text = format!(
                 "REG:{} STACK:{stack} SHARED:{} LOCAL:{} CONSTANT[0]:{}",
                 uses["registers"], uses["shared"], uses["local"], uses["constant"]
