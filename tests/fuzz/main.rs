@@ -63,4 +63,14 @@ macro_rules! targets {
 }
 
 // Sorted; one file in `targets/` each.
-targets!(archive, cubin, elf_facts, fatbin, offload, ptx, recipe, spirv);
+targets! {
+    archive,
+    cubin,
+    elf_facts,
+    fatbin,
+    offload,
+    ptx,
+    recipe,
+    spirv,
+    symbols,
+}
