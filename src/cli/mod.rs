@@ -6,6 +6,7 @@ mod cache;
 mod check;
 mod config;
 mod init;
+mod inspect;
 mod lock;
 mod patch;
 mod rebuild;

@@ -10,6 +10,7 @@ use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
 use super::init::InitArgs;
+use super::inspect::InspectArgs;
 use super::lock::LockArgs;
 use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
@@ -75,6 +76,8 @@ enum Verb {
     Rebuild(RebuildArgs),
     /// Look into packages and say what would break on a user's machine
     Verify(VerifyArgs),
+    /// Look into files, trees and packages: device code, kernels, ELF facts
+    Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
@@ -147,6 +150,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Lock(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),
+        Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),

@@ -7,6 +7,7 @@ pub mod cache;
 pub mod check;
 pub mod config;
 pub mod init;
+pub mod inspect;
 pub mod lock;
 pub mod patch;
 pub mod plan;

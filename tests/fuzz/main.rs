@@ -64,7 +64,13 @@ macro_rules! targets {
 
 // Sorted; one file in `targets/` each.
 targets! {
+    archive,
+    cubin,
     elf_facts,
+    fatbin,
+    offload,
+    ptx,
     recipe,
+    spirv,
     symbols,
 }

@@ -14,6 +14,7 @@ const VERBS: &[&[&str]] = &[
     &["lock"],
     &["rebuild"],
     &["verify"],
+    &["inspect"],
     &["patch"],
     &["abi"],
     &["abi", "dump"],
