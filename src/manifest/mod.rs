@@ -1,6 +1,7 @@
 //! Manifests: lists that change with the world, as checked data. Their sources are named in the files.
 
 mod capabilities;
+mod contracts;
 mod cuda;
 mod drivers;
 mod glibc;
@@ -8,6 +9,7 @@ mod load;
 mod vendor;
 
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
+pub use contracts::{Agree, Contract, Contracts, LinkedCode, LinkerAge, Maker};
 pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use glibc::{GlibcLevel, GlibcLevels};

@@ -44,7 +44,7 @@ impl Job {
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
-        let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
+        let Located { recipe, shown, fetched, .. } = locate(request, &data, &manifests, &store, ui)?;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         let sources = scan(&source, &[&request.dist, &request.work])?;
@@ -81,7 +81,7 @@ impl Job {
 }
 
 /// The source tree on disk.
-fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
+pub(super) fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
     match (&recipe.source, fetched) {
         (Source::Path(path), _) => {
             let root = recipe.dir.join(path);

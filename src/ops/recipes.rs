@@ -29,6 +29,8 @@ pub(super) struct Found {
 pub(super) struct Located {
     pub recipe: Recipe,
     pub shown: String,
+    /// The recipe's file below the current directory; none when it is embedded or lies elsewhere.
+    pub file: Option<String>,
     /// Root of the source tree, when it is not in the recipe's directory.
     pub fetched: Option<PathBuf>,
 }
@@ -65,7 +67,10 @@ pub(super) fn locate(
     };
     let recipe = recipe::load(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), manifests, &selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
-    Ok(Located { recipe, shown, fetched })
+    let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
+    let below = below.ok().and_then(|(here, file)| fs::relative(&here, &file).ok());
+    let file = below.filter(|_| !shown.starts_with("embedded"));
+    Ok(Located { recipe, shown, file, fetched })
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.

@@ -55,7 +55,7 @@ fn kernel_dirs(facts: &BundleFacts) -> Vec<KernelDir<'_>> {
     let kernels = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels);
     for package in kernels {
         let mut by_path: BTreeMap<&str, Vec<&FileFacts>> = BTreeMap::new();
-        for file in package.files.iter().filter(|file| !file.device.is_empty()) {
+        for file in package.files().iter().filter(|file| !file.device.is_empty()) {
             by_path.entry(file.directory()).or_default().push(file);
         }
         // The same package may be here in two formats.
@@ -200,7 +200,7 @@ fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core) {
         let has_code = package.loaded().next().is_some();
         if let Some(tag) = package.manifest.kernel_abi.as_ref().filter(|_| has_code)
-            && !package.files.iter().any(|file| file.holds_tag)
+            && !package.files().iter().any(|file| file.holds_tag)
         {
             hits.add(package.name(), format!("no library or program holds {tag}"));
         }

@@ -5,13 +5,20 @@
 
 mod bundled;
 mod code;
+mod coverage;
+mod driver;
 mod files;
 mod glibc;
 mod kernels;
+mod lists;
 mod needed;
+mod nvrtc;
+mod release;
 mod safety;
 mod search_path;
 mod soname;
+mod symbols;
+mod toolchain;
 
 use super::BundleFacts;
 use crate::data::Data;
@@ -27,13 +34,20 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
         bundled::predicates(),
         code::predicates(),
+        coverage::predicates(),
+        driver::predicates(),
         files::predicates(),
         glibc::predicates(),
         kernels::predicates(),
+        lists::predicates(),
         needed::predicates(),
+        nvrtc::predicates(),
+        release::predicates(),
         safety::predicates(),
         search_path::predicates(),
         soname::predicates(),
+        symbols::predicates(),
+        toolchain::predicates(),
         vec![unused_waiver()],
     ];
     subjects.into_iter().flatten().collect()

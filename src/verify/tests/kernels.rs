@@ -16,6 +16,7 @@ fn package(target: &str) -> Tree {
     let mut tree = Tree::new(ComponentKind::Kernels, &format!("kernels-{target}"));
     tree.manifest.target = Some(target.parse().unwrap());
     tree.manifest.kernels = table();
+    tree.manifest.cuda = Some("13.0".parse().unwrap());
     tree.manifest.kernel_abi = Some(kernel_abi_tag(&table()));
     tree
 }
