@@ -304,7 +304,14 @@ impl Content {
     /// # Errors
     /// It cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = fs_err::File::open(path)?;
+        Self::map(&fs_err::File::open(path)?)
+    }
+
+    /// Maps an open file.
+    ///
+    /// # Errors
+    /// It cannot be mapped.
+    pub fn map(file: &fs_err::File) -> Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self::Empty);
         }
@@ -312,6 +319,16 @@ impl Content {
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
         let map = unsafe { memmap2::Mmap::map(file.file()) }?;
         Ok(Self::Mapped(map))
+    }
+
+    /// Tells the kernel that single pages will be looked at here and there, so that it reads no others ahead.
+    #[must_use]
+    pub fn sparse(self) -> Self {
+        if let Self::Mapped(map) = &self {
+            // Only an advice: without it more is read.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+        self
     }
 
     /// The bytes.

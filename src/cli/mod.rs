@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod init;
+mod inspect;
 mod patch;
 mod root;
 mod toolchain;

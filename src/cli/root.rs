@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use super::build::{BuildArgs, PlanArgs};
 use super::check::CheckArgs;
 use super::init::InitArgs;
+use super::inspect::InspectArgs;
 use super::patch::PatchArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -60,6 +61,8 @@ enum Verb {
     Plan(PlanArgs),
     /// Look into packages and say what would break on a user's machine
     Verify(VerifyArgs),
+    /// Look into files, trees and packages: device code, kernels, ELF facts
+    Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
     /// Fetch and inspect compilers and build tools
@@ -113,6 +116,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Verify(args) => args.run(ui),
+        Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {

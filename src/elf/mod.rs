@@ -16,6 +16,6 @@ mod symbols;
 
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
-pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts};
+pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
 pub use symbols::{Symbol, SymbolTable, Versions};

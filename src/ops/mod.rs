@@ -3,6 +3,7 @@
 pub mod build;
 pub mod check;
 pub mod init;
+pub mod inspect;
 pub mod patch;
 pub mod plan;
 pub mod request;

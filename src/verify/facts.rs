@@ -205,6 +205,8 @@ pub(super) fn describe(image: &CodeImage) -> String {
         (CodeKind::Sass, None) => format!("machine code of {of}"),
         (CodeKind::Ptx, None) => format!("PTX of {of}"),
         (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
+        (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
+        (CodeKind::Offload, None) => format!("HIP code for {}", image.label.as_deref().unwrap_or("an unknown device")),
         (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
     }
 }

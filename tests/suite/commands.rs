@@ -5,13 +5,14 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 15] = [
     &[],
     &["init"],
     &["check"],
     &["build"],
     &["plan"],
     &["verify"],
+    &["inspect"],
     &["patch"],
     &["toolchain"],
     &["toolchain", "list"],
