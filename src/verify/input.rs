@@ -27,7 +27,7 @@ pub struct Opened {
     /// Packages that hold nothing, or a broken manifest: they cannot be examined.
     pub incomplete: Vec<Incomplete>,
     /// Unpacked packages; they go away with this value.
-    unpacked: Vec<TempDir>,
+    pub(super) unpacked: Vec<TempDir>,
 }
 
 /// Files that simpack did not make: nothing is known of what they promise.
@@ -97,7 +97,9 @@ fn is_code(path: &Path) -> Result<bool> {
         || bytes.starts_with(b"!<arch>\n")
         || bytes.starts_with(b"!<thin>\n")
         || gpu::is_fatbin(bytes)
-        || gpu::is_ptx(bytes))
+        || gpu::is_ptx(bytes)
+        || gpu::is_spirv(bytes)
+        || gpu::is_offload_bundle(bytes))
 }
 
 impl Opened {
@@ -177,7 +179,7 @@ impl Opened {
             Ok(index) => {
                 self.indexes.extend(index);
                 let made = self.tree(dir.path())?;
-                let foreign = Foreign { name: name.clone(), root: dir.path().to_owned(), file: None };
+                let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None };
                 if !made && !self.add_foreign(foreign)? {
                     self.gap(&name, "holds no files");
                 }
@@ -208,6 +210,16 @@ fn manifest(path: &Path) -> Result<BundleManifest, String> {
         return Err(format!("its simpack.json is that of package {}", manifest.package));
     }
     Ok(manifest)
+}
+
+/// Name and version of a wheel (`neuron_gpu-8.2.2` of `neuron_gpu-8.2.2-cp311-cp311-linux_x86_64.whl`; binary
+/// distribution format, file name convention); the file's name of anything else.
+fn distribution(file: &str) -> String {
+    let mut parts = file.split('-');
+    match (file.ends_with(".whl"), parts.next(), parts.next()) {
+        (true, Some(name), Some(version)) => format!("{name}-{version}"),
+        _ => file.to_owned(),
+    }
 }
 
 /// Whether a file exists and is no link: used where the name comes from a user or a package.

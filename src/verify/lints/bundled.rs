@@ -43,7 +43,8 @@ pub(super) fn is_foreign(rules: &Rules, name: &str) -> bool {
 }
 
 fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in facts.contents().filter(|package| !is_vendors_own(&facts.rules, package)) {
+    let ours = facts.packages.iter().map(|package| &package.contents);
+    for package in ours.chain(facts.foreign.iter().filter(|package| !is_vendors_own(&facts.rules, package))) {
         for file in &package.files {
             let found = names(package, file).into_iter().find_map(|name| {
                 let plain = facts.rules.manifests.vendor.library(name).map(|library| (name.to_owned(), library));

@@ -19,11 +19,11 @@ enum Need {
 }
 
 /// The CUDA release whose assembler or linker made a piece of machine code, from its notes:
-/// `ptxas 13.0, V13.0.88`.
+/// `ptxas 13.0, V13.0.88`, or before CUDA 12.5 `cuda 11.8`.
 pub(super) fn release(image: &CodeImage) -> Option<CudaVersion> {
     let releases = image.compilers.iter().filter_map(|compiler| {
         let (name, version) = compiler.split_once(' ')?;
-        if !matches!(name, "ptxas" | "nvlink") {
+        if !matches!(name, "ptxas" | "nvlink" | "cuda") {
             return None;
         }
         version.split(',').next()?.trim().parse::<CudaVersion>().ok()
@@ -51,7 +51,7 @@ fn need(image: &CodeImage, manifests: &Manifests) -> Option<Need> {
                 None => Some(Need::Unknown(format!("PTX ISA {major}.{minor}, newer than every known driver"))),
             }
         }
-        CodeKind::LtoIr | CodeKind::Other(_) => None,
+        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload | CodeKind::Other(_) => None,
     }
 }
 

@@ -94,7 +94,8 @@ fn modules(package: &PackageFacts, dir: &str, list: &KernelsList) -> Vec<(String
             Some(_) => {}
         }
     }
-    let unlisted = there.keys().filter(|name| !listed.contains_key(*name));
+    let code = package.files().iter().filter(|file| file.directory() == dir && !file.device.is_empty());
+    let unlisted = code.map(|file| file.name()).filter(|name| !listed.contains_key(*name));
     wrong.extend(unlisted.map(|name| (format!("does not list {name}"), None)));
     wrong
 }

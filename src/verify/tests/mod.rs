@@ -1,6 +1,7 @@
 //! Each lint on a bundle where it fires and on a look-alike where it must not.
 
 mod cubin;
+mod device;
 mod files;
 mod fixture;
 mod input;
