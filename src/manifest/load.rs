@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, Vendor};
+use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, SpirvEnvironments, Vendor};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -23,6 +23,8 @@ pub struct Manifests {
     pub drivers: Drivers,
     /// Which relocatable device code may be linked together.
     pub contracts: Contracts,
+    /// What devices take SPIR-V.
+    pub spirv: SpirvEnvironments,
 }
 
 impl Manifests {
@@ -40,6 +42,7 @@ impl Manifests {
             glibc: GlibcLevels::load(data)?,
             drivers: Drivers::load(data)?,
             contracts: Contracts::load(data)?,
+            spirv: SpirvEnvironments::load(data)?,
         })
     }
 }

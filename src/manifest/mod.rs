@@ -6,6 +6,7 @@ mod cuda;
 mod drivers;
 mod glibc;
 mod load;
+mod spirv;
 mod vendor;
 
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
@@ -14,4 +15,5 @@ pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
+pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};

@@ -105,8 +105,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     }
     // Package files by name, or one bundle, are not the distribution that they belong to.
     // What is missed may lie in what cannot be read.
-    let partial =
-        opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file()) || !opened.incomplete.is_empty();
+    let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file()) || !opened.incomplete.is_empty();
     settings.partial = partial || !names.is_empty();
     let mut report = opened.verify(&context.partial(partial), &settings);
     if !names.is_empty() {

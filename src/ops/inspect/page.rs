@@ -124,12 +124,17 @@ impl Page {
     /// The last column is cut where the page ends.
     fn table<const N: usize>(&mut self, head: [String; N], rows: &[[String; N]]) {
         let width = |column: usize| {
-            rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0).min(WIDTH / 2)
+            let most = rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
+            if column == 0 { most.min(50) } else { most.min(30) }
         };
         let widths: Vec<usize> = (0..N).map(width).collect();
         for row in [&head].into_iter().chain(rows) {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-            self.line(&cut(&format!("  {}", cells.join("  ")), WIDTH));
+            let cells = row.iter().zip(&widths).enumerate().map(|(index, (cell, width))| {
+                // Of a path the end tells more.
+                let cell = if index == 0 { cut_front(cell, *width) } else { cut(cell, *width) };
+                format!("{cell:<width$}")
+            });
+            self.line(&cut(&format!("  {}", cells.collect::<Vec<_>>().join("  ")), WIDTH));
         }
     }
 
@@ -263,7 +268,9 @@ impl Page {
                 self.line(&format!("  {}", row.group));
                 group = &row.group;
             }
-            let mut line = format!("{:<first$}", cut(&format!("  {}", label(row)), first));
+            let short =
+                if row.kernel.is_some() { cut(&label(row), first - 2) } else { cut_front(&label(row), first - 2) };
+            let mut line = format!("{:<first$}", format!("  {short}"));
             for (column, cell) in columns.iter().zip(&row.cells[start..]) {
                 let text = match (cell, row.kernel.is_some()) {
                     (0, _) => "-".to_owned(),
@@ -333,7 +340,8 @@ impl Page {
 }
 
 fn cell_width(column: &Column) -> usize {
-    column.device.chars().count().max(size(column.stored_size).chars().count()).max(4) + 2
+    let cells = [&column.device, &size(column.stored_size), kind_name(column.kind)];
+    cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
 }
 
 fn kind_name(kind: CodeKind) -> &'static str {
@@ -376,8 +384,18 @@ fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(4)).collect();
-    format!("{kept}... ")
+    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
+    format!("{kept}...")
+}
+
+/// The last characters of a path.
+fn cut_front(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(count - width.saturating_sub(3)).collect();
+    format!("...{kept}")
 }
 
 /// Words in lines of a width.

@@ -32,6 +32,12 @@ impl<'a> KernelDir<'a> {
         })
     }
 
+    /// Whether a file of it is SPIR-V.
+    fn is_spirv(&self, path: &str) -> bool {
+        let file = self.files.iter().find(|file| file.path == path);
+        file.is_some_and(|file| file.device.images.iter().any(|image| image.spirv.is_some()))
+    }
+
     fn names(&self) -> BTreeSet<&'a str> {
         self.kernels().map(|(_, kernel)| kernel.name.as_str()).collect()
     }
@@ -84,7 +90,8 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                         .evidence(format!("its parameters: {}", layout(&kernel.params)))
                         .fix(format!("declare `{}` in the kernel table, or make it static", kernel.name));
                 }
-                Some(known) if known.params != kernel.params => {
+                // Parameters of a shader are its push constants: shader-layout compares them.
+                Some(known) if known.params != kernel.params && !dir.is_spirv(path) => {
                     hits.add(subject, format!("kernel `{}` {}", kernel.name, first_difference(known, kernel)))
                         .evidence(format!("declared: {}", layout(&known.params)))
                         .evidence(format!("compiled: {}", layout(&kernel.params)));

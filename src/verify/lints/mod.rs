@@ -16,6 +16,7 @@ mod nvrtc;
 mod release;
 mod safety;
 mod search_path;
+mod shaders;
 mod soname;
 mod symbols;
 mod toolchain;
@@ -45,6 +46,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         release::predicates(),
         safety::predicates(),
         search_path::predicates(),
+        shaders::predicates(),
         soname::predicates(),
         symbols::predicates(),
         toolchain::predicates(),

@@ -8,3 +8,4 @@ mod input;
 mod kernels;
 mod libraries;
 mod link;
+mod shaders;
