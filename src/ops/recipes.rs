@@ -48,13 +48,8 @@ pub(super) fn locate(
         true => HostToolchain::System { min_cxx: None },
         false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
     });
-    let selection = Selection {
-        cuda: request.cuda,
-        capabilities: request.capabilities.clone(),
-        ptx: request.ptx.clone(),
-        host,
-        drop_unsupported: false,
-    };
+    let selection =
+        Selection { cuda: request.cuda, capabilities: request.capabilities.clone(), ptx: request.ptx.clone(), host };
     let text = fs_err::read_to_string(&file)?;
     let dir = file.parent().unwrap_or(Path::new(".")).to_owned();
     let path = match shown.starts_with("embedded") {

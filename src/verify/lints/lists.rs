@@ -125,12 +125,15 @@ fn stale_kernels(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// Digest of a source by its path.
+type Lookup<'a> = dyn Fn(&str) -> Option<Digest> + 'a;
+
 /// Sources to compare with.
 struct Sources<'a> {
     whose: String,
     /// Nothing else belongs to the source.
     whole: bool,
-    of: Box<dyn Fn(&str) -> Option<Digest> + 'a>,
+    of: Box<Lookup<'a>>,
 }
 
 /// The recipe's, else those that the release ships.

@@ -108,6 +108,9 @@ fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, 
     found
 }
 
+/// A binding that one host code serves: stem of the file, entry points, set, binding.
+type Place<'a> = (&'a str, Vec<&'a str>, u32, u32);
+
 /// Push constants against the parameters that core's table declares, and every binding against the same
 /// binding of the package's other modules: core fills one descriptor for all of them.
 fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
@@ -135,8 +138,8 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
     }
     for contents in facts.contents() {
-        // By directory and entry points: modules of one directory are variants that one host code serves.
-        let mut first: BTreeMap<(&str, Vec<&str>, u32, u32), (&str, &SpirvBinding)> = BTreeMap::new();
+        // Files of one name with the same entry points are variants of one shader.
+        let mut first: BTreeMap<Place<'_>, (&str, &SpirvBinding)> = BTreeMap::new();
         for file in &contents.files {
             for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
                 let entries: Vec<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
@@ -191,9 +194,10 @@ fn blocks(a: &SpirvBlock, b: &SpirvBlock) -> Option<String> {
         let bytes = |size: Option<u64>| size.map_or_else(|| "an unknown number of".to_owned(), |size| size.to_string());
         return Some(format!("{} and {} bytes", bytes(a.size), bytes(b.size)));
     }
-    let shape = |block: &SpirvBlock| -> Vec<(Option<u64>, Option<u64>, Vec<Option<u64>>)> {
-        let strides = |member: &SpirvMember| member.arrays.iter().map(|array| array.stride).collect();
-        block.members.iter().map(|member| (member.offset, member.size, strides(member))).collect()
+    let same = |a: &SpirvMember, b: &SpirvMember| {
+        let strides = |member: &SpirvMember| member.arrays.iter().map(|array| array.stride).collect::<Vec<_>>();
+        (a.offset, a.size, strides(a)) == (b.offset, b.size, strides(b))
     };
-    (shape(a) != shape(b)).then(|| "members at other places".to_owned())
+    let all = a.members.len() == b.members.len() && a.members.iter().zip(&b.members).all(|(a, b)| same(a, b));
+    (!all).then(|| "members at other places".to_owned())
 }
