@@ -1,6 +1,8 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
+mod abi;
 mod build;
+mod cache;
 mod check;
 mod init;
 mod inspect;

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
+use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::init::InitArgs;
 use super::inspect::InspectArgs;
@@ -65,9 +67,15 @@ enum Verb {
     Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
+    /// Record and compare the interfaces of libraries, and find what a consumer needs
+    #[command(subcommand)]
+    Abi(AbiCommand),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// Look into the cache of built artifacts and make it smaller
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
@@ -118,7 +126,9 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Verify(args) => args.run(ui),
         Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
+        Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
+        Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);

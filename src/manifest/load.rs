@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, SpirvEnvironments, Vendor};
+use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, MemoryModel, SpirvEnvironments, Vendor};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -25,6 +25,8 @@ pub struct Manifests {
     pub contracts: Contracts,
     /// What devices take SPIR-V.
     pub spirv: SpirvEnvironments,
+    /// Memory that steps take.
+    pub memory: MemoryModel,
 }
 
 impl Manifests {
@@ -43,6 +45,7 @@ impl Manifests {
             drivers: Drivers::load(data)?,
             contracts: Contracts::load(data)?,
             spirv: SpirvEnvironments::load(data)?,
+            memory: MemoryModel::load(data)?,
         })
     }
 }

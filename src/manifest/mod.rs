@@ -6,6 +6,7 @@ mod cuda;
 mod drivers;
 mod glibc;
 mod load;
+mod memory;
 mod spirv;
 mod vendor;
 
@@ -15,5 +16,6 @@ pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
+pub use memory::MemoryModel;
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};

@@ -1,10 +1,12 @@
 //! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
+use super::symbols;
 use super::tools::{Tools, identify};
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -24,6 +26,8 @@ pub(super) struct Job {
     pub tools: Tools,
     /// Root of the source tree on disk.
     pub source: PathBuf,
+    /// Its files with their digests.
+    pub sources: BTreeMap<String, fs::Digest>,
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     pub plan: BuildPlan,
@@ -47,11 +51,13 @@ impl Job {
         let Located { recipe, shown, fetched, .. } = locate(request, &data, &manifests, &store, ui)?;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
-        let sources = scan(&source, &[&request.dist, &request.work])?;
+        // Records of releases are no input of a build.
+        let symbols = recipe.dir.join(symbols::DIRECTORY);
+        let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
         let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
         let mut plan = plan::plan(&recipe, &inputs)?;
         narrow(&mut plan, &recipe, &request.components)?;
-        Ok(Self { recipe, manifests, store, tools, source, epoch, plan, shown })
+        Ok(Self { recipe, manifests, store, tools, source, sources: inputs.sources, epoch, plan, shown })
     }
 
     /// One line that says what the job is.

@@ -9,6 +9,7 @@ use super::job::source_root;
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
+use super::symbols;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -84,8 +85,10 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     if let Some(asked) = &request.recipe {
         let located = recipe(asked, &data, ui)?;
         settings = Settings::new(&located.recipe.lint)?;
+        let symbols = symbols::read_all(&located.recipe.dir.join(symbols::DIRECTORY))?;
         let source = source_root(&located.recipe, located.fetched)?;
-        context = context.recipe(&located.recipe).sources(scan(&source, &[Path::new(DIST), Path::new(WORK)])?);
+        let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?;
+        context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
         recipe_file = located.file;
     }
     settings = command_line(settings, request)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::abi::SymbolsFile;
 use crate::data::Data;
 use crate::error::Result;
 use crate::fs::Digest;
@@ -30,6 +31,8 @@ pub struct Rules {
     pub glibc_ceiling: Option<GlibcVersion>,
     /// Absolute paths of the build whose bytes may stand in no file.
     pub build_paths: Vec<String>,
+    /// In which release each symbol of a library appeared: the recipe's own and its dependencies'.
+    pub symbols: Vec<SymbolsFile>,
     /// What staging found.
     pub staging: Staging,
     /// What the recipe declares, if one was given.
@@ -66,6 +69,7 @@ impl VerifyContext {
             driver_directories,
             glibc_ceiling: None,
             build_paths: Vec::new(),
+            symbols: Vec::new(),
             staging: Staging::default(),
             declared: None,
             partial: false,
@@ -102,6 +106,13 @@ impl VerifyContext {
     #[must_use]
     pub fn build_paths<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.rules.build_paths.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds the symbols files beside the recipe.
+    #[must_use]
+    pub fn symbols(mut self, symbols: Vec<SymbolsFile>) -> Self {
+        self.rules.symbols = symbols;
         self
     }
 

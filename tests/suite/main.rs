@@ -2,12 +2,16 @@
 
 mod support;
 
+mod abi;
+mod abi_release;
+mod cache;
 mod commands;
 mod consumers;
 mod contract;
 mod device_rules;
 mod drivers;
 mod failing;
+mod failures;
 mod floors;
 mod gate;
 mod growing;

@@ -4,6 +4,7 @@
 //! bundles in the tests: one where it fires, and a look-alike where it must not.
 
 mod bundled;
+mod closure;
 mod code;
 mod coverage;
 mod driver;
@@ -13,6 +14,7 @@ mod kernels;
 mod lists;
 mod needed;
 mod nvrtc;
+mod promise;
 mod release;
 mod safety;
 mod search_path;
@@ -34,6 +36,7 @@ pub(super) fn registry(data: &Data) -> Result<Registry<BundleFacts>> {
 fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
         bundled::predicates(),
+        closure::predicates(),
         code::predicates(),
         coverage::predicates(),
         driver::predicates(),
@@ -44,6 +47,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         needed::predicates(),
         nvrtc::predicates(),
         release::predicates(),
+        promise::predicates(),
         safety::predicates(),
         search_path::predicates(),
         shaders::predicates(),

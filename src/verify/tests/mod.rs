@@ -1,5 +1,6 @@
 //! Each lint on a bundle where it fires and on a look-alike where it must not.
 
+mod closure;
 mod cubin;
 mod device;
 mod files;
@@ -8,4 +9,5 @@ mod input;
 mod kernels;
 mod libraries;
 mod link;
+mod promise;
 mod shaders;
