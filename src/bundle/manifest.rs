@@ -109,6 +109,9 @@ pub struct Provenance {
     pub plan: Digest,
     /// Tools by name, with version and, for pinned ones, digest.
     pub tools: BTreeMap<String, ToolVersion>,
+    /// Files of the source that the device code was compiled from, with their digests.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub sources: BTreeMap<String, Digest>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
 }

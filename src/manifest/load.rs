@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, CudaReleases, Drivers, GlibcLevels, MemoryModel, Vendor};
+use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, MemoryModel, SpirvEnvironments, Vendor};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -21,6 +21,10 @@ pub struct Manifests {
     pub glibc: GlibcLevels,
     /// Driver profiles.
     pub drivers: Drivers,
+    /// Which relocatable device code may be linked together.
+    pub contracts: Contracts,
+    /// What devices take SPIR-V.
+    pub spirv: SpirvEnvironments,
     /// Memory that steps take.
     pub memory: MemoryModel,
 }
@@ -39,6 +43,8 @@ impl Manifests {
             vendor: Vendor::load(data)?,
             glibc: GlibcLevels::load(data)?,
             drivers: Drivers::load(data)?,
+            contracts: Contracts::load(data)?,
+            spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
         })
     }

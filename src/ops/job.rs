@@ -101,7 +101,7 @@ impl Job {
 }
 
 /// The source tree on disk.
-fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
+pub(super) fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
     match (&recipe.source, fetched) {
         (Source::Path(path), _) => {
             let root = recipe.dir.join(path);

@@ -29,6 +29,8 @@ pub(super) struct Found {
 pub(super) struct Located {
     pub recipe: Recipe,
     pub shown: String,
+    /// The recipe's file below the current directory; none when it is embedded or lies elsewhere.
+    pub below: Option<String>,
     /// Root of the source tree, when it is not in the recipe's directory.
     pub fetched: Option<PathBuf>,
     /// The recipe's file, where it can be read.
@@ -62,13 +64,8 @@ pub(super) fn locate(
         true => HostToolchain::System { min_cxx: None },
         false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
     });
-    let selection = Selection {
-        cuda: request.cuda,
-        capabilities: request.capabilities.clone(),
-        ptx: request.ptx.clone(),
-        host,
-        drop_unsupported: false,
-    };
+    let selection =
+        Selection { cuda: request.cuda, capabilities: request.capabilities.clone(), ptx: request.ptx.clone(), host };
     let text = fs_err::read_to_string(&file)?;
     let dir = file.parent().unwrap_or(Path::new(".")).to_owned();
     let path = match shown.starts_with(EMBEDDED_WORD) {
@@ -81,7 +78,10 @@ pub(super) fn locate(
     };
     let recipe = recipe::load(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), manifests, &selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
-    Ok(Located { recipe, shown, fetched, file, text, path })
+    let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
+    let below = below.ok().and_then(|(here, file)| fs::relative(&here, &file).ok());
+    let below = below.filter(|_| !shown.starts_with(EMBEDDED_WORD));
+    Ok(Located { recipe, shown, below, fetched, file, text, path })
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.

@@ -19,6 +19,11 @@ impl KeyPart {
     pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
         Self { name: name.into(), value: value.to_string() }
     }
+
+    /// Path of the source file that the part is the digest of.
+    pub fn file(&self) -> Option<&str> {
+        self.name.strip_prefix("file ")
+    }
 }
 
 /// The key over parts: order matters, so callers list them in a fixed one.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// Not reported.
     Allow,
+    /// Good to know; nothing need be done.
+    Note,
     /// Reported; the run goes on.
     Warn,
     /// Reported; packing does not start.
@@ -21,6 +23,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Allow => "allow",
+            Self::Note => "note",
             Self::Warn => "warn",
             Self::Deny => "deny",
         })

@@ -37,6 +37,8 @@ pub struct Counts {
     pub deny: usize,
     /// Findings that do not.
     pub warn: usize,
+    /// Findings that are good to know.
+    pub note: usize,
     /// What could not be examined.
     pub incomplete: usize,
     /// Accepted findings.
@@ -49,6 +51,7 @@ impl Report {
         Counts {
             deny: self.count(Level::Deny),
             warn: self.count(Level::Warn),
+            note: self.count(Level::Note),
             incomplete: self.incomplete.len(),
             waived: self.waived().len(),
         }
