@@ -1,9 +1,15 @@
 //! The one door to external tools: clean environment, captured output, measured time.
 
+mod interrupt;
+mod watched;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+pub use interrupt::{InterruptGuard, interrupted, signal_name};
+pub use watched::{Ended, Watched};
 
 use crate::error::{Error, Result};
 
@@ -46,12 +52,12 @@ impl Outcome {
         text
     }
 
-    /// "exit 2" or "killed by signal 9".
+    /// "exit 2" or "killed by SIGKILL".
     pub fn how(&self) -> String {
         use std::os::unix::process::ExitStatusExt;
         match (self.status.code(), self.status.signal()) {
             (Some(code), _) => format!("exit {code}"),
-            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, Some(signal)) => format!("killed by {}", signal_name(signal)),
             (None, None) => "ended in an unknown way".to_owned(),
         }
     }
@@ -138,17 +144,22 @@ impl Call {
         words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
     }
 
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).env_clear().envs(&self.env).stdin(Stdio::null());
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
+        command
+    }
+
     /// Runs the program to its end, whatever it answers.
     ///
     /// # Errors
     /// The program cannot be started.
     pub fn run(&self) -> Result<Outcome> {
         let started = Instant::now();
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).env_clear().envs(&self.env).stdin(Stdio::null());
-        if let Some(dir) = &self.dir {
-            command.current_dir(dir);
-        }
+        let mut command = self.command();
         let output = patient(|| command.output())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
         Ok(Outcome { status: output.status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })

@@ -2,15 +2,24 @@
 //! and the staging of what came out into bundles.
 
 mod cache;
+mod diagnose;
 mod engine;
+mod history;
 mod host;
 mod kernel;
+mod memory;
 mod nvcc;
+mod slots;
 mod stage;
+mod step;
 mod toolset;
 
-pub use cache::{Cache, CacheEntry};
-pub use engine::{BuildOptions, BuildOutcome, StepReport, remove_leftovers, run};
+pub use cache::{
+    Bounds, Cache, CacheEntry, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat, Made,
+    StepKind, Trimmed,
+};
+pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
 pub use nvcc::{same_file_names, same_source_path};
 pub use stage::{StageInputs, Staged, recipe_digest, seal, stage};
+pub use step::remove_leftovers;
 pub use toolset::Toolset;

@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
+use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
 use super::init::InitArgs;
@@ -82,6 +83,9 @@ enum Verb {
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// Look into the cache of built artifacts and make it smaller
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Show all settings, their values and where each came from
     Config(ConfigArgs),
     /// Print the JSON schema of a form
@@ -148,6 +152,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Schema(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
+        Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);

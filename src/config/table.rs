@@ -36,12 +36,24 @@ impl Setting {
 }
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 11] = [
+pub const SETTINGS: [Setting; 13] = [
     Setting {
         name: "cache-dir",
         kind: Kind::Path,
         default: "simpack in the user's cache directory",
         about: "cache of toolchains, sources and artifacts",
+    },
+    Setting {
+        name: "cache-remote",
+        kind: Kind::Path,
+        default: "none",
+        about: "second cache directory: what the first lacks is checked and copied from there; never written",
+    },
+    Setting {
+        name: "cache-size",
+        kind: Kind::Text,
+        default: "10G",
+        about: "bytes of artifacts that a build leaves at most, the least recently used go; `none`",
     },
     Setting {
         name: "color",

@@ -7,13 +7,16 @@ use std::time::Instant;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dist::{Dist, MARK, refuse_foreign};
+use super::cache;
+use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
+use super::unchanged::{self, LastResult};
 use super::{symbols, why};
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
+use crate::abi::SymbolsFile;
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport, Toolset};
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -59,6 +62,8 @@ pub struct Summary<'a> {
 pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
     refuse_foreign(&request.dist)?;
+    refuse_fixed(&request.work, "--work")?;
+    refuse_fixed(&request.dist, "--dist")?;
     fs_err::create_dir_all(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
     fs::with_lock(&request.work.join("lock"), || locked(request, ui, started))
@@ -68,12 +73,12 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request, ui)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
-    let cache = match &request.artifacts {
-        Some(dir) => Cache::at(dir),
-        None => Cache::at(fs::cache_dir()?.join("artifacts")),
-    };
     if request.dry_run {
-        return dry_run(plan, &cache, ui);
+        return dry_run(plan, &cache::look()?, ui);
+    }
+    let from = unchanged::origin(&job, request);
+    if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
+        return same_as_last(last, &job, request, ui, started);
     }
     let data = Data::here();
     let symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
@@ -99,9 +104,40 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         work: request.work.clone(),
         jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         keep_going: request.keep_going,
+        step_timeout: request.step_timeout,
+        memory: job.manifests.memory.clone(),
     };
+    let cache = cache::open(&request.work, request.artifacts.as_deref())?;
+    let answer = packages(
+        &job,
+        request,
+        Means { toolset, options, cache: &cache, settings, context, symbols, from },
+        ui,
+        started,
+    );
+    cache::finish(cache, ui);
+    answer
+}
+
+/// What a build works with.
+struct Means<'a> {
+    toolset: Toolset,
+    options: BuildOptions,
+    cache: &'a Cache,
+    settings: Settings,
+    context: VerifyContext,
+    /// Interfaces of earlier releases.
+    symbols: Vec<SymbolsFile>,
+    /// Digest over all that the result depends on.
+    from: Option<fs::Digest>,
+}
+
+/// From steps to `dist/`.
+fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
+    let Means { toolset, options, cache, settings, context, symbols, from } = means;
+    let (recipe, plan) = (&job.recipe, &job.plan);
     let group = ui.group("build");
-    let outcome = build::run(plan, &toolset, &cache, &options, ui)?;
+    let outcome = build::run(plan, &toolset, cache, &options, ui)?;
     for (step, report) in plan.steps.iter().zip(&outcome.steps) {
         let how = if report.cached { "cached" } else { "compiled" };
         ui.detail(format!("step       {}  {how:<8} {:>6.2} s  {}", step.key.short(12), report.seconds, report.id));
@@ -122,14 +158,14 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
 
     let staging =
         Staging { unclaimed: staged.unclaimed, claimed_twice: staged.claimed_twice, empty_globs: staged.empty_globs };
-    let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
+    let context = context.build_paths(machine_paths(job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
 
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(&job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
+    let packed = pack(job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
     let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
     let mut summary = Summary {
         schema: 1,
@@ -153,9 +189,36 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     summary.steps = Some(&outcome.steps);
     summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
+    // A report with findings is to be read again each time.
+    if let Some(from) = from.filter(|_| report.findings.is_empty()) {
+        let result = LastResult {
+            summary: serde_json::to_value(&summary)
+                .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?,
+            table: table(&rows),
+            steps: outcome.steps.len(),
+            packages: rows.len(),
+            bytes: rows.iter().map(|row| row.bytes).sum(),
+        };
+        unchanged::remember(from, request, result)?;
+    }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
         ui.say(closing(&outcome, &rows, &report, started, &request.dist));
+    }
+    Ok(0)
+}
+
+/// Nothing has changed since the last build: its result once more.
+fn same_as_last(last: LastResult, job: &Job, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    ui.note(job.headline());
+    let LastResult { mut summary, table, steps, packages, bytes } = last;
+    for step in summary["steps"].as_array_mut().into_iter().flatten() {
+        step["cached"] = true.into();
+    }
+    summary["seconds"] = started.elapsed().as_secs_f64().into();
+    if !ui.json(&summary)? {
+        ui.say(table);
+        ui.say(ending((steps, 0), (packages, bytes), 0, started, &request.dist));
     }
     Ok(0)
 }
@@ -237,18 +300,23 @@ fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Insta
         text.push('\n');
     }
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
-    text.push_str(&format!(
-        "built {} steps in {:.0} s ({} compiled, {cached} from cache), {} packages ({}) in {}/, {} findings\n",
-        outcome.steps.len(),
-        started.elapsed().as_secs_f64(),
-        outcome.steps.len() - cached,
-        rows.len(),
-        size(bytes),
-        dist.display(),
-        report.findings.len(),
-    ));
-    text.push_str(&format!("next: simpack verify {}/", dist.display()));
+    let steps = (outcome.steps.len(), outcome.steps.len() - cached);
+    text.push_str(&ending(steps, (rows.len(), bytes), report.findings.len(), started, dist));
     text
+}
+
+/// The last lines, from how many steps there are and were compiled, and how many packages with how many bytes.
+fn ending(steps: (usize, usize), packages: (usize, u64), findings: usize, started: Instant, dist: &Path) -> String {
+    let (steps, compiled) = steps;
+    format!(
+        "built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
+         {findings} findings\nnext: simpack verify {dist}/",
+        started.elapsed().as_secs_f64(),
+        steps - compiled,
+        packages.0,
+        size(packages.1),
+        dist = dist.display(),
+    )
 }
 
 fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
@@ -260,7 +328,7 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let mut lines = Vec::new();
     for step in &plan.steps {
-        lines.push(Line { id: &step.id, key: step.key, cached: cache.get(step.key)?.is_some() });
+        lines.push(Line { id: &step.id, key: step.key, cached: cache.holds(step.key) });
     }
     if ui.json(&lines)? {
         return Ok(0);

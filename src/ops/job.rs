@@ -1,5 +1,6 @@
 //! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::lock::LockState;
@@ -27,6 +28,8 @@ pub(super) struct Job {
     pub tools: Tools,
     /// Root of the source tree on disk.
     pub source: PathBuf,
+    /// Its files with their digests.
+    pub sources: BTreeMap<String, fs::Digest>,
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     pub plan: BuildPlan,
@@ -68,7 +71,7 @@ impl Job {
         let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
         let mut plan = plan::plan(&recipe, &inputs)?;
         narrow(&mut plan, &recipe, &request.components)?;
-        Ok(Self { recipe, manifests, store, tools, source, epoch, plan, lock, shown })
+        Ok(Self { recipe, manifests, store, tools, source, sources: inputs.sources, epoch, plan, lock, shown })
     }
 
     /// One line that says what the job is.

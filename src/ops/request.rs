@@ -1,6 +1,7 @@
 //! What a build or its plan is asked for, as plain values.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use super::tools::CudaSource;
 use crate::target::{Capability, CudaVersion};
@@ -28,6 +29,8 @@ pub struct BuildRequest {
     pub components: Vec<String>,
     /// Steps at a time; the machine's cores when absent.
     pub jobs: Option<usize>,
+    /// Time that one call of a compiler or build system may take.
+    pub step_timeout: Option<Duration>,
     /// Go on after a failed step.
     pub keep_going: bool,
     /// Do nothing.
@@ -61,6 +64,7 @@ impl Default for BuildRequest {
             locked: false,
             components: Vec::new(),
             jobs: None,
+            step_timeout: None,
             keep_going: false,
             dry_run: false,
             dist: PathBuf::from("dist"),

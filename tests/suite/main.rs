@@ -4,12 +4,14 @@ mod support;
 
 mod abi;
 mod abi_release;
+mod cache;
 mod commands;
 mod config;
 mod consumers;
 mod contract;
 mod drivers;
 mod failing;
+mod failures;
 mod floors;
 mod gate;
 mod growing;
