@@ -6,5 +6,5 @@
 mod read;
 mod table;
 
-pub use read::{Config, Origin, Value, current, start};
+pub use read::{Config, Origin, Value, current, environment, start};
 pub use table::{ENVIRONMENT, Kind, SETTINGS, Setting};

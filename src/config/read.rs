@@ -65,8 +65,8 @@ pub fn current() -> &'static Config {
     CURRENT.get_or_init(|| Config::new(None, "", environment()).unwrap_or_default())
 }
 
-/// The environment, without what is not text.
-fn environment() -> BTreeMap<String, String> {
+/// The environment of this process, without what is not text.
+pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

@@ -86,7 +86,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
-    if let Some(note) = job.lock.keep() {
+    // A build with a cache of its own leaves nothing outside its directories.
+    if let Some(note) = request.artifacts.is_none().then(|| job.lock.keep()).flatten() {
         ui.note(note);
     }
     ui.detail(format!("cache      {}", fs::cache_dir()?.display()));

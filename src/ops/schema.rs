@@ -68,7 +68,8 @@ impl Form {
         schema.insert("$id".to_owned(), format!("urn:simpack:schema:{}:{}", self.name, self.version).into());
         let text = serde_json::to_string_pretty(&schema)
             .map_err(|error| Error::bug("a schema does not print as JSON").because(error))?;
-        Ok(text + "\n")
+        // Descriptions are doc comments; their links lead nowhere outside of the source.
+        Ok(text.replace("[`", "`").replace("`]", "`") + "\n")
     }
 
     /// File name of its schema in `schemas/`.

@@ -139,7 +139,7 @@ impl Tools {
             }
         }
         Err(error
-            .hint(format!("run `simpack toolchain fetch {}` with a network first", list.join(" ")))
+            .hint("run the same command once without --offline: what it fetches stays in the cache")
             .hint("or put the wheels into a directory and name that in PIP_FIND_LINKS"))
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::environment;
 use crate::error::{Error, Result};
 use crate::process::Call;
 
@@ -141,13 +142,6 @@ impl IndexSettings {
             no_index: Vec::new(),
         }
     }
-}
-
-/// The environment, without what is not text.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }
 
 fn no_place(python: bool, failure: Option<Error>) -> Error {

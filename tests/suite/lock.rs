@@ -181,7 +181,7 @@ fn an_offline_run_names_everything_that_it_lacks() {
     let scene = Scene::new();
     let ran = scene.run(&["build", "tiny", "--offline"]).exit(4);
     assert!(ran.stderr.contains("this run is offline and lacks cuda-13.0, cmake, ninja, zig"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("simpack toolchain fetch cuda-13.0 cmake ninja zig"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("once without --offline"), "{}", ran.stderr);
     assert!(scene.path("tiny/simpack.lock").exists(), "the lock needs no network");
 }
 
