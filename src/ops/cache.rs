@@ -59,6 +59,11 @@ fn remote() -> Option<PathBuf> {
     Some(PathBuf::from(remote).join(ARTIFACTS))
 }
 
+/// Refuses settings that say nothing, also where no cache is needed.
+pub(super) fn check() -> Result<()> {
+    place().map(|_| ())
+}
+
 /// The cache of a build that works in `work`.
 pub(super) fn open(work: &Path) -> Result<Cache> {
     let (root, limit) = place()?;
