@@ -76,6 +76,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     if request.dry_run {
         return dry_run(plan, &cache::look()?, ui);
     }
+    cache::check()?;
     let from = unchanged::origin(&job, request);
     if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
         return same_as_last(last, &job, request, ui, started);

@@ -57,6 +57,11 @@ fn remote() -> Option<PathBuf> {
     Some(config::current().path("cache-remote")?.join(ARTIFACTS))
 }
 
+/// Refuses settings that say nothing, also where no cache is needed.
+pub(super) fn check() -> Result<()> {
+    place().map(|_| ())
+}
+
 /// The cache of a build that works in `work`, or the one below `artifacts` alone.
 pub(super) fn open(work: &Path, artifacts: Option<&Path>) -> Result<Cache> {
     let (root, limit) = place()?;
