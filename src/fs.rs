@@ -1,5 +1,7 @@
 //! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
 
+mod root;
+
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -7,6 +9,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+pub use root::{Root, RootFile};
 
 use crate::error::{Error, Result};
 
@@ -305,12 +309,18 @@ impl Content {
     /// It cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self> {
         let file = fs_err::File::open(path)?;
-        if file.metadata()?.len() == 0 {
+        let length = file.metadata()?.len();
+        Ok(Self::of(file.file(), length)?)
+    }
+
+    /// Maps an opened file of `length` bytes.
+    fn of(file: &std::fs::File, length: u64) -> std::io::Result<Self> {
+        if length == 0 {
             return Ok(Self::Empty);
         }
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
-        let map = unsafe { memmap2::Mmap::map(file.file()) }?;
+        let map = unsafe { memmap2::Mmap::map(file) }?;
         Ok(Self::Mapped(map))
     }
 
