@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod init;
 mod patch;
+mod resolve;
 mod root;
 mod toolchain;
 mod verify;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::object::contains;
+use super::tree::{Opened, Tree};
 use crate::elf::ld_cache::{CacheReader, LdCache};
 use crate::target::GlibcVersion;
 
@@ -58,6 +59,9 @@ pub struct Loader {
     pub cache_path: Option<String>,
     /// The cache; `None` when there is none.
     pub cache: Option<LdCache>,
+    /// Directories that `ldconfig` was told of, for names that the cache does not have: a layout without
+    /// its cache.
+    pub configured: Vec<String>,
     /// What `/etc/ld.so.preload` names.
     pub preload: Vec<String>,
 }
@@ -75,8 +79,45 @@ impl Loader {
             cpu: Cpu::x86_64(1),
             cache_path: None,
             cache: None,
+            configured: Vec::new(),
             preload: Vec::new(),
         }
+    }
+
+    /// The loader that lies at a path of a tree, with its configuration there. What its file does not
+    /// say stays as it is. Answers whether there is such a file.
+    pub fn find(&mut self, tree: &dyn Tree, path: &str) -> bool {
+        let Opened::File(file) = tree.open(path) else { return false };
+        self.read((*file.content).as_ref());
+        path.clone_into(&mut self.path);
+        self.configure(tree);
+        true
+    }
+
+    /// Reads the configuration: the cache, `/etc/ld.so.preload`, musl's path file.
+    pub fn configure(&mut self, tree: &dyn Tree) {
+        let text = |path: &str| match tree.open(path) {
+            Opened::File(file) => Some((*file.content).as_ref().to_vec()),
+            _ => None,
+        };
+        if self.libc == Libc::Musl {
+            let name = self.path.rsplit('/').next().unwrap_or_default();
+            let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split(".so").next()).unwrap_or("x86_64");
+            // The path file lies beside the directory of the loader.
+            let prefix = self.path.rsplit('/').nth(2).map(|_| self.path.rsplitn(3, '/').last().unwrap_or_default());
+            if let Some(bytes) = text(&format!("{}/etc/ld-musl-{arch}.path", prefix.unwrap_or_default())) {
+                let entries = String::from_utf8_lossy(&bytes).into_owned();
+                let entries = entries.split([':', '\n']).filter(|entry| !entry.is_empty());
+                self.directories = entries.map(str::to_owned).collect();
+            }
+            return;
+        }
+        self.cache = self.cache_path.as_deref().and_then(text).and_then(|bytes| LdCache::parse(&bytes).ok());
+        let preload = text("/etc/ld.so.preload").map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let lines = preload.iter().flat_map(|text| text.lines());
+        let lines = lines.map(|line| line.split('#').next().unwrap_or_default());
+        let names = lines.flat_map(|line| line.split([' ', '\t', ':'])).filter(|name| !name.is_empty());
+        self.preload = names.map(str::to_owned).collect();
     }
 
     /// What the loader's file says about itself: C library, default directories, `$LIB`, place of the

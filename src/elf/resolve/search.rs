@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::answer::{Candidate, Outcome, Rule};
 use super::object::{NeedKind, Object};
 use super::process::{Found, Process, SearchDir, SearchEnd};
-use super::tree::FileId;
+use super::tree::{FileId, Opened};
 
 /// One list of places.
 enum Step {
@@ -138,9 +138,12 @@ impl Process<'_> {
 
     fn search_cache(&mut self, search: &mut Search, name: &str, asker: usize) {
         let loader = self.loader;
-        let Some(path) = loader.cache.as_ref().and_then(|cache| cache.lookup(name, &loader.cache_reader())) else {
-            return;
+        let cached = loader.cache.as_ref().and_then(|cache| cache.lookup(name, &loader.cache_reader()));
+        let configured = || {
+            let places = loader.configured.iter().map(|directory| format!("{}/{name}", directory.trim_end_matches('/')));
+            places.into_iter().find(|path| matches!(self.tree.open(path), Opened::File(_)))
         };
+        let Some(path) = cached.or_else(configured) else { return };
         let forbidden = self.inner(asker).no_default_directories()
             && loader.directories.iter().any(|directory| {
                 path.strip_prefix(directory.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
