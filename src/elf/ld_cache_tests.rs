@@ -14,7 +14,8 @@ fn new_format(entries: &[(&str, &str, u32, u64)], hwcaps: &[&str]) -> Vec<u8> {
         strings.extend(text.bytes().chain([0]));
         at
     };
-    let rows: Vec<_> = entries.iter().map(|(name, path, flags, hwcap)| (put(name), put(path), *flags, *hwcap)).collect();
+    let rows: Vec<_> =
+        entries.iter().map(|(name, path, flags, hwcap)| (put(name), put(path), *flags, *hwcap)).collect();
     let names: Vec<u32> = hwcaps.iter().map(|name| put(name)).collect();
     while (strings_at + strings.len()) % 4 != 0 {
         strings.push(0);

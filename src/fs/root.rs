@@ -25,8 +25,8 @@ pub struct Root {
 pub struct RootFile {
     /// Device and inode.
     pub id: (u64, u64),
-    /// The set-user-ID bit.
-    pub setuid: bool,
+    /// Permission bits.
+    pub mode: u32,
     /// Its bytes.
     pub content: Content,
 }
@@ -50,15 +50,20 @@ impl Root {
     /// Opens a regular file; only the pages that are looked at are read.
     ///
     /// # Errors
-    /// It is not there, may not be read, or is no regular file.
+    /// It is not there, may not be read, is a directory ([`io::ErrorKind::IsADirectory`]), or is neither.
     pub fn open(&self, path: &str) -> io::Result<RootFile> {
-        let file = fs_err::File::open(self.place(path)?)?;
+        use fs_err::os::unix::fs::OpenOptionsExt;
+        // A pipe without a writer would hold up a plain opening for ever.
+        let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path)?)?;
         let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         if !data.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
         let content = Content::of(file.file(), data.len())?;
-        Ok(RootFile { id: (data.dev(), data.ino()), setuid: data.mode() & 0o4000 != 0, content })
+        Ok(RootFile { id: (data.dev(), data.ino()), mode: data.mode(), content })
     }
 
     /// Whether a directory is there.
@@ -134,7 +139,8 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs_err::create_dir_all(at("usr/lib")).unwrap();
         fs_err::write(at("usr/lib/a"), "a").unwrap();
-        for (link, target) in [("lib", "usr/lib"), ("usr/lib/b", "/lib/a"), ("usr/lib/c", "../../../../lib/b"), ("x", "x")]
+        for (link, target) in
+            [("lib", "usr/lib"), ("usr/lib/b", "/lib/a"), ("usr/lib/c", "../../../../lib/b"), ("x", "x")]
         {
             fs_err::os::unix::fs::symlink(target, at(link)).unwrap();
         }

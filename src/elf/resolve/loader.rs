@@ -138,8 +138,7 @@ impl Loader {
             return;
         }
         self.libc = Libc::Glibc;
-        let directory =
-            |text: &str| text.len() > 4 && text.starts_with('/') && text.ends_with('/') && text.is_ascii();
+        let directory = |text: &str| text.len() > 4 && text.starts_with('/') && text.ends_with('/') && text.is_ascii();
         let runs = texts.split(|text| !directory(text));
         // Of several runs the longest, of equal ones the first.
         if let Some(run) = runs.filter(|run| !run.is_empty()).rev().max_by_key(|run| run.len()) {

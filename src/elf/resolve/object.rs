@@ -112,7 +112,8 @@ fn object(bytes: &[u8]) -> Result<Object, crate::elf::ElfError> {
     object.rpath = dynamic.text(elf::DT_RPATH);
     object.runpath = dynamic.text(elf::DT_RUNPATH);
     object.flags_1 = dynamic.value(elf::DT_FLAGS_1).unwrap_or(0);
-    object.needs = dynamic.entries.iter().filter_map(|entry| Some((kind(entry.tag)?, dynamic.string(entry.value)?))).collect();
+    object.needs =
+        dynamic.entries.iter().filter_map(|entry| Some((kind(entry.tag)?, dynamic.string(entry.value)?))).collect();
     object.program_only = match FileKind::of(&image, Some(&dynamic)) {
         FileKind::Executable => Some("cannot dynamically load executable"),
         _ if object.flags_1 & elf::DF_1_PIE.0 != 0 => Some("cannot dynamically load position-independent executable"),

@@ -121,6 +121,7 @@ impl<'a> Process<'a> {
             Opened::File(file) => file,
             Opened::Absent => return Err(Refusal::Absent),
             Opened::Denied => return Err(Refusal::Unreadable("permission denied".to_owned())),
+            Opened::Directory => return Err(Refusal::Unreadable("it is a directory".to_owned())),
             Opened::Failed(reason) => return Err(Refusal::Unreadable(reason)),
         };
         let object = match process.object(&opened) {
@@ -247,7 +248,8 @@ impl<'a> Process<'a> {
 
     /// Lets an object answer to a name, unless another does.
     fn know(&mut self, index: usize, name: String) {
-        if *self.names.entry(name.clone()).or_insert(index) == index && !self.result.objects[index].names.contains(&name)
+        if *self.names.entry(name.clone()).or_insert(index) == index
+            && !self.result.objects[index].names.contains(&name)
         {
             self.result.objects[index].names.push(name);
         }
@@ -315,11 +317,16 @@ impl<'a> Process<'a> {
             return known.clone();
         }
         let object = &self.inside[index].object;
-        let text = if runpath { object.runpath.clone() } else { object.rpath.clone().filter(|_| object.runpath.is_none()) };
+        let text =
+            if runpath { object.runpath.clone() } else { object.rpath.clone().filter(|_| object.runpath.is_none()) };
         let text = text.filter(|text| !text.is_empty());
         let list = text.and_then(|text| match self.loader.libc {
             Libc::Glibc => Some(self.split(&text, &[':'], index)),
-            Libc::Musl => super::musl::own_path(&text, &self.result.objects[index].origin, index == PROGRAM && self.environment.secure),
+            Libc::Musl => super::musl::own_path(
+                &text,
+                &self.result.objects[index].origin,
+                index == PROGRAM && self.environment.secure,
+            ),
         });
         self.rpaths.insert((index, runpath), list.clone());
         list
@@ -351,7 +358,8 @@ impl<'a> Process<'a> {
         let mut found = Vec::new();
         if there(directory) {
             let groups: HashSet<&str> = self.subdirectories.iter().filter_map(|sub| sub.split('/').next()).collect();
-            let groups: HashSet<&str> = groups.into_iter().filter(|group| there(&format!("{directory}{group}"))).collect();
+            let groups: HashSet<&str> =
+                groups.into_iter().filter(|group| there(&format!("{directory}{group}"))).collect();
             let subdirectories = self.subdirectories.iter();
             found.extend(
                 subdirectories
@@ -396,11 +404,7 @@ impl<'a> Process<'a> {
             let again = !self.expanded.insert(index);
             let object = self.inside[index].object.clone();
             for (kind, name) in &object.needs {
-                let found = if again {
-                    self.names.get(name).copied()
-                } else {
-                    self.ask(index, name, *kind)
-                };
+                let found = if again { self.names.get(name).copied() } else { self.ask(index, name, *kind) };
                 if let Some(found) = found.filter(|found| seen.insert(*found)) {
                     list.push(found);
                 }
@@ -454,7 +458,14 @@ impl<'a> Process<'a> {
     }
 
     /// Brings a file into the process, or finds that it is there under another name.
-    fn take(&mut self, from: usize, name: &str, kind: NeedKind, path: String, (id, object): (FileId, Rc<Object>)) -> End {
+    fn take(
+        &mut self,
+        from: usize,
+        name: &str,
+        kind: NeedKind,
+        path: String,
+        (id, object): (FileId, Rc<Object>),
+    ) -> End {
         if let Some(known) = self.ids.get(&id).copied() {
             let named = self.loader.libc == Libc::Glibc || self.result.objects[known].names.is_empty();
             if named {
@@ -539,6 +550,10 @@ impl<'a> Process<'a> {
         let file = match self.tree.open(&self.absolute(path)) {
             Opened::Absent => return None,
             Opened::Denied => return Some((Outcome::Denied, None)),
+            // A directory opens like a file, and then cannot be read.
+            Opened::Directory => {
+                return Some((Outcome::Fatal("cannot read file data: Is a directory".to_owned()), None));
+            }
             Opened::Failed(reason) => return Some((Outcome::Unreadable(reason), None)),
             Opened::File(file) => file,
         };

@@ -140,7 +140,8 @@ impl Process<'_> {
         let loader = self.loader;
         let cached = loader.cache.as_ref().and_then(|cache| cache.lookup(name, &loader.cache_reader()));
         let configured = || {
-            let places = loader.configured.iter().map(|directory| format!("{}/{name}", directory.trim_end_matches('/')));
+            let places =
+                loader.configured.iter().map(|directory| format!("{}/{name}", directory.trim_end_matches('/')));
             places.into_iter().find(|path| matches!(self.tree.open(path), Opened::File(_)))
         };
         let Some(path) = cached.or_else(configured) else { return };

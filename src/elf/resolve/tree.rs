@@ -14,6 +14,8 @@ pub struct OpenFile<'a> {
     pub id: FileId,
     /// The set-user-ID bit.
     pub setuid: bool,
+    /// The set-group-ID bit.
+    pub setgid: bool,
     /// Its bytes.
     pub content: Box<dyn AsRef<[u8]> + 'a>,
 }
@@ -24,7 +26,9 @@ pub enum Opened<'a> {
     Absent,
     /// A file without permission to read it.
     Denied,
-    /// A directory, or a file that cannot be read, with the reason.
+    /// A directory: it can be opened and not read.
+    Directory,
+    /// Something that cannot be opened, with the reason.
     Failed(String),
     /// A file.
     File(OpenFile<'a>),
@@ -49,7 +53,13 @@ impl AsRef<[u8]> for Content {
 impl Tree for Root {
     fn open(&self, path: &str) -> Opened<'_> {
         match Root::open(self, path) {
-            Ok(file) => Opened::File(OpenFile { id: file.id, setuid: file.setuid, content: Box::new(file.content) }),
+            Ok(file) => Opened::File(OpenFile {
+                id: file.id,
+                setuid: file.mode & 0o4000 != 0,
+                setgid: file.mode & 0o2000 != 0,
+                content: Box::new(file.content),
+            }),
+            Err(error) if error.kind() == ErrorKind::IsADirectory => Opened::Directory,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Opened::Absent,
             Err(error) if error.kind() == ErrorKind::PermissionDenied => Opened::Denied,
             Err(error) => Opened::Failed(error.to_string()),
@@ -116,10 +126,13 @@ impl Tree for MemoryTree {
     fn open(&self, path: &str) -> Opened<'_> {
         let Some(path) = self.followed(path) else { return Opened::Failed("too many links".to_owned()) };
         match self.files.get(&path) {
-            Some((id, bytes)) => {
-                Opened::File(OpenFile { id: (0, *id), setuid: false, content: Box::new(bytes.as_slice()) })
-            }
-            None if Tree::is_directory(self, &path) => Opened::Failed("Is a directory".to_owned()),
+            Some((id, bytes)) => Opened::File(OpenFile {
+                id: (0, *id),
+                setuid: false,
+                setgid: false,
+                content: Box::new(bytes.as_slice()),
+            }),
+            None if Tree::is_directory(self, &path) => Opened::Directory,
             None => Opened::Absent,
         }
     }

@@ -39,7 +39,8 @@ impl Tree for Assumed {
     fn open(&self, path: &str) -> Opened<'_> {
         match (Tree::open(&self.root, path), self.files.get(path)) {
             (Opened::Absent, Some((id, bytes))) => {
-                Opened::File(OpenFile { id: (u64::MAX, *id), setuid: false, content: Box::new(bytes.as_slice()) })
+                let content = Box::new(bytes.as_slice());
+                Opened::File(OpenFile { id: (u64::MAX, *id), setuid: false, setgid: false, content })
             }
             (opened, _) => opened,
         }

@@ -54,7 +54,8 @@ fn quoted(text: &str) -> String {
 /// # Errors
 /// The graph is not understood, which is a mistake here.
 pub(super) fn svg(dot: &str) -> Result<String> {
-    let graph = DotParser::new(dot).process().map_err(|error| Error::bug(format!("the graph is not drawn: {error}")))?;
+    let graph =
+        DotParser::new(dot).process().map_err(|error| Error::bug(format!("the graph is not drawn: {error}")))?;
     let mut builder = GraphBuilder::new();
     builder.visit_graph(&graph);
     let mut writer = SVGWriter::new();

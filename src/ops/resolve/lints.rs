@@ -51,7 +51,9 @@ impl ProcessFacts {
     }
 
     fn is_system(&self, path: &str) -> bool {
-        self.system.iter().any(|directory| directory_of(path) == directory || path.starts_with(&format!("{directory}/")))
+        self.system
+            .iter()
+            .any(|directory| directory_of(path) == directory || path.starts_with(&format!("{directory}/")))
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) fn asked(request: &ResolveRequest, manifests: &Manifests, file: &str)
         Opened::File(file) => file,
         Opened::Absent => return Err(Error::file(file, "there is no such file")),
         Opened::Denied => return Err(Error::file(file, "permission denied")),
+        Opened::Directory => return Err(Error::file(file, "it is a directory").hint("name a program or a library")),
         Opened::Failed(reason) => return Err(Error::file(file, reason)),
     };
     let bytes: &[u8] = (*opened.content).as_ref();
@@ -106,7 +107,7 @@ pub(super) fn asked(request: &ResolveRequest, manifests: &Manifests, file: &str)
         interpreter.clone_into(&mut loader.path);
         loader.configure(&root);
     }
-    let secure = request.secure || (opened.setuid && object.soname.is_none());
+    let secure = request.secure || ((opened.setuid || opened.setgid) && object.soname.is_none());
     drop(opened);
     let mut environment = Environment {
         library_path: request.library_path.clone(),

@@ -48,7 +48,8 @@ fn names(data: &[u8]) -> impl Iterator<Item = &str> {
             let start = start.map_or(at.saturating_sub(256), |back| at - back);
             let end = at + data[at..].iter().take(256).position(|byte| *byte == 0)?;
             let text = data.get(start..end).and_then(|text| std::str::from_utf8(text).ok());
-            if let Some(text) = text.filter(|text| text.starts_with("lib") && text.bytes().all(|b| b.is_ascii_graphic()))
+            if let Some(text) =
+                text.filter(|text| text.starts_with("lib") && text.bytes().all(|b| b.is_ascii_graphic()))
             {
                 return Some(text);
             }

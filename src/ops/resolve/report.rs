@@ -144,7 +144,8 @@ pub(super) fn tree(resolution: &Resolution) -> String {
     let Some(program) = resolution.objects.first() else { return text };
     let interpreter = resolution.objects.get(1).map_or("none", |object| &object.path);
     let _ = writeln!(text, "{} (interpreter => {interpreter})", program.path);
-    let mut shown = BTreeSet::from([0]);
+    // The interpreter stands in the first line.
+    let mut shown = BTreeSet::from([0, 1]);
     branch(resolution, 0, 1, &mut shown, &mut text);
     text
 }
