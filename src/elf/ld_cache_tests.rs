@@ -17,7 +17,7 @@ fn new_format(entries: &[(&str, &str, u32, u64)], hwcaps: &[&str]) -> Vec<u8> {
     let rows: Vec<_> =
         entries.iter().map(|(name, path, flags, hwcap)| (put(name), put(path), *flags, *hwcap)).collect();
     let names: Vec<u32> = hwcaps.iter().map(|name| put(name)).collect();
-    while (strings_at + strings.len()) % 4 != 0 {
+    while !(strings_at + strings.len()).is_multiple_of(4) {
         strings.push(0);
     }
     let extension = (strings_at + strings.len()) as u32;

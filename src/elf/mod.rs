@@ -5,6 +5,7 @@
 //! pages. 64-bit little-endian is read; everything else is recognised and refused with its reason.
 
 pub(crate) mod bytes;
+mod demangle;
 mod dynamic;
 pub mod edit;
 mod error;
@@ -16,6 +17,7 @@ pub mod ld_cache;
 pub mod resolve;
 mod symbols;
 
+pub use demangle::demangled;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts};

@@ -63,4 +63,10 @@ macro_rules! targets {
 }
 
 // Sorted; one file in `targets/` each.
-targets!(elf_facts, ld_cache, loader, recipe,);
+targets! {
+    elf_facts,
+    ld_cache,
+    loader,
+    recipe,
+    symbols,
+}

@@ -42,6 +42,9 @@ pub(super) struct SearchDir {
     pub(super) path: String,
 }
 
+/// A file that a loader takes.
+pub(super) type Taken = (FileId, Rc<Object>);
+
 /// What one asking of the search gave.
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
@@ -545,8 +548,8 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// The first file of a list that the loader takes; adds what it meets to the candidates.
-    pub(super) fn outcome(&mut self, path: &str) -> Option<(Outcome, Option<(FileId, Rc<Object>)>)> {
+    /// What the loader says to the file at a path; `None` when nothing is there.
+    pub(super) fn outcome(&mut self, path: &str) -> Option<(Outcome, Option<Taken>)> {
         let file = match self.tree.open(&self.absolute(path)) {
             Opened::Absent => return None,
             Opened::Denied => return Some((Outcome::Denied, None)),
