@@ -1,5 +1,7 @@
 //! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
 
+mod root;
+
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+pub use root::{Root, RootFile};
 
 use crate::error::{Error, Result};
 
@@ -318,12 +322,18 @@ impl Content {
     /// # Errors
     /// It cannot be mapped.
     pub fn map(file: &fs_err::File) -> Result<Self> {
-        if file.metadata()?.len() == 0 {
+        let length = file.metadata()?.len();
+        Ok(Self::of(file.file(), length)?)
+    }
+
+    /// Maps an opened file of `length` bytes.
+    fn of(file: &std::fs::File, length: u64) -> std::io::Result<Self> {
+        if length == 0 {
             return Ok(Self::Empty);
         }
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
-        let map = unsafe { memmap2::Mmap::map(file.file()) }?;
+        let map = unsafe { memmap2::Mmap::map(file) }?;
         Ok(Self::Mapped(map))
     }
 

@@ -10,6 +10,7 @@ mod inspect;
 mod lock;
 mod patch;
 mod rebuild;
+mod resolve;
 mod root;
 mod schema;
 mod toolchain;

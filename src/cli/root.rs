@@ -14,6 +14,7 @@ use super::inspect::InspectArgs;
 use super::lock::LockArgs;
 use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
+use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -80,6 +81,8 @@ enum Verb {
     Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
+    /// Say which libraries a program would load, and by which rule, without running it
+    Resolve(ResolveArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -154,6 +157,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Patch(args) => args.run(ui),
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
+        Verb::Resolve(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

@@ -13,6 +13,8 @@ pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
+pub mod ld_cache;
+pub mod resolve;
 mod symbols;
 
 pub use demangle::demangled;

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, MemoryModel, SpirvEnvironments, Vendor};
+use super::{
+    Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, Loaders, MemoryModel, SpirvEnvironments, Vendor,
+};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -27,6 +29,8 @@ pub struct Manifests {
     pub spirv: SpirvEnvironments,
     /// Memory that steps take.
     pub memory: MemoryModel,
+    /// Loader profiles, and names that are opened at run time.
+    pub loaders: Loaders,
 }
 
 impl Manifests {
@@ -46,6 +50,7 @@ impl Manifests {
             contracts: Contracts::load(data)?,
             spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
+            loaders: Loaders::load(data)?,
         })
     }
 }

@@ -13,6 +13,7 @@ pub mod patch;
 pub mod plan;
 pub mod rebuild;
 pub mod request;
+pub mod resolve;
 pub mod schema;
 pub mod toolchain;
 pub mod verify;

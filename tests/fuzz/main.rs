@@ -68,6 +68,8 @@ targets! {
     cubin,
     elf_facts,
     fatbin,
+    ld_cache,
+    loader,
     offload,
     ptx,
     recipe,

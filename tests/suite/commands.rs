@@ -16,6 +16,7 @@ const VERBS: &[&[&str]] = &[
     &["verify"],
     &["inspect"],
     &["patch"],
+    &["resolve"],
     &["abi"],
     &["abi", "dump"],
     &["abi", "diff"],
