@@ -233,8 +233,9 @@ fn remove_gone(dir: &Path) -> Result<()> {
     }
 }
 
-/// Swaps two directories in one step where the kernel and the file system can.
-fn exchange(a: &Path, b: &Path) -> bool {
+/// Swaps two files or directories in one step where the kernel and the file system can; answers whether
+/// it did.
+pub fn exchange(a: &Path, b: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let (Ok(a), Ok(b)) =
         (std::ffi::CString::new(a.as_os_str().as_bytes()), std::ffi::CString::new(b.as_os_str().as_bytes()))
@@ -304,13 +305,21 @@ impl Content {
     /// # Errors
     /// It cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = fs_err::File::open(path)?;
+        Self::of(&fs_err::File::open(path)?)
+    }
+
+    /// The bytes of an open file.
+    ///
+    /// # Errors
+    /// It cannot be mapped.
+    pub fn of(file: &fs_err::File) -> Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self::Empty);
         }
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
-        let map = unsafe { memmap2::Mmap::map(file.file()) }?;
+        let map = unsafe { memmap2::Mmap::map(file.file()) }
+            .map_err(|error| Error::file(file.path(), format!("cannot be mapped: {error}")))?;
         Ok(Self::Mapped(map))
     }
 

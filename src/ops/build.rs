@@ -84,7 +84,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
     for bundle in &mut staged.bundles {
-        patch(recipe, bundle)?;
+        patch(recipe, &job.manifests.drivers, bundle)?;
         build::seal(bundle)?;
     }
 
