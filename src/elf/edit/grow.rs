@@ -12,12 +12,15 @@ use super::references::TEXT_TAGS;
 use crate::elf::bytes::round_up;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::SYMBOL_SIZE;
-use crate::elf::{DynamicEntry, ElfError, Image, Section, Segment};
+use crate::elf::{DynamicEntry, ElfError, Image, Section, Segment, SymbolTable};
 
 /// Spare entries of a dynamic section that moves, as GNU ld leaves them for other tools.
 const SPARE_ENTRIES: usize = 4;
 /// The tail begins at a multiple of this.
 const TAIL_ALIGN: u64 = 16;
+/// `eu-elflint` takes a relocation to write as many bytes as its symbol has, and complains when these
+/// reach a read-only segment; address space up to this is kept free for its sake.
+const FARTHEST: u64 = 16 << 20;
 
 /// A segment that an earlier edit made: the last one, it begins with the dynamic strings and holds
 /// nothing that cannot move. Gives its index.
@@ -74,7 +77,8 @@ pub(super) fn grow(draft: &mut Draft<'_>) -> Result<(u64, Vec<u8>), ElfError> {
             round_up(length, TAIL_ALIGN).ok_or_else(too_big)?
         }
     };
-    let address = free_address(image, own, tail_at)?;
+    let distance = SymbolTable::dynamic(image, draft.dynamic)?.largest().min(FARTHEST);
+    let address = free_address(image, own, tail_at, distance)?;
     let slot = header_slot(image, own);
     let moved = moved_pieces(draft, old.as_ref(), slot)?;
 
@@ -139,7 +143,8 @@ fn refuse_appended_data(image: &Image<'_>) -> Result<(), ElfError> {
     Ok(())
 }
 
-fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64) -> Result<u64, ElfError> {
+/// `distance` keeps the new segment away from relocated data.
+fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64, distance: u64) -> Result<u64, ElfError> {
     let page = page_size(image.header.machine);
     let mut end = 0;
     let mut align = page;
@@ -149,7 +154,11 @@ fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64) -> Result<u
             align = align.max(segment.align);
         }
     }
-    let start = round_up(end, align).and_then(|start| start.checked_add(tail_at % page)).ok_or_else(too_big)?;
+    let start = end
+        .checked_add(distance)
+        .and_then(|end| round_up(end, align))
+        .and_then(|start| start.checked_add(tail_at % page))
+        .ok_or_else(too_big)?;
     // Keep clear of the end of what any loader maps.
     if start >= 1 << 47 { Err(too_big()) } else { Ok(start) }
 }
