@@ -77,8 +77,8 @@ impl Subject {
     /// # Errors
     /// It cannot be read, or not safely changed.
     pub fn plan(&self, edits: &Edits) -> Result<PatchPlan> {
-        let plan = plan(self.bytes(), edits).map_err(|error| error.at(&self.path))?;
-        if !plan.is_empty()
+        let plan = plan(self.bytes(), edits);
+        if !plan.as_ref().is_ok_and(PatchPlan::is_empty)
             && let Some(kind) = self.signature()
         {
             let refused = ElfError::refused(
@@ -87,7 +87,7 @@ impl Subject {
             );
             return Err(refused.at(&self.path));
         }
-        Ok(plan)
+        plan.map_err(|error| error.at(&self.path))
     }
 
     /// What signs the whole file, if anything does.

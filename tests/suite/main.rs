@@ -16,6 +16,7 @@ mod line;
 mod loading;
 mod patching;
 mod patching_corpus;
+mod patching_traps;
 mod runtime_compilation;
 mod second_release;
 mod selecting;

@@ -4,6 +4,7 @@
 use object::elf;
 
 use super::needs::NeedsTable;
+use crate::elf::image::SECTION_SIZE;
 use crate::elf::symbols::{SYMBOL_SIZE, hash_size};
 use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
 
@@ -20,6 +21,9 @@ pub(super) enum PieceKind {
     VersionDefinitions,
     VersionNeeds,
     Dynamic,
+    /// The section headers, which the loader does not read. Go's linker puts them directly behind the
+    /// program headers.
+    SectionTable,
 }
 
 impl PieceKind {
@@ -33,7 +37,7 @@ impl PieceKind {
             Self::SymbolVersions => elf::DT_VERSYM,
             Self::VersionDefinitions => elf::DT_VERDEF,
             Self::VersionNeeds => elf::DT_VERNEED,
-            Self::Interpreter | Self::Note | Self::Dynamic => return None,
+            Self::Interpreter | Self::Note | Self::Dynamic | Self::SectionTable => return None,
         })
     }
 }
@@ -77,6 +81,15 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
             offset: dynamic.offset,
             address: segment.address,
             size: segment.file_size,
+            align: 8,
+        });
+    }
+    if !image.sections.is_empty() {
+        pieces.push(Piece {
+            kind: PieceKind::SectionTable,
+            offset: image.header.sections_at,
+            address: 0,
+            size: image.sections.len() as u64 * SECTION_SIZE,
             align: 8,
         });
     }
