@@ -63,4 +63,4 @@ macro_rules! targets {
 }
 
 // Sorted; one file in `targets/` each.
-targets!(elf_facts, recipe,);
+targets!(elf_edit, elf_facts, recipe,);
