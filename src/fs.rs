@@ -238,8 +238,9 @@ fn remove_gone(dir: &Path) -> Result<()> {
     }
 }
 
-/// Swaps two directories in one step where the kernel and the file system can.
-fn exchange(a: &Path, b: &Path) -> bool {
+/// Swaps two files or directories in one step where the kernel and the file system can; answers whether
+/// it did.
+pub fn exchange(a: &Path, b: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let (Ok(a), Ok(b)) =
         (std::ffi::CString::new(a.as_os_str().as_bytes()), std::ffi::CString::new(b.as_os_str().as_bytes()))
@@ -323,7 +324,7 @@ impl Content {
     /// It cannot be mapped.
     pub fn map(file: &fs_err::File) -> Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self::of(file.file(), length)?)
+        Self::of(file.file(), length).map_err(|error| Error::file(file.path(), format!("cannot be mapped: {error}")))
     }
 
     /// Maps an opened file of `length` bytes.

@@ -153,7 +153,7 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
     for bundle in &mut staged.bundles {
-        patch(recipe, bundle)?;
+        patch(recipe, &job.manifests.drivers, bundle)?;
         build::seal(bundle)?;
     }
 

@@ -66,6 +66,7 @@ macro_rules! targets {
 targets! {
     archive,
     cubin,
+    elf_edit,
     elf_facts,
     fatbin,
     ld_cache,

@@ -26,6 +26,7 @@ mod loading;
 mod lock;
 mod patching;
 mod patching_corpus;
+mod patching_traps;
 mod resolving;
 mod runtime_compilation;
 mod same_bytes;
