@@ -5,6 +5,7 @@ mod check;
 mod init;
 mod patch;
 mod root;
+mod slice;
 mod toolchain;
 mod verify;
 

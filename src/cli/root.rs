@@ -8,6 +8,7 @@ use super::build::{BuildArgs, PlanArgs};
 use super::check::CheckArgs;
 use super::init::InitArgs;
 use super::patch::PatchArgs;
+use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::error::{Error, Result};
@@ -62,6 +63,8 @@ enum Verb {
     Verify(VerifyArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
+    /// Cut a file with code for many GPUs down to some, without compiling
+    Slice(SliceArgs),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -114,6 +117,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
+        Verb::Slice(args) => args.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -12,6 +12,7 @@ mod fatbin;
 pub(crate) mod fixture;
 mod ptx;
 mod signature;
+pub mod slice;
 
 pub use chain::{Available, Choice, Considered, Verdict, choose};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};

@@ -6,6 +6,7 @@ pub mod init;
 pub mod patch;
 pub mod plan;
 pub mod request;
+pub mod slice;
 pub mod toolchain;
 pub mod verify;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 15] = [
     &[],
     &["init"],
     &["check"],
@@ -13,6 +13,7 @@ const VERBS: [&[&str]; 14] = [
     &["plan"],
     &["verify"],
     &["patch"],
+    &["slice"],
     &["toolchain"],
     &["toolchain", "list"],
     &["toolchain", "fetch"],

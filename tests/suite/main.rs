@@ -20,6 +20,7 @@ mod runtime_compilation;
 mod second_release;
 mod selecting;
 mod simulating;
+mod slicing;
 mod source;
 mod toolchain;
 mod verifying;
