@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
 use super::check::CheckArgs;
 use super::init::InitArgs;
@@ -65,6 +66,9 @@ enum Verb {
     Patch(PatchArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
+    /// Record and compare the interfaces of libraries, and find what a consumer needs
+    #[command(subcommand)]
+    Abi(AbiCommand),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -118,6 +122,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Verify(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
+        Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

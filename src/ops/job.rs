@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
+use super::symbols;
 use super::tools::{Tools, identify};
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -47,7 +48,9 @@ impl Job {
         let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
-        let sources = scan(&source, &[&request.dist, &request.work])?;
+        // Records of releases are no input of a build.
+        let symbols = recipe.dir.join(symbols::DIRECTORY);
+        let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
         let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
         let mut plan = plan::plan(&recipe, &inputs)?;
         narrow(&mut plan, &recipe, &request.components)?;

@@ -63,4 +63,8 @@ macro_rules! targets {
 }
 
 // Sorted; one file in `targets/` each.
-targets!(elf_facts, recipe,);
+targets! {
+    elf_facts,
+    recipe,
+    symbols,
+}
