@@ -66,5 +66,6 @@ macro_rules! targets {
 targets! {
     elf_facts,
     recipe,
+    slice,
     symbols,
 }
