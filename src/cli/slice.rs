@@ -39,7 +39,8 @@ enum LtoArg {
 Keeps, per container, the code that a GPU of each capability would take: exact machine code, else that
 of a lower minor, of its family, or PTX. The rest leaves the file in whole pages; everything outside
 the device code keeps its address. The result is read back before it counts. Kernels that would be
-left without code are named, and nothing is written then.
+left without code are named, and nothing is written then. A wheel stays a wheel: its RECORD is made
+anew, and its build tag says what it holds.
 
 Exit codes: 0 done, 1 kernels would lose their code, 2 impossible command line, 6 a file failed
 
@@ -48,9 +49,11 @@ Examples:
   simpack slice libsim.so --capability 7.5,8.6 --ptx keep --output out
   simpack slice libsim.so --capability 8.0,9.0 --per-capability
   simpack slice libsim.so --capability 9.0 --dry-run     what would stay and go
-  simpack slice libkernels.a kernel.o --capability 8.0")]
+  simpack slice libkernels.a kernel.o --capability 8.0
+  simpack slice sim-1.0-py3-none-linux_x86_64.whl --capability 9.0
+                                                         into sim-1.0-0sm90-py3-none-linux_x86_64.whl")]
 pub(super) struct SliceArgs {
-    /// Library, executable, object or static archive
+    /// Library, executable, object, static archive, or wheel
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -90,6 +93,10 @@ pub(super) struct SliceArgs {
     #[arg(long)]
     allow_missing: bool,
 
+    /// What permits to pass on packages with slices of a vendor's libraries
+    #[arg(long, value_name = "TEXT")]
+    permission: Option<String>,
+
     /// Say what would stay, go and be lost, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -127,6 +134,7 @@ impl SliceArgs {
                 _ => Room::Cut,
             },
             allow_missing: self.allow_missing,
+            permission: self.permission,
             dry_run: self.dry_run,
         }
     }

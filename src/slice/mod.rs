@@ -4,7 +4,9 @@
 //! memory does not depend on the size of a library.
 
 mod readback;
+mod wheel;
 mod write;
 
 pub use readback::read_back;
+pub use wheel::{Member, Wheel, wheel_name};
 pub use write::write_slice;

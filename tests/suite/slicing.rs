@@ -312,3 +312,43 @@ fn objects_and_archives_are_sliced_and_link() {
         }
     }
 }
+
+/// A wheel stays a wheel: another name, digests that hold, and the installer takes it.
+#[test]
+fn wheels_are_sliced_and_install() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    shop.library("libfat.so", &[]);
+    let make = "import zipfile\n\
+        with zipfile.ZipFile('fat-1.0-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:\n\
+        \twheel.writestr('fat/__init__.py', 'x = 1\\n')\n\
+        \twheel.write('libfat.so', 'fat/libfat.so')\n\
+        \twheel.writestr('fat-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: fat\\nVersion: 1.0\\n')\n\
+        \twheel.writestr('fat-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
+        \twheel.writestr('fat-1.0.dist-info/RECORD', 'fat/__init__.py,,\\n')\n";
+    Ran::of(python().unwrap().current_dir(shop.dir.path()).args(["-c", make])).exit(0);
+    shop.slice(&["fat-1.0-py3-none-any.whl", "--capability", "9.0", "--output", "wheels"]).exit(0);
+    let slice = shop.path("wheels/fat-1.0-0sm90-py3-none-any.whl");
+    let entries: Vec<_> = fs_err::read_dir(shop.path("wheels")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(entries, [slice.clone()], "more than the wheel is left");
+    let target = shop.path("installed");
+    let install = ["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-index", "--target"];
+    Ran::of(Command::new("python3").args(install).arg(&target).arg(&slice)).exit(0);
+    assert_eq!(shop.listed(&target.join("fat/libfat.so")), ["sm_90", "sm_90", "sm_90"]);
+    shop.loads(&target.join("fat/libfat.so"));
+    let wheel = fs_err::read_to_string(target.join("fat-1.0.dist-info/WHEEL")).unwrap();
+    assert!(wheel.contains("Build: 0sm90\n"), "{wheel}");
+    // The installer checks digests when it is asked to show files; here they are compared one by one.
+    let check = "import base64, csv, hashlib, sys, zipfile\n\
+        wheel = zipfile.ZipFile(sys.argv[1])\n\
+        for name, digest, size in csv.reader(wheel.read('fat-1.0.dist-info/RECORD').decode().splitlines()):\n\
+        \tif digest:\n\
+        \t\tdata = wheel.read(name)\n\
+        \t\tassert digest == 'sha256=' + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode(), name\n\
+        \t\tassert int(size) == len(data), name\n";
+    Ran::of(python().unwrap().args(["-c", check]).arg(&slice)).exit(0);
+    let ran =
+        shop.slice(&["fat-1.0-py3-none-any.whl", "--capability", "12.0", "--ptx", "drop", "--output", "none"]).exit(1);
+    assert!(ran.stdout.contains("refused") && ran.stdout.contains("waves"), "{}", ran.stdout);
+    assert!(fs_err::read_dir(shop.path("none")).unwrap().next().is_none());
+}

@@ -2,6 +2,7 @@
 
 mod report;
 mod run;
+mod wheel;
 
 pub use report::{Outcome, SliceReport};
 pub use run::{SliceRequest, run};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::report::{FileReport, Outcome, SliceReport};
+use super::wheel;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Content;
@@ -27,6 +28,8 @@ pub struct SliceRequest {
     pub room: Room,
     /// Write slices in which kernels have no code.
     pub allow_missing: bool,
+    /// What permits to pass on a slice of a vendor's library.
+    pub permission: Option<String>,
     /// Write nothing.
     pub dry_run: bool,
 }
@@ -44,7 +47,10 @@ pub fn run(request: &SliceRequest, ui: &Ui) -> Result<u8> {
     for path in &request.files {
         for ask in request.asks() {
             bar.set_message(path.display().to_string());
-            files.push(one(path, &ask, request, &manifests));
+            match crate::slice::Wheel::is_one(path) {
+                true => files.extend(wheel::slice(path, &request.directory(&ask), &ask, request, &manifests)),
+                false => files.push(one(path, &ask, request, &manifests)),
+            }
             bar.inc(1);
         }
     }
@@ -85,20 +91,19 @@ impl SliceRequest {
         self.ask.capabilities.iter().map(alone).collect()
     }
 
-    fn place(&self, path: &Path, ask: &SliceAsk) -> PathBuf {
-        let name = path.file_name().unwrap_or_default();
+    fn directory(&self, ask: &SliceAsk) -> PathBuf {
         match ask.capabilities.as_slice() {
             [capability] if self.per_capability => {
                 let target = if ask.ptx == PtxRule::Only { capability.compute() } else { capability.sm() };
-                self.output.join(target).join(name)
+                self.output.join(target)
             }
-            _ => self.output.join(name),
+            _ => self.output.clone(),
         }
     }
 }
 
 fn one(path: &Path, ask: &SliceAsk, request: &SliceRequest, manifests: &Manifests) -> FileReport {
-    let output = request.place(path, ask);
+    let output = request.directory(ask).join(path.file_name().unwrap_or_default());
     let mut report = FileReport::new(path, &output, ask);
     match examine(path, &output, ask, request, manifests, &mut report) {
         Ok(outcome) => report.outcome = outcome,
@@ -135,7 +140,7 @@ fn examine(
 }
 
 /// simpack's error about the file.
-fn named(error: SliceError, path: &Path) -> Error {
+pub(super) fn named(error: SliceError, path: &Path) -> Error {
     match error {
         SliceError::Elf(error) => error.at(path),
         SliceError::Code(error) => error.at(path),
