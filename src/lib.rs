@@ -43,6 +43,7 @@ pub mod build;
 pub mod pack;
 #[cfg(feature = "tool")]
 pub mod patch;
+pub mod slice;
 #[cfg(feature = "tool")]
 pub mod verify;
 

@@ -16,6 +16,7 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::config;
@@ -83,6 +84,8 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Cut a file with code for many GPUs down to some, without compiling
+    Slice(SliceArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -158,6 +161,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Slice(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

@@ -156,7 +156,7 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 }
 
 /// Sections that hold containers: linked and relocatable ones.
-const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
 /// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
 const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
@@ -330,22 +330,8 @@ impl Search {
 
     /// Containers anywhere but in the ranges that were seen.
     fn hidden(&mut self, bytes: &[u8], place: &str, seen: &[(u64, u64)]) {
-        let mut start = 0;
-        while let Some(rest) = bytes.get(start..) {
-            let Some(found) = position(rest, &CONTAINER_START) else { return };
-            let at = (start + found) as u64;
-            start += found + CONTAINER_START.len();
-            if let Some((_, end)) = seen.iter().find(|(from, to)| (*from..*to).contains(&at)) {
-                start = *end as usize;
-                continue;
-            }
-            // The pattern alone proves nothing: what does not read as a container is none.
-            if let Ok(container) = fatbin(bytes, at)
-                && !container.entries.is_empty()
-            {
-                start = (at + container.size) as usize;
-                self.containers(vec![container], 0, &format!("{place}data"), true);
-            }
+        for container in hidden_containers(bytes, seen) {
+            self.containers(vec![container], 0, &format!("{place}data"), true);
         }
     }
 
@@ -430,6 +416,29 @@ fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Containers anywhere but in the ranges that were seen.
+pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &[(u64, u64)]) -> Vec<Fatbin<'a>> {
+    let mut containers = Vec::new();
+    let mut start = 0;
+    while let Some(rest) = bytes.get(start..) {
+        let Some(found) = position(rest, &CONTAINER_START) else { break };
+        let at = (start + found) as u64;
+        start += found + CONTAINER_START.len();
+        if let Some((_, end)) = seen.iter().find(|(from, to)| (*from..*to).contains(&at)) {
+            start = *end as usize;
+            continue;
+        }
+        // The pattern alone proves nothing: what does not read as a container is none.
+        if let Ok(container) = fatbin(bytes, at)
+            && !container.entries.is_empty()
+        {
+            start = (at + container.size) as usize;
+            containers.push(container);
+        }
+    }
+    containers
 }
 
 fn position(bytes: &[u8], pattern: &[u8; 8]) -> Option<usize> {

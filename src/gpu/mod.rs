@@ -14,6 +14,7 @@ mod names;
 mod offload;
 mod ptx;
 mod signature;
+pub mod slice;
 mod spirv;
 
 pub use chain::{Available, Choice, Considered, Verdict, choose};

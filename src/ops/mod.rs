@@ -15,6 +15,7 @@ pub mod rebuild;
 pub mod request;
 pub mod resolve;
 pub mod schema;
+pub mod slice;
 pub mod toolchain;
 pub mod verify;
 

@@ -74,6 +74,7 @@ targets! {
     offload,
     ptx,
     recipe,
+    slice,
     spirv,
     symbols,
 }

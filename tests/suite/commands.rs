@@ -17,6 +17,7 @@ const VERBS: &[&[&str]] = &[
     &["inspect"],
     &["patch"],
     &["resolve"],
+    &["slice"],
     &["abi"],
     &["abi", "dump"],
     &["abi", "diff"],

@@ -9,7 +9,7 @@ const FLOORS: [&[&str]; 7] = [
     &["report", "target"],
     &["bundle", "elf", "gpu", "lock", "manifest", "recipe"],
     &["abi", "lint", "plan", "toolchain"],
-    &["build", "pack", "patch", "verify"],
+    &["build", "pack", "patch", "slice", "verify"],
     &["ops"],
     &["cli"],
 ];

@@ -35,6 +35,7 @@ mod schemas;
 mod second_release;
 mod selecting;
 mod simulating;
+mod slicing;
 mod source;
 mod toolchain;
 mod verifying;

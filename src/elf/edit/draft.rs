@@ -74,6 +74,15 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// The dynamic entries of a draft that changes no text.
+    pub(super) fn kept_entries(&self) -> Vec<DynamicEntry> {
+        let kept = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Keep(entry) => Some(*entry),
+            Slot::Text(..) => None,
+        });
+        kept.collect()
+    }
+
     /// Lets the version records follow the needed libraries; gives the positions of freed names.
     fn edit_needs(&mut self, before: &State, wanted: &State) -> Result<Vec<u64>, ElfError> {
         let Some(mut table) = NeedsTable::parse(self.image, self.dynamic)? else { return Ok(Vec::new()) };

@@ -55,7 +55,7 @@ fn own_end(segment: &Segment, pieces: &[Piece]) -> u64 {
 }
 
 /// Page size of the processor: the alignment that the loader needs.
-fn page_size(machine: elf::Machine) -> u64 {
+pub(super) fn page_size(machine: elf::Machine) -> u64 {
     match machine {
         elf::EM_AARCH64 | elf::EM_PPC64 | elf::EM_LOONGARCH | elf::EM_MIPS => 0x10000,
         _ => 0x1000,
@@ -63,13 +63,13 @@ fn page_size(machine: elf::Machine) -> u64 {
 }
 
 /// Where a piece goes.
-struct Move {
-    from: Piece,
-    to_offset: u64,
-    to_address: u64,
-    size: u64,
+pub(super) struct Move {
+    pub(super) from: Piece,
+    pub(super) to_offset: u64,
+    pub(super) to_address: u64,
+    pub(super) size: u64,
     /// Its content, where that is made anew; else it is copied.
-    fresh: Option<Vec<u8>>,
+    pub(super) fresh: Option<Vec<u8>>,
 }
 
 /// Plans the new segment into the draft; gives where the tail begins, and the tail.
@@ -202,7 +202,7 @@ fn moved_pieces(draft: &Draft<'_>, old: Option<&Segment>, slot: HeaderSlot) -> R
     let image = draft.image;
     let grown = match slot {
         HeaderSlot::Existing(_) => None,
-        HeaderSlot::Grown(_) => Some(header_room(image)?),
+        HeaderSlot::Grown(_) => Some(header_room(image, 1)?),
     };
     let moves = |piece: &Piece| {
         let in_way = grown.is_some_and(|(start, end)| piece.overlaps(start, end));
@@ -225,14 +225,23 @@ fn moved_pieces(draft: &Draft<'_>, old: Option<&Segment>, slot: HeaderSlot) -> R
     Ok(moved)
 }
 
-/// The bytes that one more program header takes.
-fn header_room(image: &Image<'_>) -> Result<(u64, u64), ElfError> {
+/// The pieces that stand where `count` more program headers go.
+pub(super) fn in_the_way_of_headers(image: &Image<'_>, pieces: &[Piece], count: u64) -> Result<Vec<Piece>, ElfError> {
+    let (start, end) = header_room(image, count)?;
+    let moved: Vec<Piece> = pieces.iter().filter(|piece| piece.overlaps(start, end)).copied().collect();
+    refuse_immovable(image, &moved, start, end)?;
+    moved.iter().try_for_each(|piece| refuse_other_segments(image, piece))?;
+    Ok(moved)
+}
+
+/// The bytes that `count` more program headers take.
+fn header_room(image: &Image<'_>, count: u64) -> Result<(u64, u64), ElfError> {
     let start = image.header.segments_at + image.segments.len() as u64 * SEGMENT_SIZE;
-    let end = start + SEGMENT_SIZE;
+    let end = start + count * SEGMENT_SIZE;
     // At 64 in what linkers write; elsewhere after some optimisers. The loader finds it either way.
     let covers = |load: &Segment| load.offset <= start && end <= load.offset + load.file_size;
     let loaded = image.loads().any(covers);
-    if !loaded || image.segments.len() + 1 >= usize::from(elf::PN_XNUM) {
+    if !loaded || image.segments.len() as u64 + count >= u64::from(elf::PN_XNUM) {
         return Err(ElfError::refused(
             "one more program header is needed and would not be loaded",
             "choose a text that is no longer than the present one",
@@ -345,7 +354,7 @@ fn interpreter_bytes(draft: &Draft<'_>, piece: &Piece) -> Vec<u8> {
 
 /// Symbols that lie in a moved section move with it: section symbols, and `_DYNAMIC`, which some
 /// linkers leave without a type.
-fn write_symbols(draft: &mut Draft<'_>, moves: &[Move]) {
+pub(super) fn write_symbols(draft: &mut Draft<'_>, moves: &[Move]) {
     let image = draft.image;
     let symbol_tables = image
         .sections
@@ -373,7 +382,7 @@ fn write_symbols(draft: &mut Draft<'_>, moves: &[Move]) {
 }
 
 /// The move that takes a section along, and the section's place inside the piece.
-fn moved_section<'m>(moves: &'m [Move], section: &Section) -> Option<(&'m Move, u64)> {
+pub(super) fn moved_section<'m>(moves: &'m [Move], section: &Section) -> Option<(&'m Move, u64)> {
     if section.flags.0 & elf::SHF_ALLOC.0 == 0 || !section.in_file() || section.size == 0 {
         return None;
     }
@@ -381,7 +390,7 @@ fn moved_section<'m>(moves: &'m [Move], section: &Section) -> Option<(&'m Move, 
     Some((it, section.offset - it.from.offset))
 }
 
-fn write_sections(draft: &mut Draft<'_>, moves: &[Move]) {
+pub(super) fn write_sections(draft: &mut Draft<'_>, moves: &[Move]) {
     for (index, section) in draft.image.sections.iter().enumerate() {
         let Some((it, shift)) = moved_section(moves, section) else { continue };
         let header = draft.image.header.sections_at + index as u64 * SECTION_SIZE;
@@ -401,7 +410,7 @@ fn table_move(moves: &[Move]) -> Option<&Move> {
     moves.iter().find(|it| it.from.kind == PieceKind::SectionTable)
 }
 
-fn write_dynamic(draft: &mut Draft<'_>, moves: &mut [Move], mut entries: Vec<DynamicEntry>) {
+pub(super) fn write_dynamic(draft: &mut Draft<'_>, moves: &mut [Move], mut entries: Vec<DynamicEntry>) {
     for entry in &mut entries {
         if let Some(it) = moves.iter().find(|it| it.from.kind.tag() == Some(entry.tag)) {
             entry.value = it.to_address;
@@ -459,8 +468,14 @@ fn write_segments(draft: &mut Draft<'_>, moves: &[Move], new: Segment, own: Opti
         HeaderSlot::Existing(index) => segments[index] = new,
         HeaderSlot::Grown(index) => segments.insert(index, new),
     }
+    draft.overlay.put(draft.image.header.segments_at, &segment_bytes(&segments));
+    draft.overlay.put(56, &(segments.len() as u16).to_le_bytes());
+}
+
+/// Program headers as bytes.
+pub(super) fn segment_bytes(segments: &[Segment]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(segments.len() * SEGMENT_SIZE as usize);
-    for segment in &segments {
+    for segment in segments {
         bytes.extend_from_slice(&segment.kind.0.to_le_bytes());
         bytes.extend_from_slice(&segment.flags.0.to_le_bytes());
         for value in
@@ -469,6 +484,5 @@ fn write_segments(draft: &mut Draft<'_>, moves: &[Move], new: Segment, own: Opti
             bytes.extend_from_slice(&value.to_le_bytes());
         }
     }
-    draft.overlay.put(draft.image.header.segments_at, &bytes);
-    draft.overlay.put(56, &(segments.len() as u16).to_le_bytes());
+    bytes
 }

@@ -6,6 +6,7 @@
 //! segment at its end, which later edits rewrite. The result depends on the wanted state, not on the
 //! steps that led there: texts are laid out by one rule (`strings.rs`) in whatever room is free.
 
+mod cut;
 mod draft;
 mod grow;
 mod intent;
@@ -16,6 +17,7 @@ mod plan;
 mod references;
 mod strings;
 
+pub use cut::{CutPlan, FreeRoom, ShrunkSection, cut};
 pub use intent::{Edits, NeededEdit, PathTag, Place, SearchPathEdit, State};
 pub use plan::{Change, PatchPlan, Write, plan};
 

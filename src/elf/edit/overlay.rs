@@ -49,6 +49,11 @@ impl Overlay {
         bytes
     }
 
+    /// Everything that was written, in runs.
+    pub(super) fn into_runs(self) -> Vec<Write> {
+        self.0.into_iter().map(|(at, bytes)| Write { at, bytes }).collect()
+    }
+
     /// What differs from the file, below `end`, in runs.
     pub(super) fn into_writes(self, file: &[u8], end: u64) -> Vec<Write> {
         let mut writes: Vec<Write> = Vec::new();

@@ -1,0 +1,141 @@
+//! `simpack slice`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::error::Result;
+use crate::gpu::slice::{LtoRule, PtxRule, Room, SliceAsk};
+use crate::ops::slice::{self, SliceRequest};
+use crate::target::Capability;
+use crate::ui::Ui;
+
+/// What becomes of PTX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PtxArg {
+    /// Stays where a capability has no machine code
+    Needed,
+    /// All of it stays, beside the machine code
+    Keep,
+    /// Goes, even where nothing else is there
+    Drop,
+    /// Only PTX stays
+    Only,
+}
+
+/// What becomes of LTO-IR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LtoArg {
+    /// Stays where a capability has no machine code
+    Needed,
+    /// All of it stays
+    Keep,
+    /// Goes, even where nothing else is there
+    Drop,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Keeps, per container, the code that a GPU of each capability would take: exact machine code, else that
+of a lower minor, of its family, or PTX. The rest leaves the file in whole pages; everything outside
+the device code keeps its address. The result is read back before it counts. Kernels that would be
+left without code are named, and nothing is written then. A wheel stays a wheel: its RECORD is made
+anew, and its build tag says what it holds.
+
+Exit codes: 0 done, 1 kernels would lose their code, 2 impossible command line, 6 a file failed
+
+Examples:
+  simpack slice libsim.so --capability 9.0               into sliced/libsim.so
+  simpack slice libsim.so --capability 7.5,8.6 --ptx keep --output out
+  simpack slice libsim.so --capability 8.0,9.0 --per-capability
+  simpack slice libsim.so --capability 9.0 --dry-run     what would stay and go
+  simpack slice libkernels.a kernel.o --capability 8.0
+  simpack slice sim-1.0-py3-none-linux_x86_64.whl --capability 9.0
+                                                         into sim-1.0-0sm90-py3-none-linux_x86_64.whl")]
+pub(super) struct SliceArgs {
+    /// Library, executable, object, static archive, or wheel
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// GPUs to keep code for, such as 9.0, 9.0a or 10.0f; separate several by commas
+    #[arg(long, short, value_name = "CAPABILITY", value_delimiter = ',', required = true)]
+    capability: Vec<Capability>,
+
+    /// PTX
+    #[arg(long, value_enum, default_value = "needed")]
+    ptx: PtxArg,
+
+    /// LTO-IR
+    #[arg(long, value_enum, default_value = "needed")]
+    lto: LtoArg,
+
+    /// A slice of its own for each capability, in a directory of its own
+    #[arg(long)]
+    per_capability: bool,
+
+    /// Directory for the slices
+    #[arg(long, short, value_name = "DIR", default_value = "sliced")]
+    output: PathBuf,
+
+    /// Keep the size of the file: dropped code becomes zeros
+    #[arg(long, conflicts_with = "sparse")]
+    zero: bool,
+
+    /// Keep the size of the file: dropped code becomes holes that take no room on the disk
+    #[arg(long)]
+    sparse: bool,
+
+    /// Slice containers in ordinary data too, where nobody but their library knows how they are used
+    #[arg(long)]
+    deep: bool,
+
+    /// Write slices in which kernels have no code for a capability
+    #[arg(long)]
+    allow_missing: bool,
+
+    /// What permits to pass on packages with slices of a vendor's libraries
+    #[arg(long, value_name = "TEXT")]
+    permission: Option<String>,
+
+    /// Say what would stay, go and be lost, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl SliceArgs {
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        slice::run(&self.request(), ui)
+    }
+
+    fn request(self) -> SliceRequest {
+        SliceRequest {
+            files: self.files,
+            ask: SliceAsk {
+                capabilities: self.capability,
+                ptx: match self.ptx {
+                    PtxArg::Needed => PtxRule::Needed,
+                    PtxArg::Keep => PtxRule::Keep,
+                    PtxArg::Drop => PtxRule::Drop,
+                    PtxArg::Only => PtxRule::Only,
+                },
+                lto: match self.lto {
+                    LtoArg::Needed => LtoRule::Needed,
+                    LtoArg::Keep => LtoRule::Keep,
+                    LtoArg::Drop => LtoRule::Drop,
+                },
+                deep: self.deep,
+            },
+            per_capability: self.per_capability,
+            output: self.output,
+            room: match (self.zero, self.sparse) {
+                (true, _) => Room::Zero,
+                (_, true) => Room::Sparse,
+                _ => Room::Cut,
+            },
+            allow_missing: self.allow_missing,
+            permission: self.permission,
+            dry_run: self.dry_run,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Slicing: which device code of a finished file stays, and the file without the rest, as a plan.
+//!
+//! Nothing is recompiled and nothing outside the device code changes its address. [`plan`] computes
+//! the whole job over bytes and writes nothing; [`SlicePlan::apply`] gives the new bytes, and callers
+//! with large files carry out the parts of the plan themselves.
+
+mod archive;
+mod container;
+mod linked;
+mod object;
+mod pick;
+mod plan;
+mod pointers;
+
+#[cfg(test)]
+mod tests;
+
+pub use pick::{LtoRule, PtxRule, SliceAsk};
+pub use plan::{ContainerSlice, Loss, Part, Room, SliceError, SlicePlan, TargetBytes, plan};

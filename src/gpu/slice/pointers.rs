@@ -1,0 +1,239 @@
+//! Who points at the containers of a linked file. Only when every pointer is found and can be
+//! followed, containers may move together; one doubt, and each stays where it is.
+
+use std::collections::BTreeSet;
+
+use object::elf;
+
+use crate::elf::bytes::Bytes;
+use crate::elf::{Dynamic, Image};
+
+/// First four bytes of a wrapper in `.nvFatBinSegment`.
+const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+const WRAPPER_SIZE: u64 = 24;
+const WRAPPERS: &str = ".nvFatBinSegment";
+const SYMBOL_SIZE: u64 = 24;
+const RELA_SIZE: u64 = 24;
+
+/// Eight bytes in the file that hold the address of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pointer {
+    /// File offset.
+    pub(super) at: u64,
+    /// Address that stands there, or that the loader puts there.
+    pub(super) target: u64,
+}
+
+/// Sections with containers, as address ranges, and the addresses at which containers begin.
+pub(super) struct Targets {
+    pub(super) ranges: Vec<(u64, u64)>,
+    pub(super) starts: BTreeSet<u64>,
+}
+
+impl Targets {
+    fn holds(&self, address: u64) -> bool {
+        self.ranges.iter().any(|(from, to)| (*from..*to).contains(&address))
+    }
+
+    fn section_start(&self, address: u64) -> bool {
+        self.ranges.iter().any(|(from, _)| *from == address)
+    }
+}
+
+/// All pointers to the containers.
+///
+/// # Errors
+/// The reason why they cannot all be followed.
+pub(super) fn follow(
+    image: &Image<'_>,
+    dynamic: Option<&Dynamic<'_>>,
+    targets: &Targets,
+) -> Result<Vec<Pointer>, String> {
+    let mut found = Vec::new();
+    let mut reached: BTreeSet<u64> = BTreeSet::new();
+    if let Some(dynamic) = dynamic {
+        relocated(image, dynamic, targets, &mut found)?;
+    }
+    reached.extend(found.iter().map(|pointer| pointer.target));
+    if image.header.kind == elf::ET_EXEC {
+        fixed(image, targets, &mut found)?;
+        reached.extend(found.iter().map(|pointer| pointer.target));
+    }
+    if let Some(lost) = targets.starts.iter().find(|start| !reached.contains(*start)) {
+        return Err(format!("nothing that could be followed points at the container at {lost:#x}"));
+    }
+    wrappers(image, &reached, targets)?;
+    symbols(image, targets, &mut found)?;
+    code(image, targets)?;
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+fn inside(address: u64) -> String {
+    format!("something points into the container around {address:#x}")
+}
+
+/// Relocations: their addends, and the words in place where they hold the address too.
+fn relocated(
+    image: &Image<'_>,
+    dynamic: &Dynamic<'_>,
+    targets: &Targets,
+    found: &mut Vec<Pointer>,
+) -> Result<(), String> {
+    let relative = match image.header.machine {
+        elf::EM_X86_64 => elf::R_X86_64_RELATIVE.0,
+        elf::EM_AARCH64 => elf::R_AARCH64_RELATIVE.0,
+        _ => return Err("pointers of this processor are not followed".to_owned()),
+    };
+    let cut = || "the relocations reach past the end of the file".to_owned();
+    if let (Some(address), Some(size)) = (dynamic.value(elf::DT_RELA), dynamic.value(elf::DT_RELASZ)) {
+        let at = image.offset_of(address).ok_or_else(cut)?;
+        let table = Bytes(image.bytes.get(at, size).ok_or_else(cut)?);
+        for entry in (0..size / RELA_SIZE).map(|index| index * RELA_SIZE) {
+            let (Some(place), Some(info), Some(addend)) =
+                (table.u64(entry), table.u64(entry + 8), table.u64(entry + 16))
+            else {
+                return Err(cut());
+            };
+            if !targets.holds(addend) {
+                continue;
+            }
+            if info as u32 != relative || !targets.starts.contains(&addend) {
+                return Err(inside(addend));
+            }
+            found.push(Pointer { at: at + entry + 16, target: addend });
+            in_place(image, place, addend, found);
+        }
+    }
+    if let (Some(address), Some(size)) = (dynamic.value(elf::DT_RELR), dynamic.value(elf::DT_RELRSZ)) {
+        let at = image.offset_of(address).ok_or_else(cut)?;
+        let table = Bytes(image.bytes.get(at, size).ok_or_else(cut)?);
+        for place in packed(table) {
+            let Some(at) = image.offset_of(place) else { return Err(cut()) };
+            let target = image.bytes.u64(at).ok_or_else(cut)?;
+            if targets.holds(target) {
+                if !targets.starts.contains(&target) {
+                    return Err(inside(target));
+                }
+                found.push(Pointer { at, target });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn in_place(image: &Image<'_>, place: u64, target: u64, found: &mut Vec<Pointer>) {
+    if let Some(at) = image.offset_of(place)
+        && image.bytes.u64(at) == Some(target)
+    {
+        found.push(Pointer { at, target });
+    }
+}
+
+/// Places of packed relative relocations (gABI, "SHT_RELR").
+fn packed(table: Bytes<'_>) -> Vec<u64> {
+    let mut places = Vec::new();
+    let mut next = 0u64;
+    for index in 0..table.len() / 8 {
+        let Some(word) = table.u64(index * 8) else { break };
+        if word & 1 == 0 {
+            places.push(word);
+            next = word.wrapping_add(8);
+        } else {
+            places.extend((0..63).filter(|bit| word >> (bit + 1) & 1 == 1).map(|bit| next.wrapping_add(bit * 8)));
+            next = next.wrapping_add(63 * 8);
+        }
+    }
+    places
+}
+
+/// A file at fixed addresses has no relocations: its wrappers hold the addresses, and nothing else may.
+fn fixed(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Result<(), String> {
+    for section in image.sections.iter().filter(|section| section.flags.0 & elf::SHF_ALLOC.0 != 0) {
+        let own = targets.holds(section.address);
+        let Some(bytes) = image.section_bytes(section).map(Bytes).filter(|_| !own) else { continue };
+        let is_wrappers = section.name == WRAPPERS;
+        // Code holds addresses in four bytes at any position, data in eight bytes at aligned ones.
+        if section.flags.0 & elf::SHF_EXECINSTR.0 != 0 {
+            let low = |at: usize| bytes.u32(at as u64).map(u64::from);
+            if let Some(target) = (0..bytes.0.len()).filter_map(low).find(|word| targets.starts.contains(word)) {
+                return Err(format!("code names the container at {target:#x}"));
+            }
+            continue;
+        }
+        for at in (0..bytes.len()).step_by(8) {
+            let Some(target) = bytes.u64(at).filter(|word| targets.holds(*word)) else { continue };
+            if !is_wrappers || !targets.starts.contains(&target) {
+                return Err(format!("data in {} names the device code at {target:#x}", section.name));
+            }
+            found.push(Pointer { at: section.offset + at, target });
+        }
+    }
+    Ok(())
+}
+
+/// Every wrapper points at a container that was reached.
+fn wrappers(image: &Image<'_>, reached: &BTreeSet<u64>, targets: &Targets) -> Result<(), String> {
+    let Some(section) = image.section(WRAPPERS) else {
+        return Err(format!("there is no {WRAPPERS}, so that nobody knows how the containers are reached"));
+    };
+    let bytes = image.section_bytes(section).map(Bytes).ok_or("the wrappers reach past the end of the file")?;
+    let count = (0..bytes.len() / WRAPPER_SIZE).filter(|index| bytes.u32(index * WRAPPER_SIZE) == Some(WRAPPER_MAGIC));
+    if (count.count() as u64) < section.size / WRAPPER_SIZE || reached.len() < targets.starts.len() {
+        return Err("the wrappers have an unknown form".to_owned());
+    }
+    Ok(())
+}
+
+/// Symbols at the beginning of a container move with it; one inside is a reason to stay.
+fn symbols(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Result<(), String> {
+    for section in &image.sections {
+        if !matches!(section.kind, elf::SHT_SYMTAB | elf::SHT_DYNSYM) {
+            continue;
+        }
+        let Some(table) = image.section_bytes(section).map(Bytes) else {
+            return Err("the symbols reach past the end of the file".to_owned());
+        };
+        for at in (0..section.size / SYMBOL_SIZE).map(|index| index * SYMBOL_SIZE) {
+            let (Some(info), Some(owner), Some(value)) = (table.u8(at + 4), table.u16(at + 6), table.u64(at + 8))
+            else {
+                return Err("the symbols reach past the end of the file".to_owned());
+            };
+            // Values of thread-local symbols are offsets; undefined and absolute ones are no places.
+            let no_place = info & 15 == elf::STT_TLS.0 || owner == 0 || owner >= elf::SHN_LORESERVE;
+            if no_place || !targets.holds(value) {
+                continue;
+            }
+            if targets.starts.contains(&value) {
+                found.push(Pointer { at: section.offset + at + 8, target: value });
+            } else if !targets.section_start(value) && info & 15 != elf::STT_SECTION.0 {
+                return Err(inside(value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Position-independent code that computes the address of a container.
+fn code(image: &Image<'_>, targets: &Targets) -> Result<(), String> {
+    if image.header.machine != elf::EM_X86_64 {
+        return Err("addresses in code of this processor are not followed".to_owned());
+    }
+    for section in image.sections.iter().filter(|section| section.flags.0 & elf::SHF_EXECINSTR.0 != 0) {
+        let Some(bytes) = image.section_bytes(section) else { continue };
+        // REX.W, LEA or MOV, a ModR/M of "RIP + 32 bits" (Intel SDM, volume 2, tables 2-2 and 2-7).
+        for (index, window) in bytes.windows(7).enumerate() {
+            if matches!(window[1], 0x8d | 0x8b) && window[0] & 0xf8 == 0x48 && window[2] & 0xc7 == 5 {
+                let shift = i32::from_le_bytes([window[3], window[4], window[5], window[6]]);
+                let next = section.address.wrapping_add(index as u64 + 7);
+                let target = next.wrapping_add_signed(i64::from(shift));
+                // Between two instructions any bytes may look like one; a container's very beginning is no chance.
+                if targets.starts.contains(&target) {
+                    return Err(format!("code at {:#x} names the container at {target:#x}", next - 7));
+                }
+            }
+        }
+    }
+    Ok(())
+}

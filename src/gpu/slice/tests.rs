@@ -1,0 +1,200 @@
+//! Slicing over bytes: rules, groups, hostile files. Libraries of the real compiler are sliced in
+//! `tests/suite/slicing.rs`.
+
+use super::{LtoRule, PtxRule, Room, SliceAsk, SliceError, SlicePlan, plan};
+use crate::data::Data;
+use crate::elf::fixture as host;
+use crate::gpu::fixture::{PTX, Store, container, cubin, entry, group};
+use crate::gpu::{Look, device_code_with};
+use crate::manifest::Manifests;
+
+const EXACT: u64 = 0x10_0000;
+const FAMILY: u64 = 0x20_0000;
+
+fn manifests() -> Manifests {
+    Manifests::load(&Data::at("no such directory")).unwrap()
+}
+
+fn ask(capabilities: &[&str]) -> SliceAsk {
+    let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
+    SliceAsk { capabilities, ..SliceAsk::default() }
+}
+
+/// An object whose section holds the containers.
+fn object(section: &str, containers: &[Vec<u8>]) -> Vec<u8> {
+    let dir = host::dir();
+    let data = dir.path().join("containers");
+    std::fs::write(&data, containers.concat()).unwrap();
+    let source = format!(
+        "asm(\".section {section},\\\"a\\\",@progbits\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\");",
+        data.display()
+    );
+    std::fs::read(host::compile(dir.path(), "object.o", &source, &["-c"])).unwrap()
+}
+
+fn sass(arch: u32, flags: u64) -> Vec<u8> {
+    entry(2, arch, 0x11 | flags, &cubin(8, 0x0600_0004 | arch << 8, &[], None), Store::Lz4)
+}
+
+fn ptx(arch: u32) -> Vec<u8> {
+    entry(1, arch, 0x11, PTX.as_bytes(), Store::Zstd)
+}
+
+fn lto(arch: u32) -> Vec<u8> {
+    entry(8, arch, 0x11, &[7; 40], Store::Raw)
+}
+
+fn kept(plan: &SlicePlan) -> Vec<&str> {
+    plan.targets.iter().filter(|target| target.kept > 0).map(|target| target.target.as_str()).collect()
+}
+
+/// What the sliced bytes hold, by the reader.
+fn listed(bytes: &[u8]) -> Vec<String> {
+    let code = device_code_with(bytes, Look { kernels: false, deep: true }).unwrap();
+    assert!(code.unexamined.is_empty(), "{:?}", code.unexamined);
+    code.images.iter().map(|image| image.target().map_or_else(|| "other".to_owned(), |it| it.to_string())).collect()
+}
+
+fn sliced(file: &[u8], ask: &SliceAsk) -> (SlicePlan, Vec<u8>) {
+    let plan = plan(file, ask, Room::Cut, &manifests()).unwrap();
+    let bytes = plan.apply(file).unwrap();
+    assert_eq!(bytes.len() as u64, plan.new_length);
+    (plan, bytes)
+}
+
+#[test]
+fn the_fallback_chain_decides_per_container() {
+    let all =
+        [sass(75, 0), sass(80, 0), sass(86, 0), sass(90, 0), sass(90, EXACT), sass(100, FAMILY), ptx(75), lto(80)];
+    let file = object(".nv_fatbin", &[container(&all)]);
+    for (capabilities, rule, expected) in [
+        (&["8.6"][..], PtxRule::Needed, &["sm_86"][..]),
+        (&["8.9"], PtxRule::Needed, &["sm_86"]),
+        (&["8.0", "8.6"], PtxRule::Needed, &["sm_80", "sm_86"]),
+        (&["9.0"], PtxRule::Needed, &["sm_90a"]),
+        (&["9.0a"], PtxRule::Needed, &["sm_90a"]),
+        (&["10.3"], PtxRule::Needed, &["sm_100f"]),
+        (&["10.0f"], PtxRule::Needed, &["sm_100f"]),
+        (&["12.0"], PtxRule::Needed, &["compute_75", "lto_80"]),
+        (&["7.5"], PtxRule::Keep, &["sm_75", "compute_75"]),
+        (&["8.6"], PtxRule::Only, &["compute_75"]),
+    ] {
+        let (plan, bytes) = sliced(&file, &SliceAsk { ptx: rule, ..ask(capabilities) });
+        assert_eq!(kept(&plan), expected, "{capabilities:?} {rule:?}");
+        assert_eq!(listed(&bytes).len(), expected.len(), "{capabilities:?} {rule:?}");
+        assert!(plan.losses.is_empty(), "{:?}", plan.losses);
+    }
+    let (plan, _) = sliced(&file, &SliceAsk { ptx: PtxRule::Drop, lto: LtoRule::Drop, ..ask(&["12.0"]) });
+    assert!(kept(&plan).is_empty());
+    assert!(plan.losses[0].in_fat && plan.losses[0].kernels == ["k"], "{:?}", plan.losses);
+    let (plan, _) = sliced(&file, &SliceAsk { lto: LtoRule::Keep, ..ask(&["7.5"]) });
+    assert_eq!(kept(&plan), ["sm_75", "lto_80"]);
+}
+
+#[test]
+fn what_nobody_knows_stays() {
+    let file =
+        object(".nv_fatbin", &[container(&[sass(80, 0), sass(90, 0), entry(77, 80, 0x11, &[1; 16], Store::Raw)])]);
+    let (plan, bytes) = sliced(&file, &ask(&["9.0"]));
+    assert_eq!(kept(&plan), ["sm_90", "unknown kind 0x4d"]);
+    assert_eq!(listed(&bytes), ["sm_90", "other"]);
+    assert!(plan.notes[0].contains("unknown kinds stay"), "{:?}", plan.notes);
+}
+
+#[test]
+fn members_of_a_group_become_entries_of_their_own() {
+    let code: Vec<Vec<u8>> = [80, 90].iter().map(|arch| cubin(8, 0x0600_0004 | arch << 8, &[], None)).collect();
+    let members =
+        [(2, 80, 0x11, &b""[..], &code[0][..]), (1, 80, 0x11, b"-O3", PTX.as_bytes()), (2, 90, 0x11, b"", &code[1])];
+    let file = object(".nv_fatbin", &[container(&[group(&members), sass(86, 0)])]);
+    let (plan, bytes) = sliced(&file, &ask(&["9.0"]));
+    assert_eq!(kept(&plan), ["sm_90"]);
+    assert_eq!(listed(&bytes), ["sm_90"]);
+    let read = device_code_with(&bytes, Look { kernels: true, deep: false }).unwrap();
+    assert_eq!(read.images[0].kernels[0].signature.name, "k");
+    // Asked for all, the group stays as it is.
+    let (plan, bytes) = sliced(&file, &SliceAsk { ptx: PtxRule::Keep, ..ask(&["8.0", "8.6", "9.0"]) });
+    assert!(plan.is_empty());
+    assert!(bytes == file, "nothing goes, and still bytes change");
+}
+
+#[test]
+fn hidden_containers_are_sliced_only_when_asked() {
+    let file = object(".data.hidden", &[vec![1; 24], container(&[sass(80, 0), sass(90, 0)])]);
+    assert!(matches!(plan(&file, &ask(&["9.0"]), Room::Cut, &manifests()), Err(SliceError::Nothing)));
+}
+
+#[test]
+fn containers_of_a_linked_library_without_wrappers_stay_where_they_are() {
+    let dir = host::dir();
+    let data = dir.path().join("containers");
+    let containers = [container(&[sass(80, 0), sass(90, 0)]), container(&[sass(80, 0), sass(90, 0)])].concat();
+    std::fs::write(&data, &containers).unwrap();
+    let source = format!(
+        "asm(\".section .nv_fatbin,\\\"a\\\",@progbits\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\"); int x;",
+        data.display()
+    );
+    let path = host::compile(dir.path(), "library.so", &source, &["-shared", "-fPIC"]);
+    let file = std::fs::read(path).unwrap();
+    let (plan, bytes) = sliced(&file, &ask(&["9.0"]));
+    assert!(!plan.together && bytes.len() == file.len());
+    assert!(plan.notes[0].contains("the containers stay where they are"), "{:?}", plan.notes);
+    assert_eq!(listed(&bytes), ["sm_90", "sm_90"]);
+    assert_eq!(plan.containers.len(), 2);
+}
+
+/// A library with wrappers, as the compiler's host code has them.
+fn library() -> Vec<u8> {
+    let dir = host::dir();
+    let mut text = "asm(\".section .nv_fatbin,\\\"a\\\",@progbits\\n.balign 8\\n".to_owned();
+    for index in 0..3 {
+        let data = dir.path().join(format!("container{index}"));
+        let wide = entry(2, 80, 0x11, &vec![index; 9000], Store::Raw);
+        std::fs::write(&data, container(&[wide, sass(90, 0)])).unwrap();
+        text.push_str(&format!("fat{index}: .incbin \\\"{}\\\"\\n", data.display()));
+    }
+    text.push_str(".section .nvFatBinSegment,\\\"aw\\\",@progbits\\n.balign 8\\n");
+    for index in 0..3 {
+        text.push_str(&format!(".long 0x466243b1, 1\\n.quad fat{index}, 0\\n"));
+    }
+    text.push_str(".text\"); int x = 4;");
+    let path = host::compile(dir.path(), "library.so", &text, &["-shared", "-fPIC"]);
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn containers_move_together_and_every_pointer_follows() {
+    let file = library();
+    let (plan, bytes) = sliced(&file, &ask(&["9.0"]));
+    assert!(plan.together && plan.gaps.len() == 1, "{:?} {:?}", plan.gaps, plan.notes);
+    assert!(bytes.len() + 18_000 < file.len(), "{} -> {}", file.len(), bytes.len());
+    assert_eq!(listed(&bytes), ["sm_90"; 3]);
+    let (again, same) = sliced(&bytes, &ask(&["9.0"]));
+    assert!(again.is_empty() && same == bytes);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+    /// Damage anywhere is refused or survived, never a panic, and the result is never larger.
+    #[test]
+    fn hostile_files_are_refused(damage in proptest::collection::vec((0usize..40_000, proptest::num::u8::ANY), 1..12)) {
+        static LIBRARY: std::sync::OnceLock<(Vec<u8>, Manifests)> = std::sync::OnceLock::new();
+        let (file, manifests) = LIBRARY.get_or_init(|| (library(), manifests()));
+        let mut file = file.clone();
+        let length = file.len();
+        for (at, byte) in damage {
+            // The tables at both ends matter more than the code between them.
+            let at = if at < 20_000 { at % 4096 } else { length - 1 - (at - 20_000) % 8192 };
+            file[at] = byte;
+        }
+        for room in [Room::Cut, Room::Zero] {
+            let asked = SliceAsk { deep: true, ..ask(&["9.0"]) };
+            if let Ok(plan) = plan(&file, &asked, room, manifests)
+                && let Ok(bytes) = plan.apply(&file)
+            {
+                assert!(bytes.len() <= length);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Slices files one after another; every slice is whole or not there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::report::{FileReport, Outcome, SliceReport};
+use super::wheel;
+use crate::data::Data;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Content;
+use crate::gpu::slice::{PtxRule, Room, SliceAsk, SliceError, plan};
+use crate::manifest::Manifests;
+use crate::target::Capability;
+use crate::ui::Ui;
+
+/// What is asked of the verb.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceRequest {
+    /// Files to slice.
+    pub files: Vec<PathBuf>,
+    /// What stays.
+    pub ask: SliceAsk,
+    /// One slice for each capability.
+    pub per_capability: bool,
+    /// Directory of the slices.
+    pub output: PathBuf,
+    /// What becomes of the room.
+    pub room: Room,
+    /// Write slices in which kernels have no code.
+    pub allow_missing: bool,
+    /// What permits to pass on a slice of a vendor's library.
+    pub permission: Option<String>,
+    /// Write nothing.
+    pub dry_run: bool,
+}
+
+/// Slices; answers the exit code: 1 when a slice was refused because kernels would lose their code, 6
+/// when a file failed; the others are done.
+///
+/// # Errors
+/// The request asks for something impossible.
+pub fn run(request: &SliceRequest, ui: &Ui) -> Result<u8> {
+    let manifests = Manifests::load(&Data::here())?;
+    check(request, &manifests)?;
+    let mut files = Vec::new();
+    let bar = ui.steps("slice", (request.files.len() * request.asks().len()) as u64);
+    for path in &request.files {
+        for ask in request.asks() {
+            bar.set_message(path.display().to_string());
+            match crate::slice::Wheel::is_one(path) {
+                true => files.extend(wheel::slice(path, &request.directory(&ask), &ask, request, &manifests)),
+                false => files.push(one(path, &ask, request, &manifests)),
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let report = SliceReport::new(files);
+    if !ui.json(&report)? {
+        ui.say(report.text());
+        report.errors().for_each(|error| ui.error(error));
+    }
+    Ok(report.exit_code())
+}
+
+fn check(request: &SliceRequest, manifests: &Manifests) -> Result<()> {
+    for capability in &request.ask.capabilities {
+        if manifests.capabilities.get(capability.plain()).is_none() {
+            return Err(Error::usage(format!("unknown capability `{capability}`"))
+                .hint("`simpack check` lists those of a CUDA release, such as 8.6, 9.0 and 12.0"));
+        }
+    }
+    let mut names = BTreeSet::new();
+    for path in &request.files {
+        let name = path.file_name().ok_or_else(|| Error::usage(format!("{} is not a file", path.display())))?;
+        if !names.insert(name) {
+            return Err(Error::usage(format!("two files of the name {}", name.to_string_lossy()))
+                .hint("slice them into different directories by `--output`"));
+        }
+    }
+    Ok(())
+}
+
+impl SliceRequest {
+    /// One ask for each slice.
+    fn asks(&self) -> Vec<SliceAsk> {
+        if !self.per_capability {
+            return vec![self.ask.clone()];
+        }
+        let alone = |capability: &Capability| SliceAsk { capabilities: vec![*capability], ..self.ask.clone() };
+        self.ask.capabilities.iter().map(alone).collect()
+    }
+
+    fn directory(&self, ask: &SliceAsk) -> PathBuf {
+        match ask.capabilities.as_slice() {
+            [capability] if self.per_capability => {
+                let target = if ask.ptx == PtxRule::Only { capability.compute() } else { capability.sm() };
+                self.output.join(target)
+            }
+            _ => self.output.clone(),
+        }
+    }
+}
+
+fn one(path: &Path, ask: &SliceAsk, request: &SliceRequest, manifests: &Manifests) -> FileReport {
+    let output = request.directory(ask).join(path.file_name().unwrap_or_default());
+    let mut report = FileReport::new(path, &output, ask);
+    match examine(path, &output, ask, request, manifests, &mut report) {
+        Ok(outcome) => report.outcome = outcome,
+        Err(error) => report.fail(error),
+    }
+    report
+}
+
+fn examine(
+    path: &Path,
+    output: &Path,
+    ask: &SliceAsk,
+    request: &SliceRequest,
+    manifests: &Manifests,
+    report: &mut FileReport,
+) -> Result<Outcome> {
+    if let (Ok(from), Ok(to)) = (fs_err::canonicalize(path), fs_err::canonicalize(output))
+        && from == to
+    {
+        return Err(Error::new(ErrorKind::Usage, format!("{}: the slice would replace the original", path.display()))
+            .hint("name another directory by `--output`"));
+    }
+    let content = Content::open(path)?;
+    let plan = plan(content.bytes(), ask, request.room, manifests).map_err(|error| named(error, path))?;
+    report.plan(&plan);
+    if !plan.losses.is_empty() && !request.allow_missing {
+        return Ok(Outcome::Refused);
+    }
+    if request.dry_run {
+        return Ok(Outcome::WouldWrite);
+    }
+    crate::slice::write_slice(path, output, &plan, request.room, ask, manifests)?;
+    Ok(Outcome::Written)
+}
+
+/// simpack's error about the file.
+pub(super) fn named(error: SliceError, path: &Path) -> Error {
+    match error {
+        SliceError::Elf(error) => error.at(path),
+        SliceError::Code(error) => error.at(path),
+        SliceError::Nothing => Error::file(path, SliceError::Nothing)
+            .hint("`--deep` also looks into ordinary data, where some vendor libraries keep theirs"),
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing a slice beside its place: pieces of the old file and new bytes, then one rename.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::fs::Content;
+use crate::gpu::slice::{Part, Room, SliceAsk, SlicePlan};
+use crate::manifest::Manifests;
+
+/// Up to this size a piece is copied through memory; the kernel copies larger ones from file to file.
+const SMALL: u64 = 1 << 16;
+
+/// Writes the slice of `path` that `plan` describes to `output`, with the mode of the original.
+///
+/// # Errors
+/// The file cannot be written, or does not read back as planned; then `output` is as it was.
+pub fn write_slice(
+    path: &Path,
+    output: &Path,
+    plan: &SlicePlan,
+    room: Room,
+    ask: &SliceAsk,
+    manifests: &Manifests,
+) -> Result<()> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs_err::create_dir_all(parent)?;
+    let failed = |error: std::io::Error| {
+        Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", output.display())))
+    };
+    let original = fs_err::File::open(path)?;
+    let data = original.metadata()?;
+    if data.len() != plan.length {
+        return Err(Error::file(path, "changed while it was being sliced").hint("run the command again"));
+    }
+    let content = Content::open(path)?;
+    let slice = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent).map_err(failed)?;
+    let mut out = std::io::BufWriter::with_capacity(1 << 20, slice.as_file());
+    for part in &plan.parts {
+        put(part, original.file(), content.bytes(), &mut out, room).map_err(failed)?;
+    }
+    out.flush().map_err(failed)?;
+    drop(out);
+    slice.as_file().set_len(plan.new_length).map_err(failed)?;
+    super::read_back(path, slice.path(), plan, ask, manifests)?;
+    slice.as_file().set_permissions(data.permissions()).map_err(failed)?;
+    slice.as_file().sync_data().map_err(failed)?;
+    slice.persist(output).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn put(
+    part: &Part,
+    original: &File,
+    content: &[u8],
+    out: &mut std::io::BufWriter<&File>,
+    room: Room,
+) -> std::io::Result<()> {
+    match part {
+        Part::Copy { from, size } if *size > SMALL => {
+            out.flush()?;
+            copy(original, *from, *size, out.get_ref())
+        }
+        Part::Copy { from, size } => {
+            let bytes = usize::try_from(*from).ok().and_then(|from| content.get(from..from + *size as usize));
+            out.write_all(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?)
+        }
+        Part::Bytes(bytes) => out.write_all(bytes),
+        // What is never written is a hole, as far as the file system has them.
+        Part::Zeros(size) if room == Room::Sparse || *size > SMALL => {
+            out.seek(SeekFrom::Current(i64::try_from(*size).map_err(|_| std::io::ErrorKind::InvalidInput)?)).map(drop)
+        }
+        Part::Zeros(size) => out.write_all(&vec![0; *size as usize]),
+    }
+}
+
+/// Copies a range to the end of what was written, inside the kernel.
+fn copy(from: &File, at: u64, size: u64, mut to: &File) -> std::io::Result<()> {
+    let mut at = i64::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    let mut left = size as usize;
+    while left > 0 {
+        // SAFETY: both descriptors are open, and `at` lives through the call.
+        let copied =
+            unsafe { libc::copy_file_range(from.as_raw_fd(), &mut at, to.as_raw_fd(), std::ptr::null_mut(), left, 0) };
+        match copied {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            count if count > 0 => left -= count as usize,
+            // Across file systems, or on one without the call.
+            _ => {
+                use std::io::Read;
+                let mut reader = from.try_clone()?;
+                reader.seek(SeekFrom::Start(at as u64))?;
+                let copied = std::io::copy(&mut reader.take(left as u64), &mut to)?;
+                return if copied == left as u64 { Ok(()) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) };
+            }
+        }
+    }
+    Ok(())
+}
