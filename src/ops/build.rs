@@ -77,6 +77,10 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         return dry_run(plan, &cache::look()?, ui);
     }
     cache::check()?;
+    // A build with a cache of its own leaves nothing outside its directories.
+    if let Some(note) = request.artifacts.is_none().then(|| job.lock.keep()).flatten() {
+        ui.note(note);
+    }
     let from = unchanged::origin(&job, request);
     if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
         return same_as_last(last, &job, request, ui, started);
@@ -86,11 +90,6 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let context = VerifyContext::load(&data)?.recipe(recipe).symbols(symbols.clone()).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
-
-    // A build with a cache of its own leaves nothing outside its directories.
-    if let Some(note) = request.artifacts.is_none().then(|| job.lock.keep()).flatten() {
-        ui.note(note);
-    }
     ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
     ui.detail(format!("source     {}", job.source.display()));
     ui.detail(format!("lock       {}", job.lock.path.display()));
