@@ -189,12 +189,13 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
     summary.steps = Some(&outcome.steps);
     summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
-    // A report with findings is to be read again each time.
-    if let Some(from) = from.filter(|_| report.findings.is_empty()) {
+    if let Some(from) = from {
         let result = LastResult {
             summary: serde_json::to_value(&summary)
                 .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?,
             table: table(&rows),
+            report: findings(&report),
+            findings: report.findings.len(),
             steps: outcome.steps.len(),
             packages: rows.len(),
             bytes: rows.iter().map(|row| row.bytes).sum(),
@@ -211,14 +212,14 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
 /// Nothing has changed since the last build: its result once more.
 fn same_as_last(last: LastResult, job: &Job, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     ui.note(job.headline());
-    let LastResult { mut summary, table, steps, packages, bytes } = last;
+    let LastResult { mut summary, table, report, findings, steps, packages, bytes } = last;
     for step in summary["steps"].as_array_mut().into_iter().flatten() {
         step["cached"] = true.into();
     }
     summary["seconds"] = started.elapsed().as_secs_f64().into();
     if !ui.json(&summary)? {
         ui.say(table);
-        ui.say(ending((steps, 0), (packages, bytes), 0, started, &request.dist));
+        ui.say(report + &ending((steps, 0), (packages, bytes), findings, started, &request.dist));
     }
     Ok(0)
 }
@@ -294,15 +295,19 @@ fn rows(
 
 fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Instant, dist: &Path) -> String {
     let cached = outcome.steps.iter().filter(|step| step.cached).count();
-    let mut text = String::new();
-    if !report.findings.is_empty() {
-        text.push_str(&report.text(WORDS));
-        text.push('\n');
-    }
+    let mut text = findings(report);
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
     let steps = (outcome.steps.len(), outcome.steps.len() - cached);
     text.push_str(&ending(steps, (rows.len(), bytes), report.findings.len(), started, dist));
     text
+}
+
+/// What the examination found, if anything.
+fn findings(report: &Report) -> String {
+    match report.findings.is_empty() {
+        true => String::new(),
+        false => format!("{}\n", report.text(WORDS)),
+    }
 }
 
 /// The last lines, from how many steps there are and were compiled, and how many packages with how many bytes.

@@ -49,6 +49,10 @@ pub(super) struct LastResult {
     pub summary: Value,
     /// The table of packages.
     pub table: String,
+    /// Findings, as they are told; empty without any.
+    pub report: String,
+    /// How many there are.
+    pub findings: usize,
     /// Steps of the plan.
     pub steps: usize,
     /// Packages.
@@ -144,7 +148,15 @@ mod tests {
         let package = request.dist.join("conda/a.conda");
         std::fs::write(&package, "one").unwrap();
         let (from, other) = (Digest::of(b"one"), Digest::of(b"other"));
-        let result = LastResult { summary: Value::Null, table: "t".to_owned(), steps: 1, packages: 1, bytes: 3 };
+        let result = LastResult {
+            summary: Value::Null,
+            table: "t".to_owned(),
+            report: String::new(),
+            findings: 0,
+            steps: 1,
+            packages: 1,
+            bytes: 3,
+        };
         assert_eq!(find(from, &request), None);
         remember(from, &request, result.clone()).unwrap();
         assert_eq!(find(from, &request), Some(result.clone()));
