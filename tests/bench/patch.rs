@@ -25,6 +25,7 @@ struct Run {
 }
 
 /// Runs a program to its end; KiB of peak memory are what the kernel says of this one child.
+#[allow(clippy::zombie_processes)] // `wait4` waits for it, because it tells the memory.
 fn run(command: &mut Command) -> Run {
     let start = Instant::now();
     let child = command.stdout(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));

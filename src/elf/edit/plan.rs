@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::draft::Draft;
 use super::grow;
 use super::intent::{Edits, State};
+use super::references::TEXT_TAGS;
+use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
 
 /// One text that changes.
@@ -126,6 +128,7 @@ fn editable<'a>(image: &Image<'a>) -> Result<Dynamic<'a>, ElfError> {
     if dynamic.strings().last() != Some(&0) {
         return Err(ElfError::damaged("the dynamic strings do not end"));
     }
+    readable_texts(image, &dynamic)?;
     for segment in image.loads() {
         if image.segment_bytes(segment).is_none() || segment.memory_size < segment.file_size {
             return Err(ElfError::damaged("a loaded segment reaches past the end of the file"));
@@ -135,6 +138,24 @@ fn editable<'a>(image: &Image<'a>) -> Result<Dynamic<'a>, ElfError> {
         }
     }
     Ok(dynamic)
+}
+
+/// Every text must be where it is said to be, and be one that is written back as it was read.
+fn readable_texts(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<(), ElfError> {
+    let named = dynamic.entries.iter().filter(|entry| TEXT_TAGS.contains(&entry.tag));
+    let mut texts: Vec<&[u8]> = Vec::new();
+    for entry in named {
+        let text = Bytes(dynamic.strings()).text(entry.value);
+        texts.push(text.ok_or_else(|| ElfError::damaged("a name lies outside the dynamic strings"))?);
+    }
+    if let Some(segment) = image.segment(elf::PT_INTERP) {
+        let text = image.segment_bytes(segment).and_then(|bytes| Bytes(bytes).text(0));
+        texts.push(text.ok_or_else(|| ElfError::damaged("the interpreter's name does not end"))?);
+    }
+    if texts.iter().any(|text| std::str::from_utf8(text).is_err()) {
+        return Err(ElfError::refused("one of its names is not UTF-8", "leave it out"));
+    }
+    Ok(())
 }
 
 fn changes(before: &State, after: &State) -> Vec<Change> {

@@ -71,11 +71,14 @@ fn step(bytes: &[u8], edits: &Edits) -> Option<Vec<u8>> {
     Some(edited)
 }
 
+/// Place, symbol, kind, addend, and the word at the place.
+type Relocation = (u64, usize, u32, Option<i64>, Vec<u8>);
+
 /// What no edit may change.
 #[derive(Debug, PartialEq)]
 struct Rest {
     symbols: Vec<(String, u64, u64, u8, usize)>,
-    relocations: Vec<(u64, usize, u32, Option<i64>, Vec<u8>)>,
+    relocations: Vec<Relocation>,
     notes: Vec<(String, u32, Vec<u8>)>,
 }
 
