@@ -330,7 +330,7 @@ fn wheels_are_sliced_and_install() {
     shop.slice(&["fat-1.0-py3-none-any.whl", "--capability", "9.0", "--output", "wheels"]).exit(0);
     let slice = shop.path("wheels/fat-1.0-0sm90-py3-none-any.whl");
     let entries: Vec<_> = fs_err::read_dir(shop.path("wheels")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(entries, [slice.clone()], "more than the wheel is left");
+    assert_eq!(entries, std::slice::from_ref(&slice), "more than the wheel is left");
     let target = shop.path("installed");
     let install = ["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-index", "--target"];
     Ran::of(Command::new("python3").args(install).arg(&target).arg(&slice)).exit(0);
