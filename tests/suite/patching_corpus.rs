@@ -235,7 +235,8 @@ fn every_library_of_this_machine_works_after_as_before() {
     let long = format!("$ORIGIN/{}", "somewhere-else/".repeat(20));
     patch(corpus.dir.path(), &["--add-runpath", &long, "again"]).exit(0);
     let again = corpus.load("again");
-    row("load, patched again", [loads(&before), loads(&again), 0], lost(&before, &again));
+    println!("{:<24} {:>9} {:>9} {:>9}", "load, patched again", loads(&before), loads(&again), "-");
+    wrong.extend(lost(&before, &again));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
