@@ -142,9 +142,15 @@ fn logs_fold_where_they_are_shown() {
     let home = Home::new("");
     let view = CacheView::with_artifacts();
     let build = |args: &[&str], variables: &[(&str, &str)]| {
+        // A directory of its own: a build of what was built has nothing to say.
+        let dir = tempfile::tempdir_in(home.path(".")).unwrap();
         let mut command = home.simpack(&["build", "--component", "kernels", "--capability", "9.0", "--ptx", "none"]);
-        command.args(args).current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).arg("--dist").arg(home.path("dist"));
-        command.arg("--work").arg(home.path("work")).env("SIMPACK_CACHE_DIR", view.root.path());
+        command
+            .args(args)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+            .arg("--dist")
+            .arg(dir.path().join("dist"));
+        command.arg("--work").arg(dir.path().join("work")).env("SIMPACK_CACHE_DIR", view.root.path());
         Ran::of(command.envs(variables.iter().copied())).exit(0)
     };
     let plain = build(&[], &[]);
