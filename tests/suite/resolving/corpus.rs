@@ -19,10 +19,8 @@ use crate::support::{Ran, copy_tree, need, python, scratch, set_up, simpack, vol
 const FEWEST: usize = 300;
 /// Files of one kind at most: the rest repeats.
 const MOST: usize = 150;
-/// Copies are made of files up to this size in bytes.
+/// Copies are made of files up to this size in bytes: each setting needs one of its own.
 const LARGEST: u64 = 1 << 20;
-/// Of what is copied, patched or opened every so many is taken: each setting needs a copy of its own.
-const EVERY: usize = 2;
 
 /// A file and how it is started.
 #[derive(Debug, Clone)]
@@ -105,6 +103,7 @@ fn compare(what: &str, subjects: &[Subject], setting: &Setting) -> Vec<String> {
         }
     }
     println!("{what}: {} files, {searches} searches, {} differences", subjects.len(), wrong.len());
+    assert!(subjects.len() >= FEWEST, "{what}: only {} files", subjects.len());
     wrong
 }
 
@@ -112,7 +111,7 @@ fn compare(what: &str, subjects: &[Subject], setting: &Setting) -> Vec<String> {
 fn patched(dir: &Path, subjects: &[Subject], tag: &str, path: &str) -> Vec<Subject> {
     let place = dir.join(tag);
     fs_err::create_dir(&place).unwrap();
-    let small = subjects.iter().step_by(EVERY).filter(|it| fs_err::metadata(&it.path).unwrap().len() <= LARGEST);
+    let small = subjects.iter().filter(|it| fs_err::metadata(&it.path).unwrap().len() <= LARGEST);
     let mut copies = Vec::new();
     for (index, subject) in small.enumerate() {
         let below = place.join(index.to_string());
@@ -176,7 +175,6 @@ fn scratch_root(dir: &Path, subjects: &[Subject]) -> Option<(PathBuf, Vec<Subjec
     }
     let inside: Vec<Subject> = subjects
         .iter()
-        .step_by(EVERY)
         .filter(|it| fs_err::metadata(&it.path).is_ok_and(|data| data.len() <= LARGEST))
         .cloned()
         .collect();
@@ -192,7 +190,6 @@ fn files_of_this_machine_in_six_settings() {
     need!(compiler().is_some() && Path::new(LOADER).exists(), "no C compiler or no glibc on x86-64");
     let dir = scratch();
     let subjects = corpus(&install(dir.path()));
-    assert!(subjects.len() >= FEWEST, "only {} files", subjects.len());
     let plain = Setting::in_directory(Path::new("/"));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let twin = twins(dir.path(), None);
