@@ -10,10 +10,13 @@ use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry};
 use super::host::HostStep;
-use super::kernel;
+use super::headers::HeaderStore;
+use super::isolation::{StepIsolation, copy_declared};
+use super::kernel::KernelStep;
 use super::toolset::Toolset;
+use super::undeclared::{Scene, explain};
 use crate::error::{Error, Result};
-use crate::fs;
+use crate::fs::{self, Digest};
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{Call, Outcome};
 use crate::ui::Ui;
@@ -26,6 +29,12 @@ const TOLD_LINES: usize = 20;
 pub struct BuildOptions {
     /// Directory with the source, as it was when the plan was made.
     pub source: PathBuf,
+    /// Every file of the source with its digest, as the plan was made of them.
+    pub sources: BTreeMap<String, Digest>,
+    /// How steps are kept from what they do not declare.
+    pub isolation: StepIsolation,
+    /// Which headers earlier compilations read; this run's are added.
+    pub headers: HeaderStore,
     /// Directory for logs and intermediate files.
     pub work: PathBuf,
     /// Steps at a time.
@@ -119,7 +128,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
 }
 
 /// Beginning of the names of steps' own directories.
-const SCRATCH: &str = "step-";
+pub(super) const SCRATCH: &str = "step-";
 
 /// Removes the directories of steps that a killed run left in `work`, which must be locked.
 pub fn remove_leftovers(work: &Path) -> Result<()> {
@@ -133,7 +142,9 @@ pub fn remove_leftovers(work: &Path) -> Result<()> {
 }
 
 fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs: &Path) -> Result<(CacheEntry, bool)> {
-    if let Some(entry) = cache.get(step.key)? {
+    if step.is_settled()
+        && let Some(entry) = cache.get(step.key)?
+    {
         return Ok((entry, true));
     }
     let started = Instant::now();
@@ -143,30 +154,40 @@ fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs
         .map_err(|error| Error::file(&options.work, "cannot make a directory for a step").because(error))?;
     let work = fs_err::canonicalize(scratch.path())?;
     let log = logs.join(log_name(step));
-    let made = match &step.action {
-        Action::Kernel { source, target, args, .. } => {
-            let made = work.join("made");
-            fs_err::create_dir_all(&made)?;
-            let name = cached_name(step);
-            let root = fs_err::canonicalize(&options.source)?;
-            let call = kernel::call(tools, &root, source, *target, args, &made.join(name), &work)?;
-            run_logged(step, &[call], &log, &options.work)?;
-            made
+    let root = fs_err::canonicalize(&options.source)?;
+    let (step, made) = match &step.action {
+        Action::Kernel { .. } => {
+            let kernel = KernelStep { step, root: &root, work: &work, options };
+            let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
+            let isolation = &options.isolation;
+            let scene = Scene { seen_as: &root, source: &root, declared: &declared, isolation, work: &work };
+            run_logged(step, &[kernel.call(tools)?], &log, &options.work, &scene)?;
+            (kernel.finish()?, kernel.made())
         }
         Action::Host { driver, source, options: settings, targets } => {
-            let root = fs_err::canonicalize(&options.source)?;
+            let copy = work.join("source");
+            copy_declared(&root, source, step.inputs(), &copy)?;
             let host = HostStep {
                 driver: *driver,
-                source: root.join(source),
+                source: copy.clone(),
                 options: settings,
                 targets,
                 work: &work,
-                hidden: &[&root, &work],
                 jobs: options.jobs,
             };
+            let sandbox = options.isolation.sandbox(&work, [], [tools.compiler_cache.clone()])?;
             let (calls, tree) = host.calls(tools)?;
-            run_logged(step, &calls, &log, &options.work)?;
-            tree
+            let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
+            let real = root.join(source);
+            let declared = |path: &Path| {
+                let path = Path::new(source).join(path);
+                step.inputs().any(|(input, _)| Path::new(input) == path)
+            };
+            let isolation = &options.isolation;
+            let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work: &work };
+            run_logged(step, &calls, &log, &options.work, &scene)?;
+            host.finish(&step.id)?;
+            (step.clone(), tree)
         }
     };
     Ok((cache.put(step.key, &step.id, started.elapsed().as_secs_f64(), &made)?, false))
@@ -191,30 +212,30 @@ fn log_name(step: &Step) -> String {
     format!("{}-{}.log", step.key.short(4), words.join("-"))
 }
 
-fn run_logged(step: &Step, calls: &[Call], log: &Path, work: &Path) -> Result<()> {
+fn run_logged(step: &Step, calls: &[Call], log: &Path, work: &Path, scene: &Scene<'_>) -> Result<()> {
     let mut text = String::new();
     for call in calls {
         let outcome = call.run()?;
+        // A step that works on a copy of its source speaks of files that will be gone.
+        let said = outcome.all_text().replace(&*scene.seen_as.to_string_lossy(), &scene.source.to_string_lossy());
         text.push_str(&format!(
-            "$ {}\n{}# {} after {:.2} s\n",
+            "$ {}\n{said}# {} after {:.2} s\n",
             call.line(),
-            outcome.all_text(),
             outcome.how(),
             outcome.time.as_secs_f64()
         ));
         fs::write_atomic(log, text.as_bytes())?;
         if !outcome.status.success() {
-            return Err(failure(step, call, &outcome, log, work));
+            return Err(explain(failure(step, call, &outcome, &said, log, work), &outcome.all_text(), scene));
         }
     }
     Ok(())
 }
 
-fn failure(step: &Step, call: &Call, outcome: &Outcome, log: &Path, work: &Path) -> Error {
+fn failure(step: &Step, call: &Call, outcome: &Outcome, said: &str, log: &Path, work: &Path) -> Error {
     let program = call.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut error = Error::build(format!("{program} failed on {}, {}", step.id, outcome.how()));
-    let text = outcome.all_text();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     for line in &lines[lines.len().saturating_sub(TOLD_LINES)..] {
         error = error.detail(*line);
     }

@@ -12,14 +12,12 @@ use crate::recipe::BuildDriver;
 /// What a host step is called with.
 pub(super) struct HostStep<'a> {
     pub driver: BuildDriver,
-    /// Absolute directory of the top file.
+    /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: PathBuf,
     pub options: &'a BTreeMap<String, String>,
     pub targets: &'a [String],
     /// Empty directory of this step.
     pub work: &'a Path,
-    /// Directories whose names must not reach the output: source root and work directory.
-    pub hidden: &'a [&'a Path],
     pub jobs: usize,
 }
 
@@ -39,6 +37,23 @@ impl HostStep<'_> {
             BuildDriver::Script => self.script(tools, &tree)?,
         };
         Ok((calls, tree))
+    }
+
+    /// Looks for what the build installed outside of its prefix.
+    ///
+    /// # Errors
+    /// There is such a file: it would be in no package.
+    pub(super) fn finish(&self, id: &str) -> Result<()> {
+        let prefix = PREFIX.trim_start_matches('/');
+        let outside = fs::walk(&self.work.join("dest"))?.into_iter().find(|entry| {
+            !matches!(entry.kind, fs::EntryKind::Directory) && !Path::new(&entry.path).starts_with(prefix)
+        });
+        match outside {
+            Some(entry) => Err(Error::build(format!("{id} installs /{}, which lies outside of its prefix", entry.path))
+                .detail(format!("prefix: {PREFIX}"))
+                .hint("install below the prefix that the build is given")),
+            None => Ok(()),
+        }
     }
 
     fn fill(&self, value: &str, prefix: &str) -> String {
@@ -91,18 +106,13 @@ impl HostStep<'_> {
             self.options.iter().map(|(name, value)| format!("{name}={}", self.fill(value, PREFIX))).collect();
         options.push(format!("PREFIX={PREFIX}"));
         options.push(format!("DESTDIR={}", fs::utf8(dest)?));
-        // Make writes beside its sources, so it works on a copy.
-        let copy = self.work.join("source");
-        copy_tree(&self.source, &copy)?;
-        let base = self.base(tools, "make")?.dir(&copy).arg(format!("-j{}", self.jobs)).args(options);
+        let base = self.base(tools, "make")?.dir(&self.source).arg(format!("-j{}", self.jobs)).args(options);
         Ok(vec![base.clone().args(self.targets.iter().cloned()), base.arg("install")])
     }
 
     fn script(&self, tools: &Toolset, tree: &Path) -> Result<Vec<Call>> {
         let script = self.targets.first().ok_or_else(|| Error::bug("a script build without its script"))?;
-        let copy = self.work.join("source");
-        copy_tree(&self.source, &copy)?;
-        let mut call = self.base(tools, "/bin/sh")?.dir(&copy).args(["-eu", script.as_str()]);
+        let mut call = self.base(tools, "/bin/sh")?.dir(&self.source).args(["-eu", script.as_str()]);
         for (name, value) in self.options {
             call = call.env(name.clone(), self.fill(value, fs::utf8(tree)?));
         }
@@ -113,7 +123,8 @@ impl HostStep<'_> {
     /// which they are called: no build system can drop them, or split them where a directory has a space.
     fn base(&self, tools: &Toolset, program: impl Into<PathBuf>) -> Result<Call> {
         let mut flags = Vec::new();
-        for dir in self.hidden {
+        // The source lies in the step's directory: where both fit, compilers take the last.
+        for dir in [self.work, &self.source] {
             flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
         }
         let compiler = |name: &str, command: &[String]| match command {

@@ -3,12 +3,17 @@
 
 mod cache;
 mod engine;
+mod headers;
 mod host;
+mod isolation;
 mod kernel;
 mod stage;
 mod toolset;
+mod undeclared;
 
 pub use cache::{Cache, CacheEntry};
 pub use engine::{BuildOptions, BuildOutcome, StepReport, remove_leftovers, run};
+pub use headers::HeaderStore;
+pub use isolation::{SandboxMode, StepIsolation};
 pub use stage::{StageInputs, Staged, seal, stage};
 pub use toolset::Toolset;

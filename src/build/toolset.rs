@@ -32,6 +32,14 @@ pub struct Toolset {
 }
 
 impl Toolset {
+    /// All programs, with the one that plain names lead to.
+    pub(super) fn programs(&self) -> Vec<PathBuf> {
+        let commands = [Some(&self.cc), Some(&self.cxx), self.ar.as_ref(), self.ranlib.as_ref()];
+        let commands = commands.into_iter().flatten().filter_map(|command| command.first().map(PathBuf::from));
+        let single = [&self.nvcc, &self.nvcc_cxx, &self.cmake, &self.ninja].into_iter().flatten().cloned();
+        commands.chain(single).filter(|program| program.is_absolute()).collect()
+    }
+
     /// A call with the environment of a step: nothing of the caller's but a plain `PATH`; home and
     /// temporary files below `work`.
     pub(super) fn call(&self, program: impl Into<PathBuf>, work: &Path) -> Result<Call> {

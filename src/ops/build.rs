@@ -12,7 +12,7 @@ use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
 use super::why;
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport};
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport};
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -34,6 +34,8 @@ struct Summary<'a> {
     simulator: &'a str,
     version: String,
     kernel_abi: Option<String>,
+    /// By which means steps were kept from what they do not declare.
+    sandbox: &'a str,
     packages: &'a [Row],
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
@@ -57,25 +59,36 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
-    let job = Job::prepare(request, ui)?;
-    let (recipe, plan) = (&job.recipe, &job.plan);
+    let mut job = Job::prepare(request, ui)?;
     let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
     if request.dry_run {
-        return dry_run(plan, &cache, ui);
+        return dry_run(&job.plan, &cache, ui);
     }
     let data = Data::here();
-    let context = VerifyContext::load(&data)?.recipe(recipe).partial(job.is_partial(request));
+    let context = VerifyContext::load(&data)?.recipe(&job.recipe).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
-    let toolset = job.tools.fetch(recipe, &job.store, job.epoch, request.offline, ui)?;
+    let toolset = job.tools.fetch(&job.recipe, &job.store, job.epoch, request.offline, ui)?;
+    let isolation = StepIsolation::find(request.sandbox, &toolset, &job.source, &request.work)?;
+    ui.note(format!("  steps      {}", isolation.describe()));
+    let sandbox = isolation.name();
     let options = BuildOptions {
         source: job.source.clone(),
+        sources: job.inputs.sources.clone(),
+        isolation,
+        headers: job.headers.clone(),
         work: request.work.clone(),
         jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         keep_going: request.keep_going,
     };
-    let outcome = build::run(plan, &toolset, &cache, &options, ui)?;
+    let outcome = build::run(&job.plan, &toolset, &cache, &options, ui)?;
+    // Compilers have said which headers they read: keys are final now.
+    job.settle(request)?;
+    let (recipe, plan) = (&job.recipe, &job.plan);
+    if let Some(step) = plan.steps.iter().find(|step| !step.is_settled()) {
+        return Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again"));
+    }
 
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
@@ -104,6 +117,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         simulator: &recipe.name,
         version: recipe.version.to_string(),
         kernel_abi: plan.kernel_abi.as_ref().map(ToString::to_string),
+        sandbox: &sandbox,
         packages: &rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect::<Vec<_>>(),
         steps: None,
         report: None,

@@ -6,12 +6,13 @@ use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
 use super::tools::{Tools, identify};
+use crate::build::HeaderStore;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
-use crate::plan::{self, Action, BuildPlan, PlanInputs};
+use crate::plan::{self, Action, BuildPlan, PlanInputs, RecordedHeaders};
 use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
@@ -26,6 +27,10 @@ pub(super) struct Job {
     pub source: PathBuf,
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
+    /// What the plan is made of.
+    pub inputs: PlanInputs,
+    /// Which headers compilations read.
+    pub headers: HeaderStore,
     pub plan: BuildPlan,
     /// Recipe's directory as the user would name it.
     pub shown: String,
@@ -48,10 +53,24 @@ impl Job {
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         let sources = scan(&source, &[&request.dist, &request.work])?;
-        let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
-        let mut plan = plan::plan(&recipe, &inputs)?;
-        narrow(&mut plan, &recipe, &request.components)?;
-        Ok(Self { recipe, manifests, store, tools, source, epoch, plan, shown })
+        let headers = HeaderStore::at(fs::cache_dir()?.join("headers"));
+        let inputs = PlanInputs {
+            sources,
+            tools: tools.versions.clone(),
+            source_date_epoch: epoch,
+            headers: RecordedHeaders::default(),
+        };
+        let plan = plan::plan(&recipe, &inputs)?;
+        let mut job = Self { recipe, manifests, store, tools, source, epoch, inputs, headers, plan, shown };
+        job.settle(request)?;
+        Ok(job)
+    }
+
+    /// Plans again with what compilers have read by now.
+    pub(super) fn settle(&mut self, request: &BuildRequest) -> Result<()> {
+        self.inputs.headers = self.headers.load(self.plan.steps.iter().filter_map(|step| step.direct));
+        self.plan = plan::plan(&self.recipe, &self.inputs)?;
+        narrow(&mut self.plan, &self.recipe, &request.components)
     }
 
     /// One line that says what the job is.

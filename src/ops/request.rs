@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 pub use super::tools::CudaSource;
+pub use crate::build::SandboxMode;
 use crate::target::{Capability, CudaVersion};
 
 /// What a build is asked for.
@@ -28,6 +29,8 @@ pub struct BuildRequest {
     pub jobs: Option<usize>,
     /// Go on after a failed step.
     pub keep_going: bool,
+    /// Whether steps are kept from what they do not declare.
+    pub sandbox: SandboxMode,
     /// Do nothing.
     pub dry_run: bool,
     /// Directory of finished packages.
@@ -55,6 +58,7 @@ impl Default for BuildRequest {
             components: Vec::new(),
             jobs: None,
             keep_going: false,
+            sandbox: SandboxMode::Auto,
             dry_run: false,
             dist: PathBuf::from("dist"),
             work: PathBuf::from("target/simpack"),

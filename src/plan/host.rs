@@ -21,7 +21,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
 
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
-        KeyPart::new("action", "host 2"),
+        KeyPart::new("action", "host 3"),
         KeyPart::new("driver", format!("{:?}", spec.driver).to_lowercase()),
         KeyPart::new("platform", recipe.platform),
         KeyPart::new("source-date-epoch", inputs.source_date_epoch),
@@ -47,6 +47,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
         component: component.kind,
         key: key_of(&parts),
         parts,
+        direct: None,
         action: Action::Host {
             driver: spec.driver,
             source: spec.source.trim_matches('/').trim_start_matches("./").to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::KeyPart;
+use super::{KeyPart, RecordedHeaders};
 use crate::bundle::ToolVersion;
 use crate::fs::Digest;
 use crate::recipe::{BuildDriver, ComponentKind, Recipe};
@@ -22,6 +22,8 @@ pub struct PlanInputs {
     pub tools: BTreeMap<String, ToolVersion>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
+    /// What earlier compilations read.
+    pub headers: RecordedHeaders,
 }
 
 /// The whole job.
@@ -60,6 +62,10 @@ pub struct Step {
     pub key: Digest,
     /// What the key is made of.
     pub parts: Vec<KeyPart>,
+    /// Key of what is known before the compiler says which headers it read; lists of headers are
+    /// recorded under it. None for steps whose inputs are all declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct: Option<Digest>,
     /// What to do.
     pub action: Action,
 }
