@@ -5,6 +5,9 @@ mod bubblewrap;
 mod landlock;
 mod namespaces;
 mod sandbox;
+#[cfg(test)]
+#[path = "process/tests.rs"]
+mod sandbox_tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::cache::{Cache, CacheEntry};
 use super::host::HostStep;
 use super::headers::HeaderStore;
-use super::isolation::{StepIsolation, copy_declared};
+use super::isolation::{StepIsolation, copy_declared, plain};
 use super::kernel::KernelStep;
 use super::toolset::Toolset;
 use super::undeclared::{Scene, explain};
@@ -175,10 +175,10 @@ fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs
                 work: &work,
                 jobs: options.jobs,
             };
-            let sandbox = options.isolation.sandbox(&work, [], [tools.compiler_cache.clone()])?;
+            let sandbox = options.isolation.sandbox(&work, [], tools.compiler_cache.clone())?;
             let (calls, tree) = host.calls(tools)?;
             let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
-            let real = root.join(source);
+            let real = plain(&root.join(source));
             let declared = |path: &Path| {
                 let path = Path::new(source).join(path);
                 step.inputs().any(|(input, _)| Path::new(input) == path)

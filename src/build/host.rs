@@ -72,6 +72,8 @@ impl HostStep<'_> {
             ("CMAKE_BUILD_TYPE", "Release"),
             ("CMAKE_INSTALL_PREFIX", PREFIX),
             ("CMAKE_INSTALL_LIBDIR", "lib"),
+            // Otherwise the mode of libraries depends on whether the machine has /etc/debian_version.
+            ("CMAKE_INSTALL_SO_NO_EXE", "1"),
         ];
         for (name, value) in defaults {
             configure = configure.arg(format!("-D{name}={value}"));

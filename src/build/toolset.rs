@@ -25,8 +25,8 @@ pub struct Toolset {
     pub cmake: Option<PathBuf>,
     /// Ninja.
     pub ninja: Option<PathBuf>,
-    /// Directory in which compilers may keep what they build for themselves (zig's libc++).
-    pub compiler_cache: PathBuf,
+    /// Directory in which the compiler keeps what it builds for itself (zig's libc++); it is there.
+    pub compiler_cache: Option<PathBuf>,
     /// Stands in for every time stamp.
     pub source_date_epoch: u64,
 }
@@ -47,14 +47,16 @@ impl Toolset {
         let temporary = work.join("tmp");
         fs_err::create_dir_all(&home)?;
         fs_err::create_dir_all(&temporary)?;
-        Ok(Call::new(program)
+        let mut call = Call::new(program)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", fs::utf8(&home)?)
             .env("TMPDIR", fs::utf8(&temporary)?)
             .env("TZ", "UTC")
             .env("SOURCE_DATE_EPOCH", self.source_date_epoch.to_string())
-            .env("ZIG_GLOBAL_CACHE_DIR", fs::utf8(&self.compiler_cache)?)
-            .env("ZIG_LOCAL_CACHE_DIR", fs::utf8(&temporary)?)
-            .dir(work))
+            .dir(work);
+        if let Some(cache) = &self.compiler_cache {
+            call = call.env("ZIG_GLOBAL_CACHE_DIR", fs::utf8(cache)?).env("ZIG_LOCAL_CACHE_DIR", fs::utf8(&temporary)?);
+        }
+        Ok(call)
     }
 }

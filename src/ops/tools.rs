@@ -134,12 +134,15 @@ impl Tools {
             ranlib: None,
             cmake: tool("cmake")?,
             ninja: tool("ninja")?,
-            compiler_cache: fs::cache_dir()?.join("zig"),
+            compiler_cache: None,
             source_date_epoch: epoch,
         };
         match (&recipe.host, &self.system_cxx) {
             (HostToolchain::Zig { glibc }, _) if self.versions.contains_key("c++") => {
                 let zig = store.zig(*glibc, ui, offline)?;
+                let cache = fs::cache_dir()?.join("zig");
+                fs_err::create_dir_all(&cache)?;
+                toolset.compiler_cache = Some(fs_err::canonicalize(cache)?);
                 let program = fs::utf8(&zig.cxx)?.to_owned();
                 let words = |first: &str, rest: &[String]| {
                     [program.clone(), first.to_owned()].into_iter().chain(rest.iter().cloned()).collect::<Vec<_>>()

@@ -50,7 +50,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
         direct: None,
         action: Action::Host {
             driver: spec.driver,
-            source: spec.source.trim_matches('/').trim_start_matches("./").to_owned(),
+            source: directory(spec).to_owned(),
             options,
             targets: spec.targets.clone(),
         },
@@ -67,15 +67,23 @@ fn fill(value: &str, recipe: &Recipe) -> String {
         .replace("{cuda}", &recipe.cuda.to_string())
 }
 
+/// Directory of a build below the source root; empty for the root.
+fn directory(spec: &BuildSpec) -> &str {
+    match spec.source.trim_matches('/').trim_start_matches("./") {
+        "." => "",
+        dir => dir,
+    }
+}
+
 fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
     let mut globs = GlobSetBuilder::new();
     for glob in &spec.inputs {
         globs.add(Glob::new(glob).map_err(|error| Error::recipe(format!("`{glob}` is not a glob")).because(error))?);
     }
     let globs = globs.build().map_err(|error| Error::recipe("the inputs of a build are no globs").because(error))?;
-    let dir = spec.source.trim_matches('/').trim_start_matches("./");
+    let dir = directory(spec);
     let below = |path: &str| match dir {
-        "" | "." => Some(path.to_owned()),
+        "" => Some(path.to_owned()),
         dir => Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned()),
     };
     let read = inputs.sources.iter().filter(|(path, _)| below(path).is_some_and(|rest| globs.is_match(rest)));

@@ -10,6 +10,8 @@ mod failing;
 mod floors;
 mod gate;
 mod growing;
+mod headers;
+mod hermetic;
 mod host_compiler;
 mod installing;
 mod line;
