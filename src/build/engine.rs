@@ -9,8 +9,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry};
-use super::host::HostStep;
 use super::headers::HeaderStore;
+use super::host::HostStep;
 use super::isolation::{StepIsolation, copy_declared, plain};
 use super::kernel::KernelStep;
 use super::toolset::Toolset;
@@ -27,6 +27,8 @@ const TOLD_LINES: usize = 20;
 /// How to run.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
+    /// Simulator's name.
+    pub name: String,
     /// Directory with the source, as it was when the plan was made.
     pub source: PathBuf,
     /// Every file of the source with its digest, as the plan was made of them.
@@ -169,6 +171,7 @@ fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs
             copy_declared(&root, source, step.inputs(), &copy)?;
             let host = HostStep {
                 driver: *driver,
+                name: &options.name,
                 source: copy.clone(),
                 options: settings,
                 targets,

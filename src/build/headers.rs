@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,8 @@ const KEPT: usize = 16;
 #[derive(Debug, Clone)]
 pub struct HeaderStore {
     root: PathBuf,
+    /// What this process recorded: it holds even where nothing can be written, or another run was later.
+    own: Arc<Mutex<RecordedHeaders>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -29,7 +32,7 @@ struct Lists {
 impl HeaderStore {
     /// The lists below `root`, which need not exist.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), own: Arc::default() }
     }
 
     fn place(&self, kind: &str, key: Digest) -> PathBuf {
@@ -39,9 +42,13 @@ impl HeaderStore {
 
     /// Everything that is recorded under `keys`.
     pub fn load(&self, keys: impl IntoIterator<Item = Digest>) -> RecordedHeaders {
-        let mut found = RecordedHeaders::default();
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = RecordedHeaders { lists: BTreeMap::new(), sought: own.sought.clone() };
         for key in keys {
-            let lists = self.lists(key);
+            let mut lists = own.lists.get(&key).cloned().unwrap_or_default();
+            lists.extend(
+                self.lists(key).into_iter().filter(|list| !own.lists.get(&key).is_some_and(|own| own.contains(list))),
+            );
             for list in &lists {
                 if !found.sought.contains_key(&list.sought)
                     && let Some(sought) = read::<SoughtNames>(&self.place("sought", list.sought))
@@ -62,8 +69,16 @@ impl HeaderStore {
         lists.map(|lists| lists.lists).unwrap_or_default()
     }
 
-    /// Adds one list. Of two runs that do it at once one may win: the other compiles again next time.
-    pub fn record(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) -> Result<()> {
+    /// Adds one list. What cannot be written is known to this process alone, and costs the next one a
+    /// compilation; so does a list that another run replaces at the same time.
+    pub fn record(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.add(key, list.clone(), sought.clone());
+        drop(own);
+        let _ = self.write_down(key, list, sought);
+    }
+
+    fn write_down(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) -> Result<()> {
         let names = self.place("sought", list.sought);
         if !names.exists() {
             write(&names, sought)?;
@@ -232,15 +247,16 @@ mod tests {
         };
         assert_eq!(store.load([key]), RecordedHeaders::default());
         for number in 0..KEPT + 2 {
-            store.record(key, &list(number.to_string().as_bytes()), &sought).unwrap();
+            store.record(key, &list(number.to_string().as_bytes()), &sought);
         }
-        let found = store.load([key]);
+        let found = HeaderStore::at(dir.path()).load([key]);
         assert_eq!(found.lists[&key].len(), KEPT);
         assert_eq!(found.lists[&key][0], list((KEPT + 1).to_string().as_bytes()));
         assert_eq!(found.sought[&sought.digest()], sought);
         fs_err::write(store.place("lists", key), "{").unwrap();
-        assert_eq!(store.load([key]).lists.len(), 0);
-        store.record(key, &list(b"1"), &sought).unwrap();
-        assert_eq!(store.load([key]).lists[&key].len(), 1);
+        assert_eq!(HeaderStore::at(dir.path()).load([key]).lists.len(), 0);
+        assert_eq!(store.load([key]).lists[&key].len(), KEPT + 2, "this process remembers");
+        HeaderStore::at(dir.path()).record(key, &list(b"1"), &sought);
+        assert_eq!(HeaderStore::at(dir.path()).load([key]).lists[&key].len(), 1);
     }
 }

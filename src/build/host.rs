@@ -12,6 +12,8 @@ use crate::recipe::BuildDriver;
 /// What a host step is called with.
 pub(super) struct HostStep<'a> {
     pub driver: BuildDriver,
+    /// Simulator's name.
+    pub name: &'a str,
     /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: PathBuf,
     pub options: &'a BTreeMap<String, String>,
@@ -25,6 +27,15 @@ pub(super) struct HostStep<'a> {
 /// the name of this machine's directories out of generated files.
 const PREFIX: &str = "/opt/simpack";
 
+/// What belongs to a compiler: CMake's option, the variable of make and scripts, the name.
+const COMPANIONS: [(&str, &str, &str); 5] = [
+    ("CMAKE_AR", "AR", "ar"),
+    ("CMAKE_RANLIB", "RANLIB", "ranlib"),
+    ("CMAKE_LINKER", "LD", "ld"),
+    ("CMAKE_NM", "NM", "nm"),
+    ("CMAKE_STRIP", "STRIP", "strip"),
+];
+
 impl HostStep<'_> {
     /// The calls, in order, and the directory that holds the installed tree afterwards.
     pub(super) fn calls(&self, tools: &Toolset) -> Result<(Vec<Call>, PathBuf)> {
@@ -35,6 +46,10 @@ impl HostStep<'_> {
             BuildDriver::Cmake => self.cmake(tools, &dest)?,
             BuildDriver::Make => self.make(tools, &dest)?,
             BuildDriver::Script => self.script(tools, &tree)?,
+            BuildDriver::Copy => {
+                copy_tree(&self.source, &tree.join("share").join(self.name))?;
+                Vec::new()
+            }
         };
         Ok((calls, tree))
     }
@@ -49,9 +64,11 @@ impl HostStep<'_> {
             !matches!(entry.kind, fs::EntryKind::Directory) && !Path::new(&entry.path).starts_with(prefix)
         });
         match outside {
-            Some(entry) => Err(Error::build(format!("{id} installs /{}, which lies outside of its prefix", entry.path))
-                .detail(format!("prefix: {PREFIX}"))
-                .hint("install below the prefix that the build is given")),
+            Some(entry) => {
+                Err(Error::build(format!("{id} installs /{}, which lies outside of its prefix", entry.path))
+                    .detail(format!("prefix: {PREFIX}"))
+                    .hint("install below the prefix that the build is given"))
+            }
             None => Ok(()),
         }
     }
@@ -78,10 +95,15 @@ impl HostStep<'_> {
         for (name, value) in defaults {
             configure = configure.arg(format!("-D{name}={value}"));
         }
-        for (name, program) in [("CMAKE_AR", &tools.ar), ("CMAKE_RANLIB", &tools.ranlib)] {
-            if let Some(program) = program {
-                let path = self.program(name, program)?;
-                configure = configure.arg(format!("-D{name}={}", fs::utf8(&path)?));
+        for (option, _, name) in COMPANIONS {
+            if let Some(program) = tools.companions.get(name) {
+                configure = configure.arg(format!("-D{option}={}", fs::utf8(&self.program(name, program)?)?));
+            }
+        }
+        if let (Some(list), Some(nvcc)) = (self.options.get("CMAKE_CUDA_ARCHITECTURES"), &tools.nvcc) {
+            configure = configure.env("CUDAARCHS", list).env("CUDACXX", fs::utf8(nvcc)?);
+            if let Some(cxx) = &tools.nvcc_cxx {
+                configure = configure.env("CUDAHOSTCXX", fs::utf8(cxx)?);
             }
         }
         for (name, value) in self.options {
@@ -135,7 +157,13 @@ impl HostStep<'_> {
         };
         let cc = compiler("cc", &tools.cc)?;
         let cxx = compiler("c++", &tools.cxx)?;
-        Ok(tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?))
+        let mut call = tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
+        for (_, variable, name) in COMPANIONS {
+            if let Some(program) = tools.companions.get(name) {
+                call = call.env(variable, fs::utf8(&self.program(name, program)?)?);
+            }
+        }
+        Ok(call)
     }
 
     /// Build systems want a compiler to be one file: a command of several words becomes a script.

@@ -1,5 +1,6 @@
 //! The programs that steps call, and the clean environment they are called in.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -17,10 +18,8 @@ pub struct Toolset {
     pub cc: Vec<String>,
     /// C++ compiler of the host part.
     pub cxx: Vec<String>,
-    /// Archiver and indexer, when the compiler brings its own.
-    pub ar: Option<Vec<String>>,
-    /// Archive indexer.
-    pub ranlib: Option<Vec<String>>,
+    /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
+    pub companions: BTreeMap<String, Vec<String>>,
     /// CMake.
     pub cmake: Option<PathBuf>,
     /// Ninja.
@@ -34,8 +33,8 @@ pub struct Toolset {
 impl Toolset {
     /// All programs, with the one that plain names lead to.
     pub(super) fn programs(&self) -> Vec<PathBuf> {
-        let commands = [Some(&self.cc), Some(&self.cxx), self.ar.as_ref(), self.ranlib.as_ref()];
-        let commands = commands.into_iter().flatten().filter_map(|command| command.first().map(PathBuf::from));
+        let commands = [&self.cc, &self.cxx].into_iter().chain(self.companions.values());
+        let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
         let single = [&self.nvcc, &self.nvcc_cxx, &self.cmake, &self.ninja].into_iter().flatten().cloned();
         commands.chain(single).filter(|program| program.is_absolute()).collect()
     }

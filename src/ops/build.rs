@@ -74,6 +74,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     ui.note(format!("  steps      {}", isolation.describe()));
     let sandbox = isolation.name();
     let options = BuildOptions {
+        name: job.recipe.name.clone(),
         source: job.source.clone(),
         sources: job.inputs.sources.clone(),
         isolation,
@@ -101,8 +102,13 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         build::seal(bundle)?;
     }
 
-    let staging =
-        Staging { unclaimed: staged.unclaimed, claimed_twice: staged.claimed_twice, empty_globs: staged.empty_globs };
+    let staging = Staging {
+        unclaimed: staged.unclaimed,
+        claimed_twice: staged.claimed_twice,
+        empty_globs: staged.empty_globs,
+        hard_coded: job.hygiene.hard_coded.clone(),
+        overrides: job.hygiene.overrides.clone(),
+    };
     let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
     if report.is_denied() || !report.incomplete.is_empty() {

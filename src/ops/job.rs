@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::hygiene::{Hygiene, examine};
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
@@ -31,6 +32,8 @@ pub(super) struct Job {
     pub inputs: PlanInputs,
     /// Which headers compilations read.
     pub headers: HeaderStore,
+    /// What the source and the recipe choose by themselves.
+    pub hygiene: Hygiene,
     pub plan: BuildPlan,
     /// Recipe's directory as the user would name it.
     pub shown: String,
@@ -53,15 +56,17 @@ impl Job {
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         let sources = scan(&source, &[&request.dist, &request.work])?;
+        let hygiene = examine(&recipe, &source, &sources)?;
         let headers = HeaderStore::at(fs::cache_dir()?.join("headers"));
         let inputs = PlanInputs {
             sources,
             tools: tools.versions.clone(),
             source_date_epoch: epoch,
             headers: RecordedHeaders::default(),
+            cuda_builds: hygiene.cuda_builds.clone(),
         };
         let plan = plan::plan(&recipe, &inputs)?;
-        let mut job = Self { recipe, manifests, store, tools, source, epoch, inputs, headers, plan, shown };
+        let mut job = Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, plan, shown };
         job.settle(request)?;
         Ok(job)
     }

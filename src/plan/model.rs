@@ -1,6 +1,6 @@
 //! The values of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ pub struct PlanInputs {
     pub source_date_epoch: u64,
     /// What earlier compilations read.
     pub headers: RecordedHeaders,
+    /// Components whose own build compiles device code, and must be told for which capabilities.
+    pub cuda_builds: BTreeSet<ComponentKind>,
 }
 
 /// The whole job.

@@ -56,9 +56,7 @@ fn text(path: &Path) -> Result<CString> {
 
 impl Entry {
     fn new(sandbox: &Sandbox, user: bool, call: &Call) -> Result<Self> {
-        let inside = |path: &Path| -> PathBuf {
-            sandbox.root.join(path.strip_prefix("/").unwrap_or(path))
-        };
+        let inside = |path: &Path| -> PathBuf { sandbox.root.join(path.strip_prefix("/").unwrap_or(path)) };
         let mut deeds = Vec::new();
         let parents = |deeds: &mut Vec<Deed>, path: &Path| -> Result<()> {
             let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|dir| dir.parent().is_some()).collect();

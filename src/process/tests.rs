@@ -86,7 +86,8 @@ fn a_listening_port_of_the_machine_cannot_be_reached() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
-    let connect = |sandbox| Call::new("/bin/bash").args(["-c", script.as_str()]).within(sandbox).dir("/").run().unwrap();
+    let connect =
+        |sandbox| Call::new("/bin/bash").args(["-c", script.as_str()]).within(sandbox).dir("/").run().unwrap();
     assert_eq!(connect(None).stdout_text(), "connected\n", "the port can be reached from outside");
     for scene in scenes() {
         let outcome = connect(Some(scene.sandbox()));

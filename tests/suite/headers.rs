@@ -144,7 +144,11 @@ fn what_lies_outside_of_the_source_is_named() {
     assert!(ran.stderr.contains("copy "), "{}", ran.stderr);
     let args = ["build", "tiny", "--component", "kernels", "--capability", "9.0", "--ptx", "none", "--sandbox", "off"];
     let ran = tiny.run(&args).exit(5);
-    assert!(ran.stderr.contains(&format!("includes {}, which is not in the source", outside.display())), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(&format!("includes {}, which is not in the source", outside.display())),
+        "{}",
+        ran.stderr
+    );
     // A link inside the tree is a declaration: the file's digest is in the key.
     fs_err::os::unix::fs::symlink("../../outside.h", tiny.path("kernels/inside.h")).unwrap();
     tiny.write("kernels/near.h", "#include \"inside.h\"\n");

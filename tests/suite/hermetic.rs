@@ -169,7 +169,8 @@ fn with_and_without_a_sandbox_the_same_bytes() {
         let without: Vec<&str> = path.split(':').filter(|dir| !has(dir) || *dir == "/usr/bin").collect();
         let without = without.join(":");
         for (name, mode, path) in [("a", "auto", path.as_str()), ("b", "auto", &without), ("c", "off", &path)] {
-            let mut command = simpack(small.dir.path(), &["build", "tiny", "--json", "--sandbox", mode, "--dist", name]);
+            let mut command =
+                simpack(small.dir.path(), &["build", "tiny", "--json", "--sandbox", mode, "--dist", name]);
             let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", small.view()).env("PATH", path)).exit(0);
             let summary = ran.json();
             assert!(summary["steps"].as_array().unwrap().iter().all(|step| step["cached"] == false));
@@ -188,7 +189,11 @@ fn with_and_without_a_sandbox_the_same_bytes() {
 fn files_that_a_step_does_not_declare_are_named() {
     let small = Small::cmake("install(FILES src/tiny.c DESTINATION /etc/tiny)\n");
     let ran = small.build(&[]).exit(5);
-    assert!(ran.stderr.contains("host core installs /etc/tiny/tiny.c, which lies outside of its prefix"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("host core installs /etc/tiny/tiny.c, which lies outside of its prefix"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -211,7 +216,9 @@ fn looking_at_a_recipe_or_a_package_runs_nothing_of_it() {
     );
     let recipe = fs_err::read_to_string(small.path("simpack.toml")).unwrap();
     for driver in ["driver = \"cmake\"", "driver = \"make\"", "driver = \"script\"\ntargets = [\"build.sh\"]"] {
-        let text = recipe.replace("driver = \"cmake\"", driver).replace("\"CMakeLists.txt\", ", "\"CMakeLists.txt\", \"Makefile\", ");
+        let text = recipe
+            .replace("driver = \"cmake\"", driver)
+            .replace("\"CMakeLists.txt\", ", "\"CMakeLists.txt\", \"Makefile\", ");
         small.write("simpack.toml", &text);
         for args in [
             &["check", "tiny"][..],
@@ -232,4 +239,57 @@ fn looking_at_a_recipe_or_a_package_runs_nothing_of_it() {
     Ran::of(&mut simpack(small.dir.path(), &["verify", "dist"])).exit(0);
     Ran::of(&mut simpack(small.dir.path(), &["patch", "--print", "target/simpack/bundles/tiny-core"]));
     assert!(!mark.exists(), "looking at a package ran something of it");
+}
+
+#[test]
+fn tools_come_with_the_compiler_and_strangers_are_told() {
+    let small = Small::script(
+        "for tool in \"$AR\" \"$RANLIB\" \"$LD\" \"$NM\" \"$STRIP\"; do test -x \"$tool\"; \"$tool\" --version; done >&2
+case \"$AR\" in /*) ;; *) exit 9;; esac",
+    );
+    let run = |set: &[(&str, &str)]| {
+        let mut command = simpack(small.dir.path(), &["build", "tiny"]);
+        let command = command.env("SIMPACK_CACHE_DIR", small.view());
+        Ran::of(set.iter().fold(command, |command, (name, value)| command.env(name, value)))
+    };
+    let ran = run(&[("CC", "other-cc"), ("AR", "/opt/other/ar")]).exit(0);
+    assert!(
+        ran.stderr.contains("CC=other-cc is not used: ") && ran.stderr.contains("CXX is not set"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("AR=/opt/other/ar is not used: ar comes with g++"), "{}", ran.stderr);
+    assert!(!run(&[]).exit(0).stderr.contains("is not used"));
+    // The linker's version is in the key.
+    let why = Ran::of(&mut simpack(small.dir.path(), &["plan", "tiny", "--why", "host core"])).exit(0);
+    assert!(why.stdout.contains("tool binutils  GNU ld"), "{}", why.stdout);
+}
+
+#[test]
+fn lists_of_capabilities_in_a_source_are_reported_or_given() {
+    let dir = scratch();
+    Ran::of(&mut simpack(dir.path(), &["init", "tiny", "--dir", "tiny"])).exit(0);
+    let cmake = dir.path().join("tiny/CMakeLists.txt");
+    let text = fs_err::read_to_string(&cmake).unwrap();
+    let lines = text.lines().count();
+    // A project that compiles device code by itself is told for what; nothing here needs the compiler.
+    let more = "if(FALSE)
+  enable_language(CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES 70)
+endif()
+file(WRITE ${CMAKE_BINARY_DIR}/given.txt \"${CMAKE_CUDA_ARCHITECTURES}|$ENV{CUDAARCHS}\")
+install(FILES ${CMAKE_BINARY_DIR}/given.txt DESTINATION share/licenses/tiny)
+";
+    fs_err::write(&cmake, format!("{text}{more}")).unwrap();
+    let args = ["build", "tiny", "--host", "system", "--component", "core", "--capability", "7.5,9.0", "--ptx", "7.5"];
+    let ran = Ran::of(&mut simpack(dir.path(), &args)).exit(0);
+    let place = format!("hard-coded-capability  source: fixes capabilities by itself: CMakeLists.txt:{}:", lines + 3);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains(&place[24..]), "{said}");
+    let given = dir.path().join("target/simpack/bundles/tiny-core/share/licenses/tiny/given.txt");
+    assert_eq!(fs_err::read_to_string(given).unwrap(), "75-real;90-real;75-virtual|75-real;90-real;75-virtual");
+    // One that compiles none is not told, so that one capability more does not build it again.
+    fs_err::write(&cmake, text).unwrap();
+    let why = Ran::of(&mut simpack(dir.path(), &["plan", "tiny", "--why", "host core"])).exit(0);
+    assert!(!why.stdout.contains("CUDA_ARCHITECTURES") && !why.stdout.contains("nvcc"), "{}", why.stdout);
 }

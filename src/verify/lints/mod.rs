@@ -12,6 +12,7 @@ mod needed;
 mod safety;
 mod search_path;
 mod soname;
+mod source;
 
 use super::BundleFacts;
 use crate::data::Data;
@@ -34,6 +35,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         safety::predicates(),
         search_path::predicates(),
         soname::predicates(),
+        source::predicates(),
         vec![unused_waiver()],
     ];
     subjects.into_iter().flatten().collect()
