@@ -27,6 +27,7 @@ pub mod manifest;
 pub mod recipe;
 
 // Floor 3
+pub mod abi;
 pub mod lint;
 pub mod plan;
 #[cfg(feature = "tool")]

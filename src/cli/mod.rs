@@ -1,5 +1,6 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
+mod abi;
 mod build;
 mod check;
 mod init;

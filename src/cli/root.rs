@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
 use super::check::CheckArgs;
 use super::init::InitArgs;
@@ -62,6 +63,9 @@ enum Verb {
     Verify(VerifyArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
+    /// Record and compare the interfaces of libraries, and find what a consumer needs
+    #[command(subcommand)]
+    Abi(AbiCommand),
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
@@ -114,6 +118,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
+        Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -123,6 +123,8 @@ pub struct Export {
     pub kind: String,
     /// `global`, `weak`, `unique` or a number.
     pub binding: String,
+    /// `default`, or `protected`: the library itself always uses its own.
+    pub visibility: String,
     /// Bytes.
     pub size: u64,
 }
@@ -390,6 +392,7 @@ fn add_symbol(facts: &mut Facts, symbol: Symbol, version: Option<u16>, versions:
             facts.exports.push(Export {
                 kind: kind_name(symbol.kind),
                 binding: binding_name(symbol.binding),
+                visibility: if symbol.visibility == elf::STV_PROTECTED { "protected" } else { "default" }.into(),
                 version: index.and_then(|index| versions.defined.get(&index)).cloned(),
                 default: version.is_none_or(|raw| raw & elf::VERSYM_HIDDEN.0 == 0),
                 size: symbol.size,

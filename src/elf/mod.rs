@@ -5,6 +5,7 @@
 //! pages. 64-bit little-endian is read; everything else is recognised and refused with its reason.
 
 pub(crate) mod bytes;
+mod demangle;
 mod dynamic;
 pub mod edit;
 mod error;
@@ -14,6 +15,7 @@ pub(crate) mod fixture;
 mod image;
 mod symbols;
 
+pub use demangle::demangled;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts};

@@ -11,7 +11,7 @@ use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
-use super::why;
+use super::{symbols, why};
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport};
 use crate::bundle::Bundle;
 use crate::data::Data;
@@ -65,7 +65,9 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         return dry_run(&job.plan, &cache, ui);
     }
     let data = Data::here();
-    let context = VerifyContext::load(&data)?.recipe(&job.recipe).partial(job.is_partial(request));
+    let symbols = symbols::read_all(&job.recipe.dir.join(symbols::DIRECTORY))?;
+    let context = VerifyContext::load(&data)?.recipe(&job.recipe);
+    let context = context.symbols(symbols.clone()).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
@@ -116,7 +118,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     }
 
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(&job, &staged.bundles, dist.root(), options.jobs)?;
+    let packed = pack(&job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
     let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
     let mut summary = Summary {
         schema: 1,

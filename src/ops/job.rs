@@ -6,6 +6,7 @@ use super::hygiene::{Hygiene, examine};
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
+use super::symbols;
 use super::tools::{Tools, identify};
 use crate::build::HeaderStore;
 use crate::data::Data;
@@ -55,7 +56,9 @@ impl Job {
         let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
-        let sources = scan(&source, &[&request.dist, &request.work])?;
+        // Records of releases are no input of a build.
+        let symbols = recipe.dir.join(symbols::DIRECTORY);
+        let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
         let hygiene = examine(&recipe, &source, &sources)?;
         let headers = HeaderStore::at(fs::cache_dir()?.join("headers"));
         let inputs = PlanInputs {

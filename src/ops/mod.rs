@@ -1,5 +1,6 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
+pub mod abi;
 pub mod build;
 pub mod check;
 pub mod init;
@@ -17,5 +18,6 @@ mod recipe_dir;
 mod recipes;
 mod sources;
 mod summary;
+mod symbols;
 mod tools;
 mod why;

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::job::Job;
+use crate::abi::{self, Floor, SymbolsFile};
 use crate::bundle::{ArtifactKind, Bundle};
 use crate::elf;
 use crate::error::{Error, Result};
@@ -48,9 +49,16 @@ pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
 }
 
 /// Writes every package in every format below `dist`, and the channel's index.
-pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> Result<Vec<Packed>> {
+/// `symbols` give dependencies their floors.
+pub(super) fn pack(
+    job: &Job,
+    bundles: &[Bundle],
+    symbols: &[SymbolsFile],
+    dist: &Path,
+    jobs: usize,
+) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-    let specs = pack::packages(&job.recipe, bundles, &surroundings(job, bundles)?)?;
+    let specs = pack::packages(&job.recipe, bundles, &surroundings(job, bundles, symbols)?)?;
     let channel = dist.join("conda");
     let built = pack::write_conda(&specs, &channel, jobs)?;
     pack::index(&channel)?;
@@ -67,7 +75,10 @@ pub(super) fn pack(job: &Job, bundles: &[Bundle], dist: &Path, jobs: usize) -> R
     Ok(packed.collect())
 }
 
-fn surroundings<'a>(job: &'a Job, bundles: &[Bundle]) -> Result<Surroundings<'a>> {
+fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<Surroundings<'a>> {
+    let own: BTreeSet<&str> = bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
+    let foreign: Vec<&SymbolsFile> = symbols.iter().filter(|file| !own.contains(file.package.as_str())).collect();
+    let mut floors: BTreeMap<String, Vec<Floor>> = BTreeMap::new();
     let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut provided = BTreeSet::new();
     for bundle in bundles {
@@ -80,20 +91,29 @@ fn surroundings<'a>(job: &'a Job, bundles: &[Bundle]) -> Result<Surroundings<'a>
             let bytes = content.bytes();
             if elf::is_elf(bytes) {
                 let facts = elf::facts(bytes).map_err(|error| error.at(&path))?;
+                let found = foreign.iter().filter_map(|file| abi::floor(&facts, file));
+                floors.entry(bundle.manifest.package.clone()).or_default().extend(found);
                 needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
             }
         }
     }
     let mut providers = BTreeMap::new();
     for names in needed.values_mut() {
-        names.retain(|name| !provided.contains(name));
+        names.retain(|name| !provided.contains(name) && !foreign.iter().any(|file| file.library == *name));
         for name in names.iter() {
             if let Some(spec) = provider(job, name) {
                 providers.insert(name.clone(), spec);
             }
         }
     }
-    Ok(Surroundings { manifests: &job.manifests, needed, providers, licences: licences(&job.source)? })
+    let floors = floors.into_iter().map(|(package, floors)| (package, abi::dependencies(floors)));
+    Ok(Surroundings {
+        manifests: &job.manifests,
+        needed,
+        providers,
+        floors: floors.collect(),
+        licences: licences(&job.source)?,
+    })
 }
 
 /// Match spec of the package that provides a library; none for what the system always has.

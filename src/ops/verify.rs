@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::recipes::locate;
 use super::request::BuildRequest;
+use super::symbols;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -79,7 +80,8 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     if let Some(asked) = &request.recipe {
         let recipe = recipe(asked, &data, ui)?;
         settings = Settings::new(&recipe.lint)?;
-        context = context.recipe(&recipe);
+        let symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
+        context = context.recipe(&recipe).symbols(symbols);
     }
     settings = command_line(settings, request)?;
     context.lints().check(&settings)?;

@@ -34,6 +34,8 @@ pub struct Surroundings<'a> {
     /// Match spec of the package that provides a soname: `libstdc++.so.6` to `libstdcxx >=12`.
     /// Sonames that are not here come from the machine (glibc's own, for instance).
     pub providers: BTreeMap<String, String>,
+    /// Match specs with the lowest releases that have every symbol a package's files use, by package.
+    pub floors: BTreeMap<String, Vec<String>>,
     /// Licence texts by file name, put into every package.
     pub licences: BTreeMap<String, String>,
 }
@@ -350,6 +352,7 @@ impl Derivation<'_> {
         for soname in self.surroundings.needed.get(&manifest.package).into_iter().flatten() {
             depends.extend(self.surroundings.providers.get(soname).cloned());
         }
+        depends.extend(self.surroundings.floors.get(&manifest.package).into_iter().flatten().cloned());
         let depends: Vec<String> = depends.into_iter().collect();
         let constrains: Vec<String> = draft.constrains.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
         let hash_input = hash_input(&manifest, &depends, &constrains);

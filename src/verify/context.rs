@@ -1,5 +1,6 @@
 //! What a verification knows beside the bundles: the lints, the vendor's lists, the recipe's rules.
 
+use crate::abi::SymbolsFile;
 use crate::data::Data;
 use crate::error::Result;
 use crate::lint::Registry;
@@ -29,6 +30,8 @@ pub struct Rules {
     pub glibc_ceiling: Option<GlibcVersion>,
     /// Absolute paths of the build whose bytes may stand in no file.
     pub build_paths: Vec<String>,
+    /// In which release each symbol of a library appeared: the recipe's own and its dependencies'.
+    pub symbols: Vec<SymbolsFile>,
     /// What staging found.
     pub staging: Staging,
     /// Only a part of the distribution is here: what is not found may lie in the rest.
@@ -51,6 +54,7 @@ impl VerifyContext {
             driver_directories,
             glibc_ceiling: None,
             build_paths: Vec::new(),
+            symbols: Vec::new(),
             staging: Staging::default(),
             partial: false,
         };
@@ -71,6 +75,13 @@ impl VerifyContext {
     #[must_use]
     pub fn build_paths<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.rules.build_paths.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds the symbols files beside the recipe.
+    #[must_use]
+    pub fn symbols(mut self, symbols: Vec<SymbolsFile>) -> Self {
+        self.rules.symbols = symbols;
         self
     }
 

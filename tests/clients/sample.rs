@@ -199,6 +199,7 @@ pub fn surroundings(manifests: &Manifests) -> Surroundings<'_> {
             ["libstdc++.so.6", "libc.so.6"].map(str::to_owned).into_iter().collect(),
         )]),
         providers: BTreeMap::from([("libstdc++.so.6".to_owned(), "libstdcxx >=12".to_owned())]),
+        floors: std::collections::BTreeMap::new(),
         licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::{CacheView, Ran, scratch, simpack};
 
 /// Every verb, and the verbs below it.
-const VERBS: [&[&str]; 14] = [
+const VERBS: &[&[&str]] = &[
     &[],
     &["init"],
     &["check"],
@@ -13,6 +13,11 @@ const VERBS: [&[&str]; 14] = [
     &["plan"],
     &["verify"],
     &["patch"],
+    &["abi"],
+    &["abi", "dump"],
+    &["abi", "diff"],
+    &["abi", "floor"],
+    &["abi", "update"],
     &["toolchain"],
     &["toolchain", "list"],
     &["toolchain", "fetch"],
@@ -31,11 +36,11 @@ fn help() {
     assert_eq!(here, known, "a verb has no snapshot");
     for verb in VERBS {
         let args: Vec<&str> = verb.iter().copied().chain(["--help"]).collect();
-        let args = if verb == ["help"] { vec!["help"] } else { args };
+        let args = if *verb == ["help"] { vec!["help"] } else { args };
         let mut command = simpack(Path::new("."), &args);
         let ran = Ran::of(command.env("COLUMNS", "100")).exit(0);
         assert!(ran.stderr.is_empty(), "{}", ran.stderr);
-        if verb != ["help"] {
+        if *verb != ["help"] {
             let wide: Vec<_> = ran.stdout.lines().filter(|line| line.chars().count() > 100).collect();
             assert!(wide.is_empty(), "{wide:?}");
             let name = if verb.is_empty() { "simpack".to_owned() } else { verb.join("_") };

@@ -8,14 +8,14 @@ const FLOORS: [&[&str]; 7] = [
     &["data", "error", "fs", "process", "ui"],
     &["report", "target"],
     &["bundle", "elf", "gpu", "manifest", "recipe"],
-    &["lint", "plan", "toolchain"],
+    &["abi", "lint", "plan", "toolchain"],
     &["build", "pack", "patch", "verify"],
     &["ops"],
     &["cli"],
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 7] = ["elf", "gpu", "recipe", "target", "report", "lint", "plan"];
+const PURE: [&str; 8] = ["abi", "elf", "gpu", "recipe", "target", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))

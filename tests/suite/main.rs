@@ -2,6 +2,8 @@
 
 mod support;
 
+mod abi;
+mod abi_release;
 mod commands;
 mod consumers;
 mod contract;

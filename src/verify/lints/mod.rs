@@ -4,11 +4,13 @@
 //! bundles in the tests: one where it fires, and a look-alike where it must not.
 
 mod bundled;
+mod closure;
 mod code;
 mod files;
 mod glibc;
 mod kernels;
 mod needed;
+mod promise;
 mod safety;
 mod search_path;
 mod soname;
@@ -27,11 +29,13 @@ pub(super) fn registry(data: &Data) -> Result<Registry<BundleFacts>> {
 fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
         bundled::predicates(),
+        closure::predicates(),
         code::predicates(),
         files::predicates(),
         glibc::predicates(),
         kernels::predicates(),
         needed::predicates(),
+        promise::predicates(),
         safety::predicates(),
         search_path::predicates(),
         soname::predicates(),

@@ -94,6 +94,10 @@ fn one(
         }
         return;
     }
+    // A library with a symbols file: its package gets into the dependencies with a computed floor.
+    if facts.rules.symbols.iter().any(|file| file.library == needed) {
+        return;
+    }
     if package.uses().any(|name| provides_by_name(name, needed)) {
         return;
     }

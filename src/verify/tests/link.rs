@@ -41,7 +41,11 @@ fn consumer(runpath: &str, needs: &str) -> Tree {
         flags.push(format!("-Wl,--enable-new-dtags,-rpath,{runpath}"));
     }
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    Tree::new(ComponentKind::Rtc, "rtc").compiled("lib/libvolley_rtc.so.1.2", "int a;", &flags)
+    Tree::new(ComponentKind::Rtc, "rtc").compiled(
+        "lib/libvolley_rtc.so.1.2",
+        "int answer(void); int ask(void) { return answer(); }",
+        &flags,
+    )
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Each lint on a bundle where it fires and on a look-alike where it must not.
 
+mod closure;
 mod cubin;
 mod files;
 mod fixture;
@@ -7,3 +8,4 @@ mod input;
 mod kernels;
 mod libraries;
 mod link;
+mod promise;

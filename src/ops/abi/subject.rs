@@ -1,0 +1,144 @@
+//! What an interface is taken from: a baseline, an ELF file, a directory, packages.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
+use crate::elf::{self, Facts, FileKind, is_elf};
+use crate::error::{Error, Result};
+use crate::fs::{self, Content, EntryKind};
+use crate::target::VersionPolicy;
+use crate::verify;
+
+/// One ELF file that takes part in dynamic linking.
+pub(super) struct Loaded {
+    /// Where it lies, below what was pointed at.
+    pub path: String,
+    /// Where it lies on disk.
+    pub on_disk: PathBuf,
+    /// What it says.
+    pub facts: Facts,
+    /// Package and policy, when a manifest says them.
+    pub package: Option<(String, VersionPolicy)>,
+}
+
+/// What was pointed at, opened.
+pub(super) struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Release, when a manifest says it.
+    pub release: Option<Release>,
+    /// ELF files, sorted by path.
+    pub files: Vec<Loaded>,
+    /// Files that could not be read as ELF although they begin like one, with the reason.
+    pub unreadable: Vec<(String, String)>,
+    /// Keeps unpacked packages on disk.
+    _opened: Option<verify::Opened>,
+}
+
+impl Subject {
+    /// Opens an ELF file, a directory of any origin, or simpack's packages and bundles.
+    ///
+    /// # Errors
+    /// The path does not exist or holds no ELF file.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            return Err(Error::usage(format!("{} does not exist", path.display())));
+        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let mut subject = Self { name, release: None, files: Vec::new(), unreadable: Vec::new(), _opened: None };
+        if path.is_file() && is_elf(Content::open(path)?.bytes()) {
+            subject.add(path, &subject.name.clone(), None)?;
+        } else if path.is_file() || holds_packages(path) {
+            subject.packages(path)?;
+        } else {
+            subject.tree(path)?;
+        }
+        match subject.files.is_empty() && subject.unreadable.is_empty() {
+            true => Err(Error::usage(format!("{} holds no ELF file", path.display()))
+                .hint("give a library, a directory, a package or a baseline")),
+            false => Ok(subject),
+        }
+    }
+
+    fn tree(&mut self, root: &Path) -> Result<()> {
+        for entry in fs::walk(root)? {
+            if let EntryKind::File { .. } = entry.kind {
+                self.add(&root.join(&entry.path), &entry.path, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn packages(&mut self, path: &Path) -> Result<()> {
+        let opened = verify::open(&[path])?;
+        let mut seen = BTreeSet::new();
+        for bundle in &opened.bundles {
+            let manifest = &bundle.manifest;
+            self.release = Some(manifest.version.into());
+            // A distribution holds each package as .conda and as .tar.zst.
+            if !seen.insert((&manifest.package, manifest.target)) {
+                continue;
+            }
+            for artifact in &manifest.artifacts {
+                let file = bundle.root.join(&artifact.path);
+                if file.symlink_metadata().is_ok_and(|data| data.is_file()) {
+                    let package = (manifest.package.clone(), manifest.policy);
+                    self.add(&file, &format!("{}: {}", manifest.package, artifact.path), Some(package))?;
+                }
+            }
+        }
+        self.unreadable.extend(opened.incomplete.iter().map(|gap| (gap.subject.clone(), gap.reason.clone())));
+        self._opened = Some(opened);
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, name: &str, package: Option<(String, VersionPolicy)>) -> Result<()> {
+        let content = Content::open(path)?;
+        if !is_elf(content.bytes()) {
+            return Ok(());
+        }
+        match elf::facts(content.bytes()) {
+            Ok(facts) if facts.dynamic => {
+                self.files.push(Loaded { path: name.to_owned(), on_disk: path.to_owned(), facts, package });
+            }
+            Ok(_) => {}
+            Err(error) => self.unreadable.push((name.to_owned(), error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// The shared libraries.
+    pub(super) fn libraries(&self) -> impl Iterator<Item = &Loaded> {
+        self.files.iter().filter(|file| file.facts.kind == FileKind::Library)
+    }
+
+    /// The interfaces of all shared libraries.
+    pub(super) fn baseline(&self, release: Option<Release>) -> Baseline {
+        let libraries = self.libraries().map(|file| (file.library(), Interface::of(&file.facts)));
+        Baseline {
+            schema: BASELINE_SCHEMA,
+            subject: self.name.clone(),
+            release: release.or_else(|| self.release.clone()),
+            libraries: libraries.collect(),
+        }
+    }
+}
+
+impl Loaded {
+    /// SONAME, or the file's name.
+    pub(super) fn library(&self) -> String {
+        let file = || self.path.rsplit(['/', ' ']).next().unwrap_or(&self.path).to_owned();
+        self.facts.soname.clone().unwrap_or_else(file)
+    }
+}
+
+/// A directory with a manifest, or with packages directly in it or in a channel's subdirectories.
+fn holds_packages(path: &Path) -> bool {
+    let package = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".conda") || name.ends_with(".tar.zst")
+    };
+    path.join("share/simpack").is_dir()
+        || walkdir::WalkDir::new(path).max_depth(3).into_iter().flatten().any(|entry| package(entry.path()))
+}

@@ -1,0 +1,88 @@
+//! `simpack abi update`: records a release in the symbols files.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::super::symbols::{ENDING, read};
+use super::subject::Subject;
+use crate::abi::{Interface, Release, SymbolsFile};
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::target::VersionPolicy;
+use crate::ui::Ui;
+
+/// What to record.
+#[derive(Debug, Clone)]
+pub struct UpdateRequest {
+    /// Files, trees or packages of one release.
+    pub subjects: Vec<PathBuf>,
+    /// Directory of symbols files; made when absent.
+    pub symbols: PathBuf,
+    /// Release, when the packages do not say it.
+    pub release: Option<Release>,
+    /// Package that provides the libraries, when the packages do not say it.
+    pub package: Option<String>,
+    /// What its version promises.
+    pub policy: Option<VersionPolicy>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Updated {
+    file: PathBuf,
+    library: String,
+    release: Release,
+    added: Vec<String>,
+    gone: Vec<String>,
+}
+
+/// Updates one file a library, each written whole or not at all.
+///
+/// # Errors
+/// The release or the package is unknown, a file is no symbols file, or an ELF file cannot be read.
+pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
+    let mut updates = Vec::new();
+    for path in &request.subjects {
+        let subject = Subject::open(path)?;
+        if let Some((file, reason)) = subject.unreadable.first() {
+            return Err(Error::file(file, reason));
+        }
+        let release = request.release.clone().or(subject.release.clone()).ok_or_else(|| {
+            Error::usage(format!("{} does not say its release", path.display())).hint("give --release, such as 1.0.1")
+        })?;
+        for library in subject.libraries().filter(|file| file.facts.soname.is_some()) {
+            let (name, said) = (library.library(), library.package.as_ref());
+            let place = request.symbols.join(format!("{name}.{ENDING}"));
+            let mut file = match read(&place)? {
+                Some(file) => file,
+                None => {
+                    let package = request.package.clone().or(said.map(|(name, _)| name.clone()));
+                    let package = package.ok_or_else(|| {
+                        Error::usage(format!("nothing says which package provides {name}")).hint("give --package")
+                    })?;
+                    let policy = request.policy.or(said.map(|(_, policy)| *policy));
+                    SymbolsFile::new(name.clone(), package, policy.unwrap_or(VersionPolicy::Major))
+                }
+            };
+            let update = file.update(&Interface::of(&library.facts), &release);
+            fs_err::create_dir_all(&request.symbols)?;
+            fs::write_atomic(&place, file.print().as_bytes())?;
+            let names = |names: Vec<crate::abi::SymbolName>| names.iter().map(ToString::to_string).collect();
+            updates.push(Updated {
+                file: place,
+                library: name,
+                release: release.clone(),
+                added: names(update.added),
+                gone: names(update.gone),
+            });
+        }
+    }
+    if !ui.json(&updates)? {
+        for update in &updates {
+            let (added, gone) = (update.added.len(), update.gone.len());
+            ui.say(format!("{}  {}: {added} new, {gone} gone", update.file.display(), update.release));
+        }
+    }
+    Ok(0)
+}

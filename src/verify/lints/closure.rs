@@ -1,0 +1,148 @@
+//! What fits together when all packages are loaded into one process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{BundleFacts, FileFacts, PackageFacts};
+use crate::abi::library_stem;
+use crate::elf::{Facts, FileKind, Import};
+use crate::lint::{Hits, Parameters, Predicate};
+use crate::recipe::ComponentKind;
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "library-twice", parameters: &[], check: library_twice },
+        Predicate { id: "overlinked", parameters: &[], check: overlinked },
+        Predicate { id: "symbol-unresolved", parameters: &[], check: symbol_unresolved },
+        Predicate { id: "version-need-orphan", parameters: &[], check: version_need_orphan },
+    ]
+}
+
+/// A shared library of the distribution.
+#[derive(Clone, Copy)]
+struct Library<'a> {
+    package: &'a PackageFacts,
+    file: &'a FileFacts,
+    elf: &'a Facts,
+}
+
+impl<'a> Library<'a> {
+    fn name(&self) -> &'a str {
+        self.elf.soname.as_deref().unwrap_or(self.file.name())
+    }
+
+    fn subject(&self) -> String {
+        self.package.subject(&self.file.path)
+    }
+
+    /// Kernel packages of one group are alternatives: a process never holds two of them.
+    fn is_alternative_of(&self, other: &Self) -> bool {
+        let kernels = |library: &Self| library.package.manifest.component == ComponentKind::Kernels;
+        kernels(self) && kernels(other) && self.package.manifest.target != other.package.manifest.target
+    }
+}
+
+fn libraries(facts: &BundleFacts) -> Vec<Library<'_>> {
+    let all = facts
+        .packages
+        .iter()
+        .flat_map(|package| package.loaded().map(move |(_, file, elf)| Library { package, file, elf }));
+    all.filter(|library| library.elf.kind == FileKind::Library).collect()
+}
+
+/// The distribution's libraries by the name that NEEDED entries use.
+fn by_name<'a>(libraries: &[Library<'a>]) -> BTreeMap<&'a str, Library<'a>> {
+    libraries.iter().map(|library| (library.name(), *library)).collect()
+}
+
+fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let libraries = libraries(facts);
+    for (index, one) in libraries.iter().enumerate() {
+        for other in &libraries[..index] {
+            if one.file.path == other.file.path || one.is_alternative_of(other) {
+                continue;
+            }
+            let built = |library: &Library<'_>| library.elf.build_id.clone();
+            let reason = if one.name() == other.name() {
+                format!(
+                    "has SONAME {}, as {} has: which one is loaded depends on who is first",
+                    one.name(),
+                    other.subject()
+                )
+            } else if built(one).is_some() && built(one) == built(other) {
+                format!("is the same build as {}, under another name: a process gets both", other.subject())
+            } else if one.name().contains(".so") && library_stem(one.name()) == library_stem(other.name()) {
+                format!(
+                    "is {} under another name than {}: a process gets both",
+                    library_stem(one.name()),
+                    other.subject()
+                )
+            } else {
+                continue;
+            };
+            hits.add(one.subject(), reason);
+        }
+    }
+}
+
+fn version_need_orphan(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for (subject, _, elf) in package.loaded() {
+            for (file, versions) in elf.version_needs.iter().filter(|(file, _)| !elf.needed.contains(file)) {
+                let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+                hits.add(&subject, format!("expects versions of {file}, which it does not name as NEEDED"))
+                    .evidence(format!("versions: {}", versions.join(", ")))
+                    .evidence(format!("NEEDED: {}", elf.needed.join(", ")));
+            }
+        }
+    }
+}
+
+/// Whether a library offers what an import asks for.
+fn offers(library: &Facts, import: &Import) -> bool {
+    library.exports.iter().any(|export| {
+        export.name == import.name
+            && (import.version.is_none() || export.version.is_none() || import.version == export.version)
+    })
+}
+
+fn overlinked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let libraries = libraries(facts);
+    let own = by_name(&libraries);
+    for package in &facts.packages {
+        for (subject, _, elf) in package.loaded() {
+            for needed in &elf.needed {
+                let Some(library) = own.get(needed.as_str()) else { continue };
+                if !elf.imports.iter().any(|import| offers(library.elf, import)) {
+                    hits.add(&subject, format!("needs {needed} and uses none of its symbols"));
+                }
+            }
+        }
+    }
+}
+
+/// How many symbols a finding names.
+const SHOWN: usize = 12;
+
+fn symbol_unresolved(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let libraries = libraries(facts);
+    let own = by_name(&libraries);
+    for package in &facts.packages {
+        for (subject, _, elf) in package.loaded() {
+            let mut missing: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for import in elf.imports.iter().filter(|import| !import.weak) {
+                let Some(library) = import.library.as_deref().and_then(|name| own.get(name)) else { continue };
+                if !offers(library.elf, import) {
+                    let shown = crate::elf::demangled(&import.name).unwrap_or_else(|| import.name.clone());
+                    let version = import.version.as_deref().unwrap_or("no version");
+                    missing.entry(library.name()).or_default().insert(format!("{shown} ({version})"));
+                }
+            }
+            for (library, symbols) in missing {
+                let count = symbols.len();
+                let words = if count == 1 { "a symbol".to_owned() } else { format!("{count} symbols") };
+                hits.add(&subject, format!("uses {words} that {library} does not export"))
+                    .evidence_lines(symbols.into_iter().take(SHOWN));
+            }
+        }
+    }
+}
