@@ -109,7 +109,17 @@ impl Error {
     /// Keeps the cause; its text is printed after the message.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        let source = source.into();
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
+        while let Some(error) = cause {
+            let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+            if kind == Some(std::io::ErrorKind::StorageFull) {
+                self.hints.push(FULL.to_owned());
+                break;
+            }
+            cause = error.source();
+        }
+        self.source = Some(source);
         self
     }
 
@@ -141,11 +151,14 @@ impl std::error::Error for Error {
     }
 }
 
+/// What to do when a file system is full.
+const FULL: &str = "free some space or choose another directory";
+
 /// fs-err's messages already name the file and the operation.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         let hint = match error.kind() {
-            std::io::ErrorKind::StorageFull => Some("free some space or choose another directory"),
+            std::io::ErrorKind::StorageFull => Some(FULL),
             std::io::ErrorKind::PermissionDenied => Some("check the permissions of the file and its directory"),
             std::io::ErrorKind::ReadOnlyFilesystem => Some("choose a directory that can be written"),
             _ => None,

@@ -1,6 +1,7 @@
 //! The one door to external tools: clean environment, captured output, measured time.
 
 mod bubblewrap;
+mod interrupt;
 #[cfg(feature = "tool")]
 mod landlock;
 mod namespaces;
@@ -8,13 +9,16 @@ mod sandbox;
 #[cfg(test)]
 #[path = "process/tests.rs"]
 mod sandbox_tests;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+pub use interrupt::{InterruptGuard, interrupted, signal_name};
 pub use sandbox::{Isolation, Sandbox, candidates};
+pub use watched::{Ended, Watched};
 
 use crate::error::{Error, Result};
 
@@ -59,12 +63,12 @@ impl Outcome {
         text
     }
 
-    /// "exit 2" or "killed by signal 9".
+    /// "exit 2" or "killed by SIGKILL".
     pub fn how(&self) -> String {
         use std::os::unix::process::ExitStatusExt;
         match (self.status.code(), self.status.signal()) {
             (Some(code), _) => format!("exit {code}"),
-            (None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, Some(signal)) => format!("killed by {}", signal_name(signal)),
             (None, None) => "ended in an unknown way".to_owned(),
         }
     }

@@ -1,28 +1,30 @@
-//! Runs steps on the machine's cores: cache first, a log per step, the first failure told whole.
+//! Runs steps on the machine's cores: cache first, then what is missing, the longest first; the first
+//! failure told whole.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::cache::{Cache, CacheEntry};
+use super::cache::{Cache, CacheEntry, StepKind};
+use super::diagnose::Cause;
 use super::headers::HeaderStore;
-use super::host::HostStep;
-use super::isolation::{StepIsolation, copy_declared, plain};
-use super::kernel::KernelStep;
+use super::history::History;
+use super::isolation::StepIsolation;
+use super::memory;
+use super::slots::{Next, Slots, Waiting};
+use super::step::{StepFailure, StepRun};
 use super::toolset::Toolset;
-use super::undeclared::{Scene, explain};
-use crate::error::{Error, Result};
-use crate::fs::{self, Digest};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Digest;
+use crate::manifest::MemoryModel;
 use crate::plan::{Action, BuildPlan, Step};
-use crate::process::{Call, Outcome};
+use crate::process::{InterruptGuard, interrupted};
 use crate::ui::Ui;
-
-/// Lines of a failed step's output that go into the error.
-const TOLD_LINES: usize = 20;
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -39,10 +41,14 @@ pub struct BuildOptions {
     pub headers: HeaderStore,
     /// Directory for logs and intermediate files.
     pub work: PathBuf,
-    /// Steps at a time.
+    /// Steps at a time, at most; memory may allow fewer.
     pub jobs: usize,
     /// Go on after a failure with what does not need it.
     pub keep_going: bool,
+    /// Time that one call of a compiler or build system may take; none for any.
+    pub step_timeout: Option<Duration>,
+    /// What steps are expected to take that were never measured.
+    pub memory: MemoryModel,
 }
 
 /// What happened to a step.
@@ -66,182 +72,255 @@ pub struct BuildOutcome {
     pub steps: Vec<StepReport>,
 }
 
+/// Directory of the cache for what steps took.
+const HISTORY: &str = ".history";
+
+/// Entries by index of their step, and whether each came from the cache.
+type Finished = BTreeMap<usize, (CacheEntry, bool)>;
+
 /// Runs `steps` of a plan to their end.
 ///
 /// # Errors
-/// A step failed: its command, the end of its output, its log. What finished stays in the cache.
+/// A step failed: its command, the end of its output, its log. What finished stays in the cache. Or the
+/// run was interrupted.
 pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOptions, ui: &Ui) -> Result<BuildOutcome> {
+    let _guard = InterruptGuard::new();
     let logs = options.work.join("logs");
     fs_err::create_dir_all(&logs)?;
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let done: Mutex<BTreeMap<usize, (CacheEntry, bool)>> = Mutex::new(BTreeMap::new());
-    let failures: Mutex<BTreeMap<usize, Error>> = Mutex::new(BTreeMap::new());
     let bar = ui.steps("build", plan.steps.len() as u64);
-
-    let work = || {
-        while !stop.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(step) = plan.steps.get(index) else { break };
-            bar.set_message(step.id.clone());
-            match one(step, tools, cache, options, &logs) {
-                Ok((entry, cached)) => {
-                    let mut done = done.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                    done.insert(index, (entry, cached));
-                    bar.set_position(done.len() as u64);
-                    if !ui.is_interactive() && !cached {
-                        ui.note(format!("  build      {}/{}  {}", done.len(), plan.steps.len(), step.id));
-                    }
-                }
-                Err(error) => {
-                    failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(index, error);
-                    if !options.keep_going {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
-        }
+    let found = look_up(plan, cache, options.jobs)?;
+    bar.set_position(found.len() as u64);
+    let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
+    let missing = plan.steps.iter().enumerate().filter(|(index, _)| !found.contains_key(index));
+    let waiting = missing.map(|(index, step)| expect(index, step, &history, options)).collect();
+    let crew = Crew {
+        plan,
+        cache,
+        ui,
+        bar: &bar,
+        jobs: options.jobs.max(1),
+        keep_going: options.keep_going,
+        run: StepRun { tools, cache, options, logs: &logs },
+        // Without any word from the system, jobs are the only bound.
+        state: Mutex::new(State::new(
+            Slots::new(options.jobs, memory::available().unwrap_or(u64::MAX), waiting),
+            found,
+        )),
+        changed: Condvar::new(),
     };
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs.clamp(1, plan.steps.len().max(1)) {
-            scope.spawn(work);
-        }
-    });
+    let state = crew.work();
     bar.finish_and_clear();
+    for note in cache.notes() {
+        ui.note(format!("  cache      {note}"));
+    }
+    for (entry, _) in state.done.values() {
+        history.note(&entry.made);
+    }
+    // What steps took is a help, not a result.
+    if let Err(error) = history.write() {
+        ui.note(format!("  cache      what the steps took is not remembered: {error}"));
+    }
+    finish(plan, state, &logs)
+}
 
-    let done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let failures = failures.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let failed = failures.len();
-    if let Some((_, first)) = failures.into_iter().next() {
-        let mut error =
-            first.detail(format!("{} finished steps are kept; `simpack build` continues from here", done.len()));
+/// The outcome, or the first failure.
+fn finish(plan: &BuildPlan, state: State, logs: &Path) -> Result<BuildOutcome> {
+    let kept = format!("{} finished steps are kept; `simpack build` continues from here", state.done.len());
+    if let Some(signal) = interrupted() {
+        return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).detail(kept));
+    }
+    let failed = state.failures.len();
+    if let Some((_, first)) = state.failures.into_iter().next() {
+        let mut error = first.detail(kept);
         if failed > 1 {
             error = error.detail(format!("{} more steps failed; their logs are in {}", failed - 1, logs.display()));
         }
         return Err(error);
     }
     let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new() };
-    for (index, (entry, cached)) in done {
+    for (index, (entry, cached)) in state.done {
         let id = plan.steps[index].id.clone();
-        outcome.steps.push(StepReport { id: id.clone(), cached, seconds: entry.seconds });
+        outcome.steps.push(StepReport { id: id.clone(), cached, seconds: entry.made.seconds });
         outcome.entries.insert(id, entry);
     }
     Ok(outcome)
 }
 
-/// Beginning of the names of steps' own directories.
-pub(super) const SCRATCH: &str = "step-";
-
-/// Removes the directories of steps that a killed run left in `work`, which must be locked.
-pub fn remove_leftovers(work: &Path) -> Result<()> {
-    for entry in fs_err::read_dir(work)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
-            fs_err::remove_dir_all(entry.path())?;
+/// Everything that the cache has, by index.
+fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let look = || -> Result<Finished> {
+        let mut found = BTreeMap::new();
+        while !stop.load(Ordering::Relaxed) && interrupted().is_none() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(step) = plan.steps.get(index) else { break };
+            match cache.get(step.key) {
+                Ok(Some(entry)) => _ = found.insert(index, (entry, true)),
+                Ok(None) => {}
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
         }
-    }
-    Ok(())
-}
-
-fn one(step: &Step, tools: &Toolset, cache: &Cache, options: &BuildOptions, logs: &Path) -> Result<(CacheEntry, bool)> {
-    if step.is_settled()
-        && let Some(entry) = cache.get(step.key)?
-    {
-        return Ok((entry, true));
-    }
-    let started = Instant::now();
-    let scratch = tempfile::Builder::new()
-        .prefix(SCRATCH)
-        .tempdir_in(&options.work)
-        .map_err(|error| Error::file(&options.work, "cannot make a directory for a step").because(error))?;
-    let work = fs_err::canonicalize(scratch.path())?;
-    let log = logs.join(log_name(step));
-    let root = fs_err::canonicalize(&options.source)?;
-    let (step, made) = match &step.action {
-        Action::Kernel { .. } => {
-            let kernel = KernelStep { step, root: &root, work: &work, options };
-            let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
-            let isolation = &options.isolation;
-            let scene = Scene { seen_as: &root, source: &root, declared: &declared, isolation, work: &work };
-            run_logged(step, &[kernel.call(tools)?], &log, &options.work, &scene)?;
-            (kernel.finish()?, kernel.made())
-        }
-        Action::Host { driver, source, options: settings, targets } => {
-            let copy = work.join("source");
-            copy_declared(&root, source, step.inputs(), &copy)?;
-            let host = HostStep {
-                driver: *driver,
-                name: &options.name,
-                source: copy.clone(),
-                options: settings,
-                targets,
-                work: &work,
-                jobs: options.jobs,
-            };
-            let sandbox = options.isolation.sandbox(&work, [], tools.compiler_cache.clone())?;
-            let (calls, tree) = host.calls(tools)?;
-            let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
-            let real = plain(&root.join(source));
-            let declared = |path: &Path| {
-                let path = Path::new(source).join(path);
-                step.inputs().any(|(input, _)| Path::new(input) == path)
-            };
-            let isolation = &options.isolation;
-            let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work: &work };
-            run_logged(step, &calls, &log, &options.work, &scene)?;
-            host.finish(&step.id)?;
-            (step.clone(), tree)
-        }
+        Ok(found)
     };
-    Ok((cache.put(step.key, &step.id, started.elapsed().as_secs_f64(), &made)?, false))
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.clamp(1, plan.steps.len().max(1))).map(|_| scope.spawn(look)).collect();
+        let mut all = BTreeMap::new();
+        for thread in threads {
+            all.append(&mut thread.join().map_err(|_| Error::bug("looking into the cache ended in a panic"))??);
+        }
+        Ok(all)
+    })
 }
 
-/// Name of a kernel step's single file in the cache: it must not depend on where it is staged.
-pub(super) fn cached_name(step: &Step) -> &str {
-    match &step.action {
-        Action::Kernel { output, .. } => output.rsplit('/').next().unwrap_or(output),
-        Action::Host { .. } => "",
+/// What a step is expected to take: what it took the last time, else what the model says.
+fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) -> Waiting {
+    let took = history.of(&step.id).unwrap_or_default();
+    let (tool, source, processes) = match &step.action {
+        Action::Kernel { source, .. } => ("nvcc", Some(options.source.join(source)), 1),
+        Action::Host { .. } => ("host", None, options.jobs.max(1) as u64),
+    };
+    let peak = match took.peak {
+        0 => {
+            let bytes = source.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |data| data.len());
+            options.memory.expected(tool, bytes)
+        }
+        // Inputs have changed since; a tenth more is cheap.
+        peak => peak.saturating_add(peak / 10),
+    };
+    // A step that nobody knows may be the longest: host builds before kernels, and both before the known.
+    let unknown = if processes > 1 || matches!(step.action, Action::Host { .. }) { f64::MAX } else { 1e9 };
+    let seconds = if took.seconds > 0.0 { took.seconds } else { unknown };
+    Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false }
+}
+
+/// What the threads share.
+struct Crew<'a> {
+    plan: &'a BuildPlan,
+    cache: &'a Cache,
+    ui: &'a Ui,
+    bar: &'a ProgressBar,
+    jobs: usize,
+    keep_going: bool,
+    run: StepRun<'a>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    slots: Slots,
+    done: Finished,
+    failures: BTreeMap<usize, Error>,
+    /// Steps that run for the second time because memory was not enough.
+    again: BTreeMap<usize, Error>,
+    stop: bool,
+}
+
+impl State {
+    fn new(slots: Slots, done: Finished) -> Self {
+        Self { slots, done, failures: BTreeMap::new(), again: BTreeMap::new(), stop: false }
     }
 }
 
-/// `4f2a-neuron-sm_90-fixed.log`.
-fn log_name(step: &Step) -> String {
-    let words: Vec<String> = step
-        .id
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    format!("{}-{}.log", step.key.short(4), words.join("-"))
-}
+impl Crew<'_> {
+    fn work(self) -> State {
+        let missing = self.plan.steps.len() - self.lock().done.len();
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(missing) {
+                scope.spawn(|| {
+                    while let Some((index, again)) = self.next() {
+                        let step = &self.plan.steps[index];
+                        self.bar.set_message(step.id.clone());
+                        // Memory was not enough with all jobs: half as many make a step of its own smaller.
+                        let jobs = if again { (self.jobs / 2).max(1) } else { self.jobs };
+                        let end = match self.cache.get(step.key) {
+                            // Another run was faster.
+                            Ok(Some(entry)) => Ok((entry, true)),
+                            Ok(None) => self.run.run(step, jobs).map(|entry| (entry, false)),
+                            Err(error) => Err(error.into()),
+                        };
+                        self.ended(index, end);
+                    }
+                    // Whoever waits may be done, too.
+                    self.changed.notify_all();
+                });
+            }
+        });
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 
-fn run_logged(step: &Step, calls: &[Call], log: &Path, work: &Path, scene: &Scene<'_>) -> Result<()> {
-    let mut text = String::new();
-    for call in calls {
-        let outcome = call.run()?;
-        // A step that works on a copy of its source speaks of files that will be gone.
-        let said = outcome.all_text().replace(&*scene.seen_as.to_string_lossy(), &scene.source.to_string_lossy());
-        text.push_str(&format!(
-            "$ {}\n{said}# {} after {:.2} s\n",
-            call.line(),
-            outcome.how(),
-            outcome.time.as_secs_f64()
-        ));
-        fs::write_atomic(log, text.as_bytes())?;
-        if !outcome.status.success() {
-            return Err(explain(failure(step, call, &outcome, &said, log, work), &outcome.all_text(), scene));
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next step to run, and whether it is for the second time; none when there is nothing to do
+    /// any more.
+    fn next(&self) -> Option<(usize, bool)> {
+        let mut state = self.lock();
+        loop {
+            if state.stop || interrupted().is_some() {
+                return None;
+            }
+            match state.slots.next(memory::available().unwrap_or(u64::MAX)) {
+                Next::Start { index, too_large } => {
+                    if too_large && self.jobs > 1 {
+                        let step = &self.plan.steps[index].id;
+                        self.ui
+                            .note(format!("  memory     {step} is expected to need more than is free: it runs alone"));
+                    }
+                    let again = state.again.contains_key(&index);
+                    return Some((index, again));
+                }
+                Next::Done => return None,
+                // Memory that others give back tells nobody.
+                Next::Wait => {
+                    let waited = self.changed.wait_timeout(state, Duration::from_millis(500));
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
         }
     }
-    Ok(())
+
+    fn ended(&self, index: usize, end: Result<(CacheEntry, bool), StepFailure>) {
+        let step = &self.plan.steps[index];
+        let mut state = self.lock();
+        match end {
+            Ok((entry, cached)) => {
+                state.slots.ended(index);
+                state.done.insert(index, (entry, cached));
+                let done = state.done.len();
+                self.bar.set_position(done as u64);
+                if !self.ui.is_interactive() && !cached {
+                    self.ui.note(format!("  build      {done}/{}  {}", self.plan.steps.len(), step.id));
+                }
+            }
+            Err(StepFailure { error, cause: Cause::Memory(why), peak }) if !state.again.contains_key(&index) => {
+                self.ui.note(format!("  memory     {}: {why}; once more, alone and with fewer jobs", step.id));
+                state.again.insert(index, *error);
+                state.slots.again_alone(index, peak);
+            }
+            Err(StepFailure { error, .. }) => {
+                let mut error = *error;
+                if state.again.contains_key(&index) {
+                    error = error.detail("this was the second try, alone and with fewer jobs");
+                }
+                state.slots.ended(index);
+                state.failures.insert(index, error);
+                state.stop |= !self.keep_going;
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
 }
 
-fn failure(step: &Step, call: &Call, outcome: &Outcome, said: &str, log: &Path, work: &Path) -> Error {
-    let program = call.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut error = Error::build(format!("{program} failed on {}, {}", step.id, outcome.how()));
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    for line in &lines[lines.len().saturating_sub(TOLD_LINES)..] {
-        error = error.detail(*line);
+/// The kind of a step, as the cache counts it.
+pub(super) fn kind_of(step: &Step) -> StepKind {
+    match step.action {
+        Action::Host { .. } => StepKind::Host,
+        Action::Kernel { .. } => StepKind::Kernel,
     }
-    let shown = log.strip_prefix(work).map_or(log.to_owned(), |below| work.join(below));
-    error.detail(format!("command and output: {}", shown.display()))
 }

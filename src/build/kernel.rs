@@ -45,7 +45,7 @@ impl KernelStep<'_> {
             call = call.args(["-ccbin", fs::utf8(cxx)?]);
         }
         fs_err::create_dir_all(self.made())?;
-        let output = self.made().join(super::engine::cached_name(self.step));
+        let output = self.made().join(super::step::cached_name(self.step));
         let call = call.args(["-MD", "-MF", fs::utf8(&self.list())?, "-o", fs::utf8(&output)?, source]);
         let mut seen = outside_links(self.root, &self.options.sources)?;
         seen.insert(self.root.to_owned());
@@ -57,7 +57,7 @@ impl KernelStep<'_> {
     /// # Errors
     /// It left other files than the one it declares; it read what is not in the source.
     pub(super) fn finish(&self) -> Result<Step> {
-        let name = super::engine::cached_name(self.step);
+        let name = super::step::cached_name(self.step);
         if let Some(other) = fs::walk(&self.made())?.into_iter().find(|entry| entry.path != name) {
             return Err(Error::build(format!("{} leaves {}, which it does not declare", self.step.id, other.path))
                 .detail(format!("declared: {name}"))

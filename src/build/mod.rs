@@ -2,18 +2,27 @@
 //! and the staging of what came out into bundles.
 
 mod cache;
+mod diagnose;
 mod engine;
 mod headers;
+mod history;
 mod host;
 mod isolation;
 mod kernel;
+mod memory;
+mod slots;
 mod stage;
+mod step;
 mod toolset;
 mod undeclared;
 
-pub use cache::{Cache, CacheEntry};
-pub use engine::{BuildOptions, BuildOutcome, StepReport, remove_leftovers, run};
+pub use cache::{
+    Bounds, Cache, CacheEntry, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat, Made,
+    StepKind, Trimmed,
+};
+pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
 pub use headers::HeaderStore;
 pub use isolation::{SandboxMode, StepIsolation};
 pub use stage::{StageInputs, Staged, seal, stage};
+pub use step::remove_leftovers;
 pub use toolset::Toolset;

@@ -187,7 +187,7 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
     for step in steps_of(inputs.plan, target) {
         let Action::Kernel { output, variant, .. } = &step.action else { continue };
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
-        place(entry, super::engine::cached_name(step), root, output)?;
+        place(entry, super::step::cached_name(step), root, output)?;
         variants.push(variant);
     }
     variants.sort_unstable();

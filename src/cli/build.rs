@@ -1,6 +1,7 @@
 //! `simpack build` and `simpack plan`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -87,6 +88,10 @@ pub(super) struct BuildArgs {
     /// Steps at a time [default: the machine's cores]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+
+    /// Time that a call of a compiler or build system may take: a number with s, m, h or d behind it
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = super::cache::time)]
+    step_timeout: Duration,
 
     /// Go on after a failed step with what does not need it
     #[arg(long)]
@@ -190,6 +195,7 @@ impl BuildArgs {
         Ok(BuildRequest {
             components: self.component.clone(),
             jobs: self.jobs.map(usize::from),
+            step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: match self.sandbox {
                 SandboxArg::Auto => SandboxMode::Auto,

@@ -2,6 +2,7 @@
 
 mod abi;
 mod build;
+mod cache;
 mod check;
 mod init;
 mod patch;

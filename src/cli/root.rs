@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
+use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::init::InitArgs;
 use super::patch::PatchArgs;
@@ -69,6 +70,9 @@ enum Verb {
     /// Fetch and inspect compilers and build tools
     #[command(subcommand)]
     Toolchain(ToolchainCommand),
+    /// Look into the cache of built artifacts and make it smaller
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
@@ -120,6 +124,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Patch(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
+        Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, CudaReleases, Drivers, GlibcLevels, Vendor};
+use super::{Capabilities, CudaReleases, Drivers, GlibcLevels, MemoryModel, Vendor};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -21,6 +21,8 @@ pub struct Manifests {
     pub glibc: GlibcLevels,
     /// Driver profiles.
     pub drivers: Drivers,
+    /// Memory that steps take.
+    pub memory: MemoryModel,
 }
 
 impl Manifests {
@@ -37,6 +39,7 @@ impl Manifests {
             vendor: Vendor::load(data)?,
             glibc: GlibcLevels::load(data)?,
             drivers: Drivers::load(data)?,
+            memory: MemoryModel::load(data)?,
         })
     }
 }

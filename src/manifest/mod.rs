@@ -5,6 +5,7 @@ mod cuda;
 mod drivers;
 mod glibc;
 mod load;
+mod memory;
 mod vendor;
 
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
@@ -12,4 +13,5 @@ pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
+pub use memory::MemoryModel;
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};

@@ -6,13 +6,16 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::dist::{Dist, MARK, refuse_foreign};
+use super::cache;
+use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::job::{Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
+use super::unchanged::{self, LastResult};
 use super::{symbols, why};
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport};
+use crate::abi::SymbolsFile;
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -52,6 +55,8 @@ struct Summary<'a> {
 pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
     refuse_foreign(&request.dist)?;
+    refuse_fixed(&request.work, "--work")?;
+    refuse_fixed(&request.dist, "--dist")?;
     fs_err::create_dir_all(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
     fs::with_lock(&request.work.join("lock"), || locked(request, ui, started))
@@ -59,10 +64,13 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
-    let mut job = Job::prepare(request, ui)?;
-    let cache = Cache::at(fs::cache_dir()?.join("artifacts"));
+    let job = Job::prepare(request, ui)?;
     if request.dry_run {
-        return dry_run(&job.plan, &cache, ui);
+        return dry_run(&job.plan, &cache::look()?, ui);
+    }
+    let from = unchanged::origin(&job, request);
+    if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
+        return same_as_last(last, &job, request, ui, started);
     }
     let data = Data::here();
     let symbols = symbols::read_all(&job.recipe.dir.join(symbols::DIRECTORY))?;
@@ -74,7 +82,6 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let toolset = job.tools.fetch(&job.recipe, &job.store, job.epoch, request.offline, ui)?;
     let isolation = StepIsolation::find(request.sandbox, &toolset, &job.source, &request.work)?;
     ui.note(format!("  steps      {}", isolation.describe()));
-    let sandbox = isolation.name();
     let options = BuildOptions {
         name: job.recipe.name.clone(),
         source: job.source.clone(),
@@ -84,14 +91,39 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         work: request.work.clone(),
         jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         keep_going: request.keep_going,
+        step_timeout: request.step_timeout,
+        memory: job.manifests.memory.clone(),
     };
-    let outcome = build::run(&job.plan, &toolset, &cache, &options, ui)?;
+    let cache = cache::open(&request.work)?;
+    let means = Means { toolset, options, cache: &cache, settings, context, symbols };
+    let answer = packages(job, request, means, ui, started);
+    cache::finish(cache, ui);
+    answer
+}
+
+/// What a build works with.
+struct Means<'a> {
+    toolset: Toolset,
+    options: BuildOptions,
+    cache: &'a Cache,
+    settings: Settings,
+    context: VerifyContext,
+    /// Interfaces of earlier releases.
+    symbols: Vec<SymbolsFile>,
+}
+
+/// From steps to `dist/`.
+fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
+    let Means { toolset, options, cache, settings, context, symbols } = means;
+    let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
     // Compilers have said which headers they read: keys are final now.
     job.settle(request)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
     if let Some(step) = plan.steps.iter().find(|step| !step.is_settled()) {
         return Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again"));
     }
+    let from = unchanged::origin(&job, request);
+    let sandbox = options.isolation.name();
 
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
@@ -142,9 +174,36 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     summary.steps = Some(&outcome.steps);
     summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
+    // A report with findings is to be read again each time.
+    if let Some(from) = from.filter(|_| report.findings.is_empty()) {
+        let result = LastResult {
+            summary: serde_json::to_value(&summary)
+                .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?,
+            table: table(&rows),
+            steps: outcome.steps.len(),
+            packages: rows.len(),
+            bytes: rows.iter().map(|row| row.bytes).sum(),
+        };
+        unchanged::remember(from, request, result)?;
+    }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
         ui.say(closing(&outcome, &rows, &report, started, &request.dist));
+    }
+    Ok(0)
+}
+
+/// Nothing has changed since the last build: its result once more.
+fn same_as_last(last: LastResult, job: &Job, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    ui.note(job.headline());
+    let LastResult { mut summary, table, steps, packages, bytes } = last;
+    for step in summary["steps"].as_array_mut().into_iter().flatten() {
+        step["cached"] = true.into();
+    }
+    summary["seconds"] = started.elapsed().as_secs_f64().into();
+    if !ui.json(&summary)? {
+        ui.say(table);
+        ui.say(ending((steps, 0), (packages, bytes), 0, started, &request.dist));
     }
     Ok(0)
 }
@@ -226,18 +285,23 @@ fn closing(outcome: &BuildOutcome, rows: &[Row], report: &Report, started: Insta
         text.push('\n');
     }
     let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
-    text.push_str(&format!(
-        "built {} steps in {:.0} s ({} compiled, {cached} from cache), {} packages ({}) in {}/, {} findings\n",
-        outcome.steps.len(),
-        started.elapsed().as_secs_f64(),
-        outcome.steps.len() - cached,
-        rows.len(),
-        size(bytes),
-        dist.display(),
-        report.findings.len(),
-    ));
-    text.push_str(&format!("next: simpack verify {}/", dist.display()));
+    let steps = (outcome.steps.len(), outcome.steps.len() - cached);
+    text.push_str(&ending(steps, (rows.len(), bytes), report.findings.len(), started, dist));
     text
+}
+
+/// The last lines, from how many steps there are and were compiled, and how many packages with how many bytes.
+fn ending(steps: (usize, usize), packages: (usize, u64), findings: usize, started: Instant, dist: &Path) -> String {
+    let (steps, compiled) = steps;
+    format!(
+        "built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
+         {findings} findings\nnext: simpack verify {dist}/",
+        started.elapsed().as_secs_f64(),
+        steps - compiled,
+        packages.0,
+        size(packages.1),
+        dist = dist.display(),
+    )
 }
 
 fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
@@ -249,7 +313,7 @@ fn dry_run(plan: &BuildPlan, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let mut lines = Vec::new();
     for step in &plan.steps {
-        lines.push(Line { id: &step.id, key: step.key, cached: cache.get(step.key)?.is_some() });
+        lines.push(Line { id: &step.id, key: step.key, cached: cache.holds(step.key) });
     }
     if ui.json(&lines)? {
         return Ok(0);

@@ -76,6 +76,18 @@ fn remove_leftovers(parent: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Says at once what would be found out after hours: whether something can be put beside `place`.
+pub(super) fn refuse_fixed(place: &Path, option: &str) -> Result<()> {
+    let above = std::path::absolute(place)?;
+    let parent = above.ancestors().skip(1).find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    match tempfile::tempdir_in(parent) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::file(parent, "cannot be written")
+            .because(error)
+            .hint(format!("choose another place with {option}"))),
+    }
+}
+
 /// Replacing a directory deletes what was in it: never somebody's files.
 pub(super) fn refuse_foreign(place: &Path) -> Result<()> {
     let refuse = |why: &str| {

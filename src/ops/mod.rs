@@ -1,7 +1,9 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
 pub mod abi;
+pub mod amount;
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod init;
 pub mod patch;
@@ -20,4 +22,5 @@ mod sources;
 mod summary;
 mod symbols;
 mod tools;
+mod unchanged;
 mod why;

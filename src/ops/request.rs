@@ -1,6 +1,7 @@
 //! What a build or its plan is asked for, as plain values.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use super::tools::CudaSource;
 pub use crate::build::SandboxMode;
@@ -27,6 +28,8 @@ pub struct BuildRequest {
     pub components: Vec<String>,
     /// Steps at a time; the machine's cores when absent.
     pub jobs: Option<usize>,
+    /// Time that one call of a compiler or build system may take.
+    pub step_timeout: Option<Duration>,
     /// Go on after a failed step.
     pub keep_going: bool,
     /// Whether steps are kept from what they do not declare.
@@ -57,6 +60,7 @@ impl Default for BuildRequest {
             offline: false,
             components: Vec::new(),
             jobs: None,
+            step_timeout: None,
             keep_going: false,
             sandbox: SandboxMode::Auto,
             dry_run: false,

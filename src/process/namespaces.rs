@@ -32,6 +32,8 @@ enum Deed {
 /// Everything that is needed to enter, made before the fork.
 struct Entry {
     user: bool,
+    /// Who waits for the outer process.
+    caller: u32,
     users: Vec<u8>,
     groups: Vec<u8>,
     root: CString,
@@ -99,6 +101,7 @@ impl Entry {
         let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
         Ok(Self {
             user,
+            caller: std::process::id(),
             users: format!("{uid} {uid} 1").into_bytes(),
             groups: format!("{gid} {gid} 1").into_bytes(),
             root: text(&sandbox.root)?,
@@ -137,6 +140,10 @@ impl Entry {
             }
             // Whoever waits for the outer process ends the program by ending that one.
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            if libc::getppid() as u32 != self.caller {
+                // It ended before that was arranged.
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
             match check(libc::fork())? {
                 0 => {}
                 first => wait_outside(first, ended),

@@ -102,8 +102,8 @@ fn programs_end_as_they_do_outside() {
         for (script, how) in [
             ("exit 0", "exit 0"),
             ("exit 3", "exit 3"),
-            ("kill -9 $$", "killed by signal 9"),
-            ("kill -11 $$", "killed by signal 11"),
+            ("kill -9 $$", "killed by SIGKILL"),
+            ("kill -11 $$", "killed by SIGSEGV"),
             ("echo said; echo told >&2; exit 1", "exit 1"),
         ] {
             assert_eq!(scene.sh(script).how(), how, "{by}: {script}");

@@ -4,11 +4,13 @@ mod support;
 
 mod abi;
 mod abi_release;
+mod cache;
 mod commands;
 mod consumers;
 mod contract;
 mod drivers;
 mod failing;
+mod failures;
 mod floors;
 mod gate;
 mod growing;

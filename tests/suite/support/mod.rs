@@ -4,6 +4,7 @@ mod archive;
 mod program;
 mod python;
 mod skip;
+mod tiny;
 mod tree;
 mod volley;
 
@@ -11,6 +12,7 @@ pub use archive::{conda_index, package_file, unpack};
 pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
 pub use skip::{set_up, skip};
+pub use tiny::{Mount, Tiny};
 pub use tree::{changed, copy_tree, digests, files};
 pub use volley::{CacheView, Prefix, volley};
 

@@ -1,0 +1,147 @@
+//! One entry: the files that a step made, their list, and whether the two agree.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bundle::{Artifact, ArtifactKind};
+use crate::error::Result;
+use crate::fs::{self, Digest, EntryKind};
+
+/// Name of the list in an entry.
+pub(super) const LIST: &str = "entry.json";
+/// Name of the tree in an entry.
+pub(super) const FILES: &str = "files";
+
+/// What kind of step made an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// Configured, built and installed a host component.
+    Host,
+    /// Compiled one translation unit for one target.
+    Kernel,
+    /// Made by a simpack that did not say.
+    #[default]
+    Unknown,
+}
+
+impl std::fmt::Display for StepKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Host => "host",
+            Self::Kernel => "kernel",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// How an entry was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// Id of the step.
+    pub step: String,
+    /// Its kind.
+    pub kind: StepKind,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Bytes of memory that its largest process had at its peak; 0 when nobody knows.
+    pub peak: u64,
+}
+
+/// What one step made, found in the cache and checked.
+#[derive(Debug, Clone)]
+pub struct CacheEntry {
+    /// Root of the files.
+    pub root: PathBuf,
+    /// Files and links, sorted by path.
+    pub artifacts: Vec<Artifact>,
+    /// How it was made.
+    pub made: Made,
+}
+
+/// `entry.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct List {
+    pub key: Digest,
+    pub step: String,
+    #[serde(default)]
+    pub kind: StepKind,
+    pub seconds: f64,
+    #[serde(default)]
+    pub peak: u64,
+    pub artifacts: Vec<Artifact>,
+}
+
+impl List {
+    pub(super) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
+        Self { key, step: made.step.clone(), kind: made.kind, seconds: made.seconds, peak: made.peak, artifacts }
+    }
+
+    /// Reads the list of an entry; none if it is damaged.
+    pub(super) fn read(mut file: impl Read) -> Option<Self> {
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        bytes_of(&self.artifacts)
+    }
+
+    /// What is wrong with the entry at `place`, whose name says `key`.
+    pub(super) fn damage(&self, place: &Path, key: Digest) -> Option<String> {
+        if self.key != key {
+            return Some(format!("its list is that of {}", self.key.short(12)));
+        }
+        let found = match artifacts_of(&place.join(FILES)) {
+            Ok(found) => found,
+            Err(error) => return Some(error.to_string()),
+        };
+        if found == self.artifacts {
+            return None;
+        }
+        let listed = self.artifacts.iter().find(|artifact| !found.contains(artifact));
+        let extra = found.iter().find(|artifact| !self.artifacts.iter().any(|listed| listed.path == artifact.path));
+        Some(match (listed, extra) {
+            (Some(listed), _) if found.iter().any(|artifact| artifact.path == listed.path) => {
+                format!("{} is not what was put there", listed.path)
+            }
+            (Some(listed), _) => format!("{} is missing", listed.path),
+            (None, Some(extra)) => format!("{} was never put there", extra.path),
+            (None, None) => "its list is out of order".to_owned(),
+        })
+    }
+
+    pub(super) fn entry(self, place: &Path) -> CacheEntry {
+        let made = Made { step: self.step, kind: self.kind, seconds: self.seconds, peak: self.peak };
+        CacheEntry { root: place.join(FILES), artifacts: self.artifacts, made }
+    }
+}
+
+/// Bytes of all files of a list.
+pub(super) fn bytes_of(artifacts: &[Artifact]) -> u64 {
+    let sizes = artifacts.iter().map(|artifact| match &artifact.kind {
+        ArtifactKind::File { size, .. } => *size,
+        ArtifactKind::Link { .. } => 0,
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// All files and links below `root` with digests, sorted by path.
+pub(in crate::build) fn artifacts_of(root: &Path) -> Result<Vec<Artifact>> {
+    let mut artifacts = Vec::new();
+    for entry in fs::walk(root)? {
+        let kind = match entry.kind {
+            EntryKind::Directory => continue,
+            EntryKind::Link(to) => ArtifactKind::Link { to },
+            EntryKind::File { size, executable } => {
+                ArtifactKind::File { sha256: Digest::of_file(&root.join(&entry.path))?, size, executable }
+            }
+        };
+        artifacts.push(Artifact { path: entry.path, kind });
+    }
+    Ok(artifacts)
+}

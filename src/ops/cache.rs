@@ -1,0 +1,194 @@
+//! `simpack cache`: what is in the artifact cache, less of it, and whether it is what was put there.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::amount;
+use super::summary::size;
+use crate::build::{Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Trimmed};
+use crate::error::Result;
+use crate::fs;
+use crate::ui::Ui;
+
+/// Directory of the artifacts below a cache directory.
+const ARTIFACTS: &str = "artifacts";
+
+/// Version of the JSON forms below.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Stat {
+    schema: u32,
+    directory: PathBuf,
+    limit: Option<u64>,
+    #[serde(flatten)]
+    stat: CacheStat,
+}
+
+#[derive(Serialize)]
+struct Collected {
+    schema: u32,
+    #[serde(flatten)]
+    trimmed: Trimmed,
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    schema: u32,
+    #[serde(flatten)]
+    verdict: CacheVerdict,
+}
+
+/// The user's artifacts, and the bytes that they may take.
+fn place() -> Result<(PathBuf, Option<u64>)> {
+    let limit = match std::env::var("SIMPACK_CACHE_SIZE") {
+        Ok(text) if !text.is_empty() => {
+            amount::bytes(&text).map_err(|error| error.hint("this is what SIMPACK_CACHE_SIZE says"))?
+        }
+        _ => Some(DEFAULT_LIMIT),
+    };
+    Ok((fs::cache_dir()?.join(ARTIFACTS), limit))
+}
+
+/// The second cache, which is read when an artifact is not in the first.
+fn remote() -> Option<PathBuf> {
+    let remote = std::env::var_os("SIMPACK_CACHE_REMOTE").filter(|path| !path.is_empty())?;
+    Some(PathBuf::from(remote).join(ARTIFACTS))
+}
+
+/// The cache of a build that works in `work`.
+pub(super) fn open(work: &Path) -> Result<Cache> {
+    let (root, limit) = place()?;
+    Cache::open(root, &CacheSettings { limit, remote: remote(), instead: work.join(ARTIFACTS) })
+}
+
+/// The same to look at only.
+pub(super) fn look() -> Result<Cache> {
+    Ok(Cache::at(place()?.0).with_remote(remote()))
+}
+
+/// Ends a build's use of the cache and makes room if it is over its limit.
+pub(super) fn finish(cache: Cache, ui: &Ui) {
+    match cache.finish() {
+        Ok(Some(trimmed)) if trimmed.removed > 0 => ui.note(format!("  cache      {}", told(&trimmed))),
+        Ok(_) => {}
+        // The build is done all the same.
+        Err(error) => ui.note(format!("  cache      could not be made smaller: {error}")),
+    }
+}
+
+fn told(trimmed: &Trimmed) -> String {
+    let mut text = format!(
+        "{} removed ({}), least recently used; {} left ({})",
+        entries(trimmed.removed),
+        size(trimmed.removed_bytes),
+        entries(trimmed.entries),
+        size(trimmed.bytes)
+    );
+    if trimmed.in_use > 0 {
+        text.push_str(&format!("; {} in use by a running build stay", entries(trimmed.in_use)));
+    }
+    text
+}
+
+fn entries(count: usize) -> String {
+    match count {
+        1 => "1 entry".to_owned(),
+        count => format!("{count} entries"),
+    }
+}
+
+/// Counts what is there; answers the exit code.
+pub fn stat(ui: &Ui) -> Result<u8> {
+    let (directory, limit) = place()?;
+    let stat = Cache::at(&directory).stat()?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let stat = Stat { schema: SCHEMA, directory, limit, stat };
+    if ui.json(&stat)? {
+        return Ok(0);
+    }
+    let limit = limit.map_or("no limit".to_owned(), |limit| format!("of {}", size(limit)));
+    let mut text = format!("{}\n", stat.directory.display());
+    let stat = stat.stat;
+    text.push_str(&format!("  all        {:>14}  {:>9}  {limit}\n", entries(stat.entries), size(stat.bytes)));
+    for (kind, of) in &stat.kinds {
+        text.push_str(&format!("  {kind:<10} {:>14}  {:>9}\n", entries(of.entries), size(of.bytes)));
+    }
+    if let (Some(oldest), Some(newest)) = (stat.oldest_use, stat.newest_use) {
+        text.push_str(&format!("  last use   {} to {} ago\n", ago(now, newest), ago(now, oldest)));
+    }
+    if stat.running > 0 {
+        text.push_str(&format!("  running    {} builds\n", stat.running));
+    }
+    if stat.leftovers > 0 {
+        text.push_str(&format!("  leftovers  {} of killed runs; `simpack cache gc` removes them\n", stat.leftovers));
+    }
+    ui.say(text.trim_end());
+    Ok(0)
+}
+
+/// `3 min`, `5 h`, `12 d`.
+fn ago(now: u64, then: u64) -> String {
+    match now.saturating_sub(then) {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Removes what is beyond `max_size` bytes (without it, beyond the limit) or was not used for
+/// `older_than`; answers the exit code.
+pub fn gc(max_size: Option<u64>, older_than: Option<Duration>, ui: &Ui) -> Result<u8> {
+    let (directory, limit) = place()?;
+    let bytes = match (max_size, older_than) {
+        (Some(bytes), _) => Some(bytes),
+        // Who asks for an age asks for nothing else.
+        (None, Some(_)) => None,
+        (None, None) => limit,
+    };
+    let trimmed = Cache::at(directory).trim(Bounds { bytes, age: older_than })?;
+    let text = told(&trimmed);
+    if !ui.json(&Collected { schema: SCHEMA, trimmed: trimmed.clone() })? {
+        ui.say(text);
+        if trimmed.leftovers > 0 {
+            ui.say(format!("{} leftovers of killed runs removed", trimmed.leftovers));
+        }
+    }
+    Ok(0)
+}
+
+/// Digests everything again; answers the exit code: 1 when something is damaged and stays.
+pub fn verify(remove: bool, ui: &Ui) -> Result<u8> {
+    let (directory, _) = place()?;
+    let bar = ui.steps("verify", 0);
+    let verdict = Cache::at(directory).verify(remove, |all| {
+        bar.set_length(all as u64);
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    let stays = verdict.damaged.iter().any(|damaged| !damaged.removed);
+    let verdict = Verdict { schema: SCHEMA, verdict };
+    if !ui.json(&verdict)? {
+        let verdict = verdict.verdict;
+        let mut text = String::new();
+        for damaged in &verdict.damaged {
+            let done = if damaged.removed { "  (removed)" } else { "" };
+            text.push_str(&format!("damaged  {}  {}: {}{done}\n", damaged.key.short(12), damaged.step, damaged.damage));
+        }
+        text.push_str(&format!(
+            "{} with {} looked at, {} damaged",
+            entries(verdict.entries),
+            size(verdict.bytes),
+            verdict.damaged.len()
+        ));
+        ui.say(text);
+        if stays {
+            ui.note("next: simpack cache verify --remove, and what is missing is built again when it is needed");
+        }
+    }
+    Ok(u8::from(stays))
+}

@@ -1,0 +1,167 @@
+//! A build of what was built: when nothing that it depends on has changed since the last one ended well,
+//! and `dist/` is as that one left it, there is nothing to do.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::job::Job;
+use super::request::BuildRequest;
+use super::symbols;
+use crate::error::{Error, Result};
+use crate::fs::{self, Digest, DigestBuilder, EntryKind};
+
+/// File of the work directory that remembers the last build that ended well.
+const RECORD: &str = "last.json";
+
+/// The last build that ended well.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Record {
+    schema: u32,
+    /// Everything that decides what comes out.
+    from: Digest,
+    /// Where it went.
+    dist: PathBuf,
+    /// What it left there.
+    files: Vec<Stamp>,
+    result: LastResult,
+}
+
+/// A file as the file system describes it. Its change time moves with every write and with every attempt
+/// to set another time stamp.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    path: String,
+    size: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What the last build said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct LastResult {
+    /// The summary as `--json` prints it.
+    pub summary: Value,
+    /// The table of packages.
+    pub table: String,
+    /// Steps of the plan.
+    pub steps: usize,
+    /// Packages.
+    pub packages: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Digest over everything that decides what a build gives: the program, what it was asked for, the resolved
+/// recipe, every step's key and every file of the source. None when a part cannot be read, and then a build
+/// is not compared.
+pub(super) fn origin(job: &Job, request: &BuildRequest) -> Option<Digest> {
+    let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+    let mut digest = DigestBuilder::default()
+        .field("simpack-build 1")
+        .field(env!("CARGO_PKG_VERSION"))
+        .field(format!("{} {} {}", program.len(), program.mtime(), program.mtime_nsec()))
+        .field(serde_json::to_vec(&job.recipe).ok()?)
+        .field(serde_json::to_vec(&job.plan.bundles).ok()?)
+        .field(serde_json::to_vec(&job.plan.tools).ok()?)
+        .field(job.epoch.to_le_bytes())
+        .field(format!("{:?}", (&request.components, request.sandbox, &request.allow, &request.warn, &request.deny)));
+    for step in &job.plan.steps {
+        digest = digest.field(&step.id).field(step.key.as_bytes());
+    }
+    for (path, content) in &job.inputs.sources {
+        digest = digest.field(path).field(content.as_bytes());
+    }
+    // Manifests and templates on disk go before those in the program.
+    // What earlier releases promised lies beside the recipe.
+    let promised = job.recipe.dir.join(symbols::DIRECTORY);
+    for dir in [Path::new("manifests"), Path::new("templates"), &promised].into_iter().filter(|dir| dir.is_dir()) {
+        for entry in fs::walk(dir).ok()? {
+            if let EntryKind::File { .. } = entry.kind {
+                digest = digest.field(&entry.path).field(Digest::of_file(&dir.join(&entry.path)).ok()?.as_bytes());
+            }
+        }
+    }
+    Some(digest.finish())
+}
+
+/// What the last build said, if this one would give the same.
+pub(super) fn find(from: Digest, request: &BuildRequest) -> Option<LastResult> {
+    let text = std::fs::read(request.work.join(RECORD)).ok()?;
+    let record: Record = serde_json::from_slice(&text).ok()?;
+    let is_same = record.schema == 1
+        && record.from == from
+        && record.dist == std::path::absolute(&request.dist).ok()?
+        && record.files == stamps(&request.dist)?;
+    is_same.then_some(record.result)
+}
+
+/// Remembers a build that ended well.
+pub(super) fn remember(from: Digest, request: &BuildRequest, result: LastResult) -> Result<()> {
+    let Some(files) = stamps(&request.dist) else { return Ok(()) };
+    let record = Record { schema: 1, from, dist: std::path::absolute(&request.dist)?, files, result };
+    let text =
+        serde_json::to_vec(&record).map_err(|error| Error::bug("a record does not print as JSON").because(error))?;
+    fs::write_atomic(&request.work.join(RECORD), &text)
+}
+
+/// All files and links below a directory, in order.
+fn stamps(dir: &Path) -> Option<Vec<Stamp>> {
+    let mut stamps = Vec::new();
+    for entry in walkdir::WalkDir::new(dir).min_depth(1) {
+        let entry = entry.ok()?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let data = entry.metadata().ok()?;
+        stamps.push(Stamp {
+            path: fs::relative(dir, entry.path()).ok()?,
+            size: data.len(),
+            inode: data.ino(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        });
+    }
+    stamps.sort_by(|a, b| a.path.cmp(&b.path));
+    Some(stamps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_change_of_the_result_or_of_what_it_is_made_of_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let request =
+            BuildRequest { dist: dir.path().join("dist"), work: dir.path().join("work"), ..BuildRequest::default() };
+        std::fs::create_dir_all(request.dist.join("conda")).unwrap();
+        let package = request.dist.join("conda/a.conda");
+        std::fs::write(&package, "one").unwrap();
+        let (from, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let result = LastResult { summary: Value::Null, table: "t".to_owned(), steps: 1, packages: 1, bytes: 3 };
+        assert_eq!(find(from, &request), None);
+        remember(from, &request, result.clone()).unwrap();
+        assert_eq!(find(from, &request), Some(result.clone()));
+        assert_eq!(find(other, &request), None);
+        assert_eq!(find(from, &BuildRequest { dist: dir.path().join("else"), ..request.clone() }), None);
+        // The same length, and the time stamp put back.
+        let modified = std::fs::metadata(&package).unwrap().modified().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(&package, "two").unwrap();
+        std::fs::File::open(&package).unwrap().set_modified(modified).unwrap();
+        assert_eq!(find(from, &request), None);
+        remember(from, &request, result).unwrap();
+        std::fs::write(request.dist.join("more"), "").unwrap();
+        assert_eq!(find(from, &request), None);
+        std::fs::remove_file(request.dist.join("more")).unwrap();
+        assert!(find(from, &request).is_some());
+        std::fs::remove_file(&package).unwrap();
+        assert_eq!(find(from, &request), None);
+    }
+}
