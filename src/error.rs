@@ -6,11 +6,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Result with simpack's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Class of a failure. It decides the exit code and nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
     /// The command line asks for something impossible (exit 2).
     Usage,
@@ -41,6 +45,34 @@ impl ErrorKind {
             Self::Interrupted => 130,
         }
     }
+}
+
+/// What `--json` prints in the place of a result when a verb fails.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ErrorJson {
+    /// Always 1.
+    pub schema: u32,
+    /// The failure.
+    pub error: ErrorRecord,
+}
+
+/// A failure as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ErrorRecord {
+    /// Class of the failure.
+    pub kind: ErrorKind,
+    /// Exit code of the process.
+    pub exit_code: u8,
+    /// What failed, on what.
+    pub message: String,
+    /// Why, nearest first.
+    pub causes: Vec<String>,
+    /// Lines that explain.
+    pub details: Vec<String>,
+    /// What to do.
+    pub hints: Vec<String>,
 }
 
 /// A failure with its message, the lines that explain it, and hints.
@@ -121,6 +153,25 @@ impl Error {
         }
         self.source = Some(source);
         self
+    }
+
+    /// The failure as `--json` prints it.
+    pub fn json(&self) -> ErrorJson {
+        let mut causes = Vec::new();
+        let mut cause = std::error::Error::source(self);
+        while let Some(source) = cause {
+            causes.push(source.to_string());
+            cause = source.source();
+        }
+        let error = ErrorRecord {
+            kind: self.kind,
+            exit_code: self.kind.exit_code(),
+            message: self.message.clone(),
+            causes,
+            details: self.details.clone(),
+            hints: self.hints.clone(),
+        };
+        ErrorJson { schema: 1, error }
     }
 
     /// Class of the failure.

@@ -1,17 +1,22 @@
 //! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
 
+mod root;
+
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+pub use root::{Root, RootFile};
 
 use crate::error::{Error, Result};
 
 /// A SHA-256 digest; prints and parses as 64 lowercase hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
@@ -233,8 +238,9 @@ fn remove_gone(dir: &Path) -> Result<()> {
     }
 }
 
-/// Swaps two directories in one step where the kernel and the file system can.
-fn exchange(a: &Path, b: &Path) -> bool {
+/// Swaps two files or directories in one step where the kernel and the file system can; answers whether
+/// it did.
+pub fn exchange(a: &Path, b: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let (Ok(a), Ok(b)) =
         (std::ffi::CString::new(a.as_os_str().as_bytes()), std::ffi::CString::new(b.as_os_str().as_bytes()))
@@ -254,11 +260,16 @@ fn exchange(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// The user's cache directory for simpack: `SIMPACK_CACHE_DIR`, else `$XDG_CACHE_HOME/simpack`.
+/// The user's cache directory for simpack: the setting `cache-dir` (`SIMPACK_CACHE_DIR`), else
+/// `$XDG_CACHE_HOME/simpack`.
 pub fn cache_dir() -> Result<PathBuf> {
     use etcetera::BaseStrategy;
-    if let Some(dir) = std::env::var_os("SIMPACK_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+    // The variable may be no text, which a setting always is.
+    if let Some(dir) = std::env::var_os("SIMPACK_CACHE_DIR").filter(|dir| !dir.is_empty() && dir.to_str().is_none()) {
         return Ok(PathBuf::from(dir));
+    }
+    if let Some(dir) = crate::config::current().path("cache-dir") {
+        return Ok(dir.to_owned());
     }
     let base = etcetera::choose_base_strategy()
         .map_err(|error| Error::usage("no home directory to cache in").because(error).hint("set SIMPACK_CACHE_DIR"))?;
@@ -304,14 +315,37 @@ impl Content {
     /// # Errors
     /// It cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = fs_err::File::open(path)?;
-        if file.metadata()?.len() == 0 {
+        Self::map(&fs_err::File::open(path)?)
+    }
+
+    /// Maps an open file.
+    ///
+    /// # Errors
+    /// It cannot be mapped.
+    pub fn map(file: &fs_err::File) -> Result<Self> {
+        let length = file.metadata()?.len();
+        Self::of(file.file(), length).map_err(|error| Error::file(file.path(), format!("cannot be mapped: {error}")))
+    }
+
+    /// Maps an opened file of `length` bytes.
+    fn of(file: &std::fs::File, length: u64) -> std::io::Result<Self> {
+        if length == 0 {
             return Ok(Self::Empty);
         }
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
-        let map = unsafe { memmap2::Mmap::map(file.file()) }?;
+        let map = unsafe { memmap2::Mmap::map(file) }?;
         Ok(Self::Mapped(map))
+    }
+
+    /// Tells the kernel that single pages will be looked at here and there, so that it reads no others ahead.
+    #[must_use]
+    pub fn sparse(self) -> Self {
+        if let Self::Mapped(map) = &self {
+            // Only an advice: without it more is read.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+        self
     }
 
     /// The bytes.

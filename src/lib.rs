@@ -5,9 +5,11 @@
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
 
 // Floor 0
+pub mod config;
 pub mod data;
 pub mod error;
 pub mod fs;
+pub mod near;
 pub mod process;
 pub mod ui;
 
@@ -23,6 +25,7 @@ pub mod target;
 pub mod bundle;
 pub mod elf;
 pub mod gpu;
+pub mod lock;
 pub mod manifest;
 pub mod recipe;
 

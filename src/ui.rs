@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::config::Config;
 use crate::error::Error;
 
 /// How to speak to the user. Cheap to clone; clones share the progress lines.
@@ -14,6 +15,39 @@ pub struct Ui {
     json: bool,
     bars: MultiProgress,
     interactive: bool,
+    results: bool,
+    verbose: bool,
+    coloured: bool,
+    groups: Option<&'static str>,
+}
+
+/// A fold of the log that is open until this value goes away.
+#[must_use = "the group ends when this value goes away"]
+pub struct Group<'a> {
+    ui: &'a Ui,
+    end: Option<End>,
+}
+
+/// How a fold ends.
+enum End {
+    Github,
+    Gitlab(String),
+}
+
+/// Seconds since 1970, for GitLab's sections.
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        match &self.end {
+            Some(End::Github) => self.ui.err("::endgroup::"),
+            Some(End::Gitlab(id)) => self.ui.err(&format!("\x1b[0Ksection_end:{}:{id}\r\x1b[0K", now())),
+            None => {}
+        }
+    }
 }
 
 impl Ui {
@@ -24,19 +58,38 @@ impl Ui {
         if !interactive {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { quiet, json, bars, interactive }
+        Self { quiet, json, bars, interactive, results: true, verbose: false, coloured: false, groups: None }
+    }
+
+    /// The same with the user's settings: `progress`, colours and log groups; `verbose` adds notes.
+    #[must_use]
+    pub fn with_settings(mut self, config: &Config, verbose: bool) -> Self {
+        if config.text("progress") == Some("never") {
+            self.bars.set_draw_target(ProgressDrawTarget::hidden());
+            self.interactive = false;
+        }
+        self.verbose = verbose && !self.quiet;
+        self.coloured = config.is_coloured(std::io::stderr().is_terminal());
+        self.groups = config.log_groups().filter(|_| !self.quiet);
+        self
+    }
+
+    /// The same way to speak, for work inside other work: notes and progress, but no results.
+    #[must_use]
+    pub fn without_results(&self) -> Self {
+        Self { results: false, ..self.clone() }
     }
 
     /// A result in words, on standard output. Silent under `--json`.
     pub fn say(&self, text: impl AsRef<str>) {
-        if !self.json {
+        if !self.json && self.results {
             self.out(text.as_ref());
         }
     }
 
     /// The result as JSON, on standard output, when it was asked for; answers whether it was.
     pub fn json(&self, value: &impl serde::Serialize) -> Result<bool, Error> {
-        if self.json {
+        if self.json && self.results {
             let text = serde_json::to_string_pretty(value)
                 .map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
             self.out(&text);
@@ -64,9 +117,37 @@ impl Ui {
         }
     }
 
+    /// A note for those who want to know more (`--verbose`).
+    pub fn detail(&self, text: impl AsRef<str>) {
+        if self.verbose {
+            self.err(text.as_ref());
+        }
+    }
+
+    /// Begins a fold of the log where GitHub or GitLab show it: what is said until the value goes away.
+    pub fn group(&self, title: &str) -> Group<'_> {
+        let id: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let (begin, end) = match self.groups {
+            Some("github") => (format!("::group::{title}"), End::Github),
+            // GitLab hides what stands before the carriage return.
+            Some("gitlab") => (format!("\x1b[0Ksection_start:{}:{id}\r\x1b[0K{title}", now()), End::Gitlab(id)),
+            _ => return Group { ui: self, end: None },
+        };
+        self.err(&begin);
+        Group { ui: self, end: Some(end) }
+    }
+
+    /// A word that tells what a line is, in colour where colours are wanted.
+    fn label(&self, word: &str, code: &str) -> String {
+        match self.coloured {
+            true => format!("\x1b[{code}m{word}\x1b[0m"),
+            false => word.to_owned(),
+        }
+    }
+
     /// An error: message, cause, details, hints.
     pub fn error(&self, error: &Error) {
-        let mut text = format!("error: {error}");
+        let mut text = format!("{} {error}", self.label("error:", "1;31"));
         let mut cause = std::error::Error::source(error);
         while let Some(source) = cause {
             let said = source.to_string();
@@ -79,9 +160,11 @@ impl Ui {
             text.push_str(&format!("\n  {}", detail.replace('\n', "\n  ")));
         }
         for hint in error.hints() {
-            text.push_str(&format!("\n  hint: {hint}"));
+            text.push_str(&format!("\n  {} {hint}", self.label("hint:", "1;36")));
         }
         self.err(&text);
+        // A reader of the JSON gets the failure in its form, too.
+        let _ = self.json(&error.json());
     }
 
     /// A complaint about the command line, on standard error.

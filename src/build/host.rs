@@ -91,6 +91,8 @@ impl HostStep<'_> {
             ("CMAKE_INSTALL_LIBDIR", "lib"),
             // Otherwise the mode of libraries depends on whether the machine has /etc/debian_version.
             ("CMAKE_INSTALL_SO_NO_EXE", "1"),
+            // With sources that are newer than the clock, ninja would configure again for ever.
+            ("CMAKE_SUPPRESS_REGENERATION", "ON"),
         ];
         for (name, value) in defaults {
             configure = configure.arg(format!("-D{name}={value}"));

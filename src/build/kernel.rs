@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::engine::BuildOptions;
 use super::headers::read_by;
 use super::isolation::outside_links;
+use super::nvcc::same_source_path;
 use super::toolset::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -46,6 +47,7 @@ impl KernelStep<'_> {
         }
         fs_err::create_dir_all(self.made())?;
         let output = self.made().join(super::step::cached_name(self.step));
+        let call = call.args(same_source_path(source));
         let call = call.args(["-MD", "-MF", fs::utf8(&self.list())?, "-o", fs::utf8(&output)?, source]);
         let mut seen = outside_links(self.root, &self.options.sources)?;
         seen.insert(self.root.to_owned());

@@ -10,6 +10,7 @@ mod host;
 mod isolation;
 mod kernel;
 mod memory;
+mod nvcc;
 mod slots;
 mod stage;
 mod step;
@@ -23,6 +24,7 @@ pub use cache::{
 pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
 pub use headers::HeaderStore;
 pub use isolation::{SandboxMode, StepIsolation};
-pub use stage::{StageInputs, Staged, seal, stage};
+pub use nvcc::{same_file_names, same_source_path};
+pub use stage::{StageInputs, Staged, recipe_digest, seal, stage};
 pub use step::remove_leftovers;
 pub use toolset::Toolset;

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::Serialize;
 
 use super::cache::{CacheEntry, artifacts_of};
 use super::engine::BuildOutcome;
-use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::bundle::{
+    ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA, Provenance,
+};
 use crate::elf;
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, DigestBuilder};
-use crate::gpu::KernelSignature;
+use crate::fs::{self, Content, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::recipe::{BuildDriver, Component, ComponentKind, Recipe};
-use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget};
+use crate::target::{GlibcVersion, KernelTarget};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
@@ -168,20 +168,6 @@ fn place(entry: &CacheEntry, path: &str, root: &Path, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// `kernels.json`: what the loader or a reader of the package needs to know of one directory.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct KernelsList<'a> {
-    schema: u32,
-    kernel_abi: &'a KernelAbiTag,
-    target: KernelTarget,
-    cuda: CudaVersion,
-    variant: &'a str,
-    modules: Vec<Artifact>,
-    kernels: &'a [KernelSignature],
-    compilers: BTreeMap<&'a str, &'a str>,
-}
-
 fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) -> Result<()> {
     let mut variants: Vec<&str> = Vec::new();
     for step in steps_of(inputs.plan, target) {
@@ -197,26 +183,26 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
     for variant in variants {
         let dir = root.join(kernel_dir(inputs.recipe, tag, variant, target));
         let list = KernelsList {
-            schema: 1,
-            kernel_abi: tag,
+            schema: KERNELS_SCHEMA,
+            kernel_abi: tag.clone(),
             target,
             cuda: inputs.plan.cuda,
-            variant,
+            variant: variant.to_owned(),
             modules: artifacts_of(&dir)?,
-            kernels: &kernels,
+            kernels: kernels.clone(),
             compilers: compilers(inputs.plan),
         };
         let mut text = serde_json::to_vec_pretty(&list)
             .map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
         text.push(b'\n');
-        fs::write_atomic(&dir.join("kernels.json"), &text)?;
+        fs::write_atomic(&dir.join(KERNELS_LIST), &text)?;
     }
     Ok(())
 }
 
-fn compilers(plan: &BuildPlan) -> BTreeMap<&str, &str> {
+fn compilers(plan: &BuildPlan) -> BTreeMap<String, String> {
     let kernel_tools = plan.tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm"));
-    kernel_tools.map(|(name, tool)| (name.as_str(), tool.version.as_str())).collect()
+    kernel_tools.map(|(name, tool)| (name.clone(), tool.version.clone())).collect()
 }
 
 fn steps_of(plan: &BuildPlan, target: KernelTarget) -> impl Iterator<Item = &Step> {
@@ -246,8 +232,6 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         None => host_steps(plan, planned.component),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
-    // One more capability must change no other package, so the list of targets stays out.
-    let recipe_text = serde_json::to_vec(&Recipe { targets: Vec::new(), ..recipe.clone() }).unwrap_or_default();
     BundleManifest {
         schema: MANIFEST_SCHEMA,
         package: planned.package.clone(),
@@ -267,12 +251,26 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         artifacts: Vec::new(),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
-            recipe: fs::Digest::of(&recipe_text),
+            recipe: recipe_digest(recipe),
             plan: keys.finish(),
             tools: plan.tools.clone(),
+            sources: planned.target.map(|target| sources(plan, target)).unwrap_or_default(),
             source_date_epoch: inputs.source_date_epoch,
         },
     }
+}
+
+/// Digest over a resolved recipe, as packages name it. One more capability must change no other package, so
+/// the list of targets stays out.
+pub fn recipe_digest(recipe: &Recipe) -> fs::Digest {
+    let text = serde_json::to_vec(&Recipe { targets: Vec::new(), ..recipe.clone() }).unwrap_or_default();
+    fs::Digest::of(&text)
+}
+
+/// What the device code of a target was compiled from: the files in the keys of its steps.
+fn sources(plan: &BuildPlan, target: KernelTarget) -> BTreeMap<String, Digest> {
+    let parts = steps_of(plan, target).flat_map(|step| &step.parts);
+    parts.filter_map(|part| Some((part.file()?.to_owned(), part.value.parse().ok()?))).collect()
 }
 
 /// The highest glibc version that any host file of the bundle needs.

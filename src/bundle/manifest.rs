@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::Digest;
@@ -23,7 +24,7 @@ pub struct Bundle {
 }
 
 /// The content of `simpack.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BundleManifest {
     /// Always [`MANIFEST_SCHEMA`].
@@ -66,7 +67,7 @@ impl BundleManifest {
 }
 
 /// One file or link of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Artifact {
     /// `/`-joined path below the prefix.
@@ -77,7 +78,7 @@ pub struct Artifact {
 }
 
 /// A file with its digest, or a link.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ArtifactKind {
     /// A regular file.
@@ -97,7 +98,7 @@ pub enum ArtifactKind {
 }
 
 /// Where a bundle comes from: nothing here depends on directory, user, host or time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Provenance {
     /// simpack's own version.
@@ -108,12 +109,15 @@ pub struct Provenance {
     pub plan: Digest,
     /// Tools by name, with version and, for pinned ones, digest.
     pub tools: BTreeMap<String, ToolVersion>,
+    /// Files of the source that the device code was compiled from, with their digests.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub sources: BTreeMap<String, Digest>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
 }
 
 /// A tool's version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolVersion {
     /// Version text.

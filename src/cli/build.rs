@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
 use crate::ops::request::{BuildRequest, CudaSource, SandboxMode};
@@ -65,9 +66,13 @@ pub(super) struct JobArgs {
     #[arg(long, value_enum)]
     host: Option<HostArg>,
 
-    /// Fetch nothing; fail when something is missing
+    /// Use no network; fail and name what is missing
     #[arg(long)]
     offline: bool,
+
+    /// Fail when the recipe's simpack.lock is absent or would change
+    #[arg(long)]
+    locked: bool,
 }
 
 #[derive(Debug, Args)]
@@ -170,7 +175,8 @@ impl JobArgs {
                 ToolchainChoice::System => CudaSource::System,
             },
             system_host: self.host.map(|host| host == HostArg::System),
-            offline: self.offline,
+            offline: self.offline || config::current().is_on("offline"),
+            locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()
         })
     }
@@ -194,7 +200,7 @@ impl BuildArgs {
     pub(super) fn options(&self) -> Result<BuildRequest> {
         Ok(BuildRequest {
             components: self.component.clone(),
-            jobs: self.jobs.map(usize::from),
+            jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: match self.sandbox {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::config;
 use crate::error::Result;
 use crate::ops;
 use crate::ui::Ui;
@@ -23,6 +24,6 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
-        ops::check::check(self.recipe.as_deref(), self.offline, ui)
+        ops::check::check(self.recipe.as_deref(), self.offline || config::current().is_on("offline"), ui)
     }
 }

@@ -4,9 +4,15 @@ mod abi;
 mod build;
 mod cache;
 mod check;
+mod config;
 mod init;
+mod inspect;
+mod lock;
 mod patch;
+mod rebuild;
+mod resolve;
 mod root;
+mod schema;
 mod toolchain;
 mod verify;
 

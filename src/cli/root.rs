@@ -8,10 +8,17 @@ use super::abi::AbiCommand;
 use super::build::{BuildArgs, PlanArgs};
 use super::cache::CacheCommand;
 use super::check::CheckArgs;
+use super::config::ConfigArgs;
 use super::init::InitArgs;
+use super::inspect::InspectArgs;
+use super::lock::LockArgs;
 use super::patch::PatchArgs;
+use super::rebuild::RebuildArgs;
+use super::resolve::ResolveArgs;
+use super::schema::SchemaArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
+use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::ui::Ui;
@@ -24,12 +31,16 @@ struct Cli {
     verb: Verb,
 
     /// Print the result as JSON on standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
 
     /// Print errors and results only, no notes and no progress
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 901)]
     quiet: bool,
+
+    /// Say more about the work: paths, programs, every step
+    #[arg(long, short, global = true, display_order = 902, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 const EXIT_CODES: &str = "\
@@ -60,10 +71,18 @@ enum Verb {
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
     Plan(PlanArgs),
+    /// Write or check the digests of everything that a build takes from outside
+    Lock(LockArgs),
+    /// Make packages again from what they say about themselves, and compare
+    Rebuild(RebuildArgs),
     /// Look into packages and say what would break on a user's machine
     Verify(VerifyArgs),
+    /// Look into files, trees and packages: device code, kernels, ELF facts
+    Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
     Patch(PatchArgs),
+    /// Say which libraries a program would load, and by which rule, without running it
+    Resolve(ResolveArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -73,6 +92,10 @@ enum Verb {
     /// Look into the cache of built artifacts and make it smaller
     #[command(subcommand)]
     Cache(CacheCommand),
+    /// Show all settings, their values and where each came from
+    Config(ConfigArgs),
+    /// Print the JSON schema of a form
+    Schema(SchemaArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  simpack completions bash > ~/.local/share/bash-completion/completions/simpack"
@@ -109,19 +132,32 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
             return (ui, Ok(code));
         }
     };
-    let ui = Ui::new(cli.json, cli.quiet);
-    let answer = dispatch(cli.verb, &ui);
+    let config = match config::start() {
+        Ok(config) => config,
+        Err(error) => return (Ui::new(cli.json, cli.quiet), Err(error)),
+    };
+    let quiet = cli.quiet || config.is_on("quiet") && !cli.verbose;
+    let verbose = cli.verbose || config.is_on("verbose") && !quiet;
+    let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);
+    let answer = dispatch(cli.verb, (cli.quiet, cli.verbose), &ui);
     (ui, answer)
 }
 
-fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
+/// `line`: whether `--quiet` and `--verbose` stand on the command line.
+fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
     match verb {
         Verb::Init(args) => args.run(ui),
         Verb::Check(args) => args.run(ui),
         Verb::Build(args) => ops::build::build(&args.options()?, ui),
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
+        Verb::Lock(args) => args.run(ui),
+        Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),
+        Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
+        Verb::Config(args) => args.run(line.0, line.1, ui),
+        Verb::Schema(args) => args.run(ui),
+        Verb::Resolve(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

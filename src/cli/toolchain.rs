@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::config;
 use crate::error::Result;
 use crate::ops;
 use crate::toolchain::Store;
@@ -42,7 +43,9 @@ impl ToolchainCommand {
         let store = Store::open(crate::fs::cache_dir()?)?;
         match self {
             Self::List => ops::toolchain::list(&store, ui)?,
-            Self::Fetch { names, offline } => ops::toolchain::fetch(&store, names, *offline, ui)?,
+            Self::Fetch { names, offline } => {
+                ops::toolchain::fetch(&store, names, *offline || config::current().is_on("offline"), ui)?
+            }
             Self::Show { name } => ops::toolchain::show(&store, name, ui)?,
         }
         Ok(0)

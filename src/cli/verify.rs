@@ -27,11 +27,13 @@ Examples:
   simpack verify dist/ volley-core              the findings about one package
   simpack verify --recipe recipes/volley        with the levels and waivers of a recipe
   simpack verify dist/noarch/volley-kernels-sm_90-1.0.0-h9be2_0.conda
+  simpack verify some_gpu_wheel-1.0-py3-none-linux_x86_64.whl  what others made: wheels, libraries, trees
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
   simpack verify --format sarif > simpack.sarif")]
 pub(super) struct VerifyArgs {
-    /// Directory of packages, package, bundle or prefix; or the name of a package in them [default: dist]
+    /// Directory of packages, package, bundle or prefix; wheel, library, device code or any directory that simpack
+    /// did not make; or the name of a package in them [default: dist]
     #[arg(value_name = "DIST|PACKAGE|BUNDLE")]
     subjects: Vec<String>,
 

@@ -199,11 +199,7 @@ impl Facts {
     /// Highest version of a family that is needed: `highest("GLIBCXX")` is `[3, 4, 30]`. Names that
     /// are not numbers (`GLIBC_PRIVATE`) do not count.
     pub fn highest(&self, family: &str) -> Option<Vec<u32>> {
-        let number = |name: &String| -> Option<Vec<u32>> {
-            let rest = name.strip_prefix(family)?.strip_prefix('_')?;
-            rest.split('.').map(|part| part.parse().ok()).collect()
-        };
-        self.version_needs.values().flatten().filter_map(number).max()
+        highest(self.version_needs.values().flatten(), family)
     }
 
     /// Lowest glibc the file runs with, from the versions it needs.
@@ -243,6 +239,15 @@ impl Facts {
         let text = self.runpath.as_deref().or(self.rpath.as_deref()).unwrap_or_default();
         text.split(':').filter(|part| !part.is_empty()).map(str::to_owned).collect()
     }
+}
+
+/// Highest version of a family among names such as `GLIBC_2.34`.
+pub fn highest<'a>(names: impl IntoIterator<Item = &'a String>, family: &str) -> Option<Vec<u32>> {
+    let number = |name: &String| -> Option<Vec<u32>> {
+        let rest = name.strip_prefix(family)?.strip_prefix('_')?;
+        rest.split('.').map(|part| part.parse().ok()).collect()
+    };
+    names.into_iter().filter_map(number).max()
 }
 
 fn dotted(numbers: &[u32]) -> String {

@@ -121,6 +121,23 @@ impl<'a> Image<'a> {
     /// # Errors
     /// Not ELF, 32-bit or big-endian, or a table reaches past the end of the file.
     pub fn parse(file: &'a [u8]) -> Result<Self, ElfError> {
+        let mut image = Self::header_only(file)?;
+        image.sections = image.read_sections()?;
+        image.segments = image.read_segments()?;
+        Ok(image)
+    }
+
+    /// Reads what a loader reads: header and segments.
+    ///
+    /// # Errors
+    /// As [`Image::parse`], sections aside.
+    pub fn segments_only(file: &'a [u8]) -> Result<Self, ElfError> {
+        let mut image = Self::header_only(file)?;
+        image.segments = image.read_segments()?;
+        Ok(image)
+    }
+
+    fn header_only(file: &'a [u8]) -> Result<Self, ElfError> {
         if !is_elf(file) {
             return Err(ElfError::NotElf);
         }
@@ -134,10 +151,7 @@ impl<'a> Image<'a> {
             _ => return Err(cut()),
         }
         let header = bytes.get(0, HEADER_SIZE).map(Bytes).and_then(read_header).ok_or_else(cut)?;
-        let mut image = Self { bytes, header, segments: Vec::new(), sections: Vec::new() };
-        image.sections = image.read_sections()?;
-        image.segments = image.read_segments()?;
-        Ok(image)
+        Ok(Self { bytes, header, segments: Vec::new(), sections: Vec::new() })
     }
 
     /// The whole file.

@@ -13,11 +13,13 @@ pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
+pub mod ld_cache;
+pub mod resolve;
 mod symbols;
 
 pub use demangle::demangled;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
-pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts};
+pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
 pub use symbols::{Symbol, SymbolTable, Versions};

@@ -91,6 +91,11 @@ impl<'a> SymbolTable<'a> {
         self.table.u8(index.checked_mul(SYMBOL_SIZE)? + 5)
     }
 
+    /// Bytes of the largest symbol.
+    pub(crate) fn largest(&self) -> u64 {
+        (0..self.len()).filter_map(|index| self.table.u64(index * SYMBOL_SIZE + 16)).max().unwrap_or(0)
+    }
+
     /// Where the names lie in the string table, of all symbols in order.
     pub(crate) fn name_positions(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).filter_map(|index| self.table.u32(index * SYMBOL_SIZE))

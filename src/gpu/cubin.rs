@@ -83,7 +83,7 @@ pub fn cubin(bytes: &[u8]) -> Result<Cubin, CodeError> {
         abi: image.header.abi_version,
         relocatable: image.header.kind == elf::ET_REL,
         debug: image.section(".debug_info").is_some() || image.section(".nv_debug_info_ptx").is_some(),
-        compilers: notes.iter().map(ToolNote::describe).collect(),
+        compilers: compilers(&image, &notes),
         kernels: kernels(&image)?,
     })
 }
@@ -101,6 +101,17 @@ impl ToolNote {
         let release = self.version.rsplit_once("release ").map_or(&*self.version, |(_, release)| release);
         format!("{} {release}", self.name)
     }
+}
+
+/// From the compilers' own notes. Older ones (before CUDA 12.5) leave only the toolkit's number, in
+/// `.note.nv.cuinfo`: a version, the virtual capability, and ten times major plus minor.
+fn compilers(image: &Image<'_>, notes: &[ToolNote]) -> Vec<String> {
+    if !notes.is_empty() {
+        return notes.iter().map(ToolNote::describe).collect();
+    }
+    let toolkit = image.section(".note.nv.cuinfo").and_then(|section| image.section_bytes(section));
+    let number = toolkit.and_then(|bytes| note(Bytes(bytes), 0)).and_then(|(content, _)| content.u16(4));
+    number.map(|number| format!("cuda {}.{}", number / 10, number % 10)).into_iter().collect()
 }
 
 fn notes(image: &Image<'_>) -> Vec<ToolNote> {

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cubin::{Cubin, Resources, cubin, is_cubin};
 use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, GroupCache, fatbin, fatbins, is_fatbin};
+use super::offload::{self, is_offload_bundle, offload_bundles};
 use super::ptx::{PtxModule, is_ptx, ptx};
+use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv};
 use super::{CodeError, KernelSignature};
 use crate::elf::{Image, is_elf};
 use crate::target::{Capability, KernelTarget};
@@ -36,9 +38,11 @@ pub struct CodeImage {
     pub at: u64,
     /// What it is.
     pub kind: CodeKind,
-    /// For which capability; `None` for a number that makes no sense.
+    /// For which capability; `None` for a number that makes no sense, and for what is not CUDA.
     pub capability: Option<Capability>,
-    /// PTX: version of the instruction set. SASS: version of the cubin's ABI.
+    /// The device in its maker's words, where it is no capability: `gfx90a:xnack-`.
+    pub label: Option<String>,
+    /// PTX: version of the instruction set. SASS: version of the cubin's ABI. SPIR-V: version.
     pub version: (u16, u16),
     /// Bytes in the file.
     pub stored_size: u64,
@@ -54,6 +58,8 @@ pub struct CodeImage {
     pub compilers: Vec<String>,
     /// Kernels, if they were asked for and this kind of code has them in readable form.
     pub kernels: Vec<Kernel>,
+    /// What a SPIR-V module says.
+    pub spirv: Option<SpirvModule>,
 }
 
 /// A kernel as any kind of code shows it.
@@ -66,12 +72,35 @@ pub struct Kernel {
 }
 
 impl CodeImage {
-    /// What it runs on; `None` for code that no device takes as it is (LTO-IR, unknown kinds).
+    /// What it runs on; `None` for code that no device takes as it is (LTO-IR, HIP, unknown kinds).
     pub fn target(&self) -> Option<KernelTarget> {
         match self.kind {
             CodeKind::Sass => self.capability.map(KernelTarget::Sass),
             CodeKind::Ptx => self.capability.map(KernelTarget::Ptx),
-            CodeKind::LtoIr | CodeKind::Other(_) => None,
+            CodeKind::Spirv => {
+                self.spirv.as_ref().map(|module| KernelTarget::Spirv(module.version.0, module.version.1))
+            }
+            CodeKind::LtoIr | CodeKind::Offload | CodeKind::Other(_) => None,
+        }
+    }
+
+    /// An image of which only the place is known.
+    fn new(kind: CodeKind, place: &str, at: u64, size: u64) -> Self {
+        Self {
+            place: place.to_owned(),
+            at,
+            kind,
+            capability: None,
+            label: None,
+            version: (0, 0),
+            stored_size: size,
+            unpacked_size: size,
+            debug: false,
+            relocatable: false,
+            hidden: false,
+            compilers: Vec::new(),
+            kernels: Vec::new(),
+            spirv: None,
         }
     }
 }
@@ -129,6 +158,43 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 /// Sections that hold containers: linked and relocatable ones.
 const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
+/// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
+const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+
+/// Whether a file that begins with these bytes may hold device code, by the first bytes alone. PTX may begin with
+/// any comment, so text that begins with one may hold some.
+pub fn may_hold_code(head: &[u8]) -> bool {
+    is_elf(head)
+        || head.starts_with(object::archive::MAGIC.as_slice())
+        || head.starts_with(object::archive::THIN_MAGIC.as_slice())
+        || is_fatbin(head)
+        || is_spirv(head)
+        || is_offload_bundle(head)
+        || head.starts_with(&LTO_IR)
+        || matches!(head.trim_ascii_start(), [] | [b'.', ..] | [b'/', b'/' | b'*', ..])
+}
+
+/// Where HIP keeps its bundles (clang, "HIP Support").
+const HIP_BUNDLES: &str = ".hip_fatbin";
+/// Relocatable HIP code: one section for each device.
+const HIP_PIECE: &str = "__CLANG_OFFLOAD_BUNDLE__";
+/// Where clang's newer driver keeps device code of OpenMP, and of CUDA and HIP if asked to.
+const LLVM_OFFLOADING: &str = ".llvm.offloading";
+
+/// Bundles of linked code have the section's name, those of objects may have a suffix behind it; the section of
+/// wrappers is none of them.
+fn is_hip(name: &str) -> bool {
+    name == HIP_BUNDLES || name.starts_with(".hip_fatbin.") || name.starts_with(HIP_PIECE)
+}
+
+fn join(place: &str, reason: &str) -> String {
+    if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") }
+}
+
+fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
+    Kernel { signature: KernelSignature { name: entry.name.clone(), params: Vec::new() }, resources: None }
+}
+
 /// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
 fn has_machine_code(image: &Image<'_>) -> bool {
     image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
@@ -164,6 +230,13 @@ impl Search {
             self.elf(bytes, place)?;
         } else if is_fatbin(bytes) {
             self.containers(fatbins(bytes)?, 0, place, false);
+        } else if is_spirv(bytes) {
+            self.spirv(bytes, place);
+        } else if is_offload_bundle(bytes) {
+            self.bundles(bytes, 0, place.trim_end_matches(": "));
+        } else if bytes.starts_with(&LTO_IR) {
+            let place = place.trim_end_matches(": ");
+            self.found.images.push(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
         } else if is_ptx(bytes) {
             self.loose(CodeKind::Ptx, bytes, place);
         } else if self.look.deep {
@@ -175,28 +248,84 @@ impl Search {
     fn elf(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
         let image = Image::parse(bytes)?;
         let mut seen = Vec::new();
-        for section in &image.sections {
-            if section.name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
-                self.found.unexamined.push(format!("{place}holds only the compiler's intermediate code (slim LTO)"));
-            }
-            if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() {
+        for section in image.sections.iter().filter(|section| section.in_file()) {
+            let name = section.name.as_str();
+            let place = || format!("{place}{name}");
+            if name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
+                let what = "holds only the compiler's intermediate code (slim LTO): what is in it, nobody can say";
+                self.found.unexamined.push(format!("{}: {what}", place()));
+            } else if name == LLVM_OFFLOADING {
+                let what = "offloading images of LLVM, which simpack does not list";
+                self.found.unexamined.push(format!("{}: {what}", place()));
+            } else if !SECTIONS.contains(&name) && !is_hip(name) {
                 continue;
-            }
-            let name = format!("{place}{}", section.name);
-            let Some(content) = image.section_bytes(section) else {
-                self.found.unexamined.push(format!("{name}: reaches past the end of the file"));
-                continue;
-            };
-            seen.push((section.offset, section.offset + section.size));
-            match fatbins(content) {
-                Ok(containers) => self.containers(containers, section.offset, &name, false),
-                Err(error) => self.found.unexamined.push(format!("{name}: {error}")),
+            } else if let Some(content) = image.section_bytes(section) {
+                seen.push((section.offset, section.offset + section.size));
+                self.section(name, content, section.offset, &place());
+            } else {
+                self.found.unexamined.push(format!("{}: reaches past the end of the file", place()));
             }
         }
         if self.look.deep {
             self.hidden(bytes, place, &seen);
         }
         Ok(())
+    }
+
+    /// A section that holds device code.
+    fn section(&mut self, name: &str, content: &[u8], at: u64, place: &str) {
+        if let Some(id) = name.strip_prefix(HIP_PIECE) {
+            let mut image = CodeImage::new(CodeKind::Offload, place, at, content.len() as u64);
+            image.label = Some(offload::device(id).to_owned());
+            image.relocatable = true;
+            if !id.starts_with("host") {
+                self.found.images.push(image);
+            }
+        } else if is_hip(name) {
+            self.bundles(content, at, place);
+        } else {
+            match fatbins(content) {
+                Ok(containers) => self.containers(containers, at, place, false),
+                Err(error) => self.found.unexamined.push(format!("{place}: {error}")),
+            }
+        }
+    }
+
+    /// Bundles of clang: one image for each device.
+    fn bundles(&mut self, bytes: &[u8], base: u64, place: &str) {
+        let bundles = match offload_bundles(bytes) {
+            Ok(bundles) => bundles,
+            Err(error) => return self.found.unexamined.push(join(place, &error.to_string())),
+        };
+        for bundle in bundles {
+            let devices = bundle.entries.iter().filter(|entry| !entry.is_host()).count().max(1) as u64;
+            for entry in bundle.entries.iter().filter(|entry| !entry.is_host()) {
+                let inside = if bundle.compressed { 0 } else { entry.offset };
+                let mut image = CodeImage::new(CodeKind::Offload, place, base + bundle.at + inside, entry.size);
+                // Of a compressed bundle, each entry takes its share.
+                image.stored_size = if bundle.compressed { bundle.size / devices } else { entry.size };
+                image.label = Some(entry.device().to_owned());
+                self.found.images.push(image);
+            }
+        }
+    }
+
+    /// A SPIR-V module: its kernels are its entry points.
+    fn spirv(&mut self, bytes: &[u8], place: &str) {
+        let place = place.trim_end_matches(": ");
+        let mut image = CodeImage::new(CodeKind::Spirv, place, 0, bytes.len() as u64);
+        match spirv(bytes) {
+            Ok(module) => {
+                image.version = (u16::from(module.version.0), u16::from(module.version.1));
+                if self.look.kernels {
+                    image.kernels = module.entry_points.iter().map(entry_point).collect();
+                }
+                self.found.unexamined.extend(module.unexamined.iter().map(|reason| join(place, reason)));
+                image.spirv = Some(module);
+            }
+            Err(error) => self.found.unexamined.push(join(place, &error.to_string())),
+        }
+        self.found.images.push(image);
     }
 
     /// Containers anywhere but in the ranges that were seen.
@@ -223,24 +352,18 @@ impl Search {
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
         let mut cache = GroupCache::default();
         for entry in containers.into_iter().flat_map(|container| container.entries) {
-            let mut image = CodeImage {
-                place: place.to_owned(),
-                at: base + entry.at,
-                kind: entry.kind,
-                capability: entry.capability,
-                version: entry.version,
-                stored_size: entry.stored_size,
-                unpacked_size: entry.unpacked_size,
-                debug: entry.debug,
-                relocatable: place.ends_with("__nv_relfatbin"),
-                hidden,
-                compilers: Vec::new(),
-                kernels: Vec::new(),
-            };
+            let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
+            image.capability = entry.capability;
+            image.version = entry.version;
+            image.unpacked_size = entry.unpacked_size;
+            image.debug = entry.debug;
+            image.relocatable = place.ends_with("__nv_relfatbin");
+            image.hidden = hidden;
             if self.look.kernels
                 && let Err(error) = read_entry(&entry, &mut cache, &mut image)
             {
-                self.found.unexamined.push(format!("{place}: code at {:#x}: {error}", image.at));
+                let reason = format!("code at {:#x}: {error}", image.at);
+                self.found.unexamined.push(join(place.trim_end_matches(": "), &reason));
             }
             self.found.images.push(image);
         }
@@ -248,21 +371,7 @@ impl Search {
 
     /// A file that is one piece of code.
     fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &str) {
-        let size = bytes.len() as u64;
-        let mut image = CodeImage {
-            place: place.trim_end_matches(": ").to_owned(),
-            at: 0,
-            kind,
-            capability: None,
-            version: (0, 0),
-            stored_size: size,
-            unpacked_size: size,
-            debug: false,
-            relocatable: false,
-            hidden: false,
-            compilers: Vec::new(),
-            kernels: Vec::new(),
-        };
+        let mut image = CodeImage::new(kind, place.trim_end_matches(": "), 0, bytes.len() as u64);
         if let Err(error) = read_code(kind, bytes, &mut image) {
             self.found.unexamined.push(format!("{place}{error}"));
         }
@@ -276,9 +385,9 @@ impl Search {
 fn read_entry<'a>(entry: &FatbinEntry<'a>, cache: &mut GroupCache<'a>, image: &mut CodeImage) -> Result<(), CodeError> {
     match entry.kind {
         CodeKind::Sass | CodeKind::Ptx => {}
-        CodeKind::LtoIr => return Ok(()),
+        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload => return Ok(()),
         CodeKind::Other(number) => {
-            return Err(CodeError::damaged(format!("an unknown kind of code ({number:#x})")));
+            return Err(CodeError::Unknown(number));
         }
     }
     let stated = entry.capability;
@@ -311,7 +420,8 @@ fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), 
                 .collect();
         }
         _ => {
-            let PtxModule { version, target, debug, kernels, .. } = ptx(bytes)?;
+            let PtxModule { version, target, debug, compilers, kernels, .. } = ptx(bytes)?;
+            image.compilers = compilers;
             image.capability = Some(target);
             image.version = version;
             image.debug |= debug;

@@ -74,6 +74,42 @@ fn hidden_containers_are_found_when_asked() {
 }
 
 #[test]
+fn bundles_of_hip_name_their_targets() {
+    let dir = host::dir();
+    let ids = ["host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-"];
+    let bundle = fixture::offload_bundle(&ids);
+    let object = object(dir.path(), ".hip_fatbin", &bundle);
+    let pieces = host::dir();
+    let piece = self::object(pieces.path(), "__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx942", b"code");
+    for (bytes, place, label) in [
+        (std::fs::read(object).unwrap(), ".hip_fatbin", "gfx90a:xnack-"),
+        (std::fs::read(piece).unwrap(), "__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx942", "gfx942"),
+        (bundle, "", "gfx90a:xnack-"),
+    ] {
+        let code = device_code(&bytes).unwrap();
+        assert_eq!(code.unexamined, [""; 0]);
+        let [image] = &code.images[..] else { panic!("{:?}", code.images) };
+        assert_eq!((image.kind, image.place.as_str()), (CodeKind::Offload, place));
+        assert_eq!((image.label.as_deref(), image.target()), (Some(label), None));
+    }
+}
+
+#[test]
+fn slim_objects_say_that_nothing_can_be_said() {
+    let dir = host::dir();
+    let source = dir.path().join("lto.c");
+    std::fs::write(&source, "int f(void) { return 1; }\n").unwrap();
+    for (flags, said) in [(vec!["-fno-fat-lto-objects"], 1), (vec!["-ffat-lto-objects"], 0)] {
+        let output = dir.path().join("lto.o");
+        let common = ["-flto", "-c", "-o", output.to_str().unwrap(), source.to_str().unwrap()];
+        host::run("gcc", &[&common[..], &flags].concat());
+        let code = device_code(&std::fs::read(&output).unwrap()).unwrap();
+        assert_eq!(code.unexamined.len(), said, "{:?}", code.unexamined);
+        assert!(code.unexamined.iter().all(|reason| reason.contains("slim LTO")));
+    }
+}
+
+#[test]
 fn an_entry_that_lies_about_its_code_is_not_examined() {
     let cubin = fixture::cubin(8, 0x0600_5a04, &[], None);
     let code = device_code(&container(&[entry(2, 80, 0x11, &cubin, Store::Raw)])).unwrap();

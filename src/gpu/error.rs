@@ -14,6 +14,9 @@ pub enum CodeError {
     /// A form that simpack does not read.
     #[error("{0} is not supported")]
     Unsupported(&'static str),
+    /// A kind of code that simpack does not know, by its number.
+    #[error("device code of an unknown kind ({0:#x})")]
+    Unknown(u16),
     /// The ELF file around it cannot be read.
     #[error(transparent)]
     Elf(#[from] ElfError),

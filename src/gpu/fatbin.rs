@@ -34,6 +34,10 @@ pub enum CodeKind {
     Sass,
     /// Input of the link-time optimiser.
     LtoIr,
+    /// A SPIR-V module: a file of its own, never an entry of a fatbin.
+    Spirv,
+    /// Code for devices of another vendor, in a bundle of clang (HIP).
+    Offload,
     /// A kind that simpack does not know, by its number.
     Other(u16),
 }

@@ -200,3 +200,21 @@ fn note(arguments: &str) -> Vec<u8> {
     bytes.extend(content);
     bytes
 }
+
+/// A bundle of clang with an empty entry for the host and some bytes for each other id.
+pub(crate) fn offload_bundle(ids: &[&str]) -> Vec<u8> {
+    let table: usize = 32 + ids.iter().map(|id| 24 + id.len()).sum::<usize>();
+    let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bytes.extend((ids.len() as u64).to_le_bytes());
+    let mut content = Vec::new();
+    for id in ids {
+        let size = if id.starts_with("host") { 0 } else { 100 };
+        for value in [table + content.len(), size, id.len()] {
+            bytes.extend((value as u64).to_le_bytes());
+        }
+        bytes.extend(id.as_bytes());
+        content.extend(vec![1; size]);
+    }
+    bytes.extend(content);
+    bytes
+}

@@ -1,12 +1,13 @@
 //! What a launch must agree on: kernel names and parameter layouts, and the tag over them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::Digest;
 use crate::target::KernelAbiTag;
 
 /// One kernel parameter: bytes from the start of the parameter block, and its size in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Param {
     /// Offset in bytes.
     pub offset: u32,
@@ -16,7 +17,7 @@ pub struct Param {
 
 /// A kernel as its launcher sees it. A cubin and PTX hold no more than this, so that the same
 /// value can be had from the declared table and from what a compiler made.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct KernelSignature {
     /// Symbol name, mangled where the compiler mangles.
     pub name: String,

@@ -44,6 +44,8 @@ pub enum Over {
     Bundles,
     /// A user's machine.
     Machine,
+    /// The process that a loader would build.
+    Process,
 }
 
 impl LintInfo {

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::{Capabilities, CudaReleases, Drivers, GlibcLevels, MemoryModel, Vendor};
+use super::{
+    Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, Loaders, MemoryModel, SpirvEnvironments, Vendor,
+};
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -21,8 +23,14 @@ pub struct Manifests {
     pub glibc: GlibcLevels,
     /// Driver profiles.
     pub drivers: Drivers,
+    /// Which relocatable device code may be linked together.
+    pub contracts: Contracts,
+    /// What devices take SPIR-V.
+    pub spirv: SpirvEnvironments,
     /// Memory that steps take.
     pub memory: MemoryModel,
+    /// Loader profiles, and names that are opened at run time.
+    pub loaders: Loaders,
 }
 
 impl Manifests {
@@ -39,7 +47,10 @@ impl Manifests {
             vendor: Vendor::load(data)?,
             glibc: GlibcLevels::load(data)?,
             drivers: Drivers::load(data)?,
+            contracts: Contracts::load(data)?,
+            spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
+            loaders: Loaders::load(data)?,
         })
     }
 }

@@ -1,17 +1,23 @@
 //! Manifests: lists that change with the world, as checked data. Their sources are named in the files.
 
 mod capabilities;
+mod contracts;
 mod cuda;
 mod drivers;
 mod glibc;
 mod load;
+mod loaders;
 mod memory;
+mod spirv;
 mod vendor;
 
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
+pub use contracts::{Agree, Contract, Contracts, LinkedCode, LinkerAge, Maker};
 pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
+pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};
 pub use memory::MemoryModel;
+pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};

@@ -58,6 +58,12 @@ pub enum SonameVersion {
 #[serde(transparent)]
 pub(super) struct Pattern(String);
 
+impl Pattern {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Compiles globs; a wrong one is named at its place.
 pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Result<GlobSet> {
     let mut builder = GlobSetBuilder::new();

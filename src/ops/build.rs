@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cache;
@@ -30,20 +31,28 @@ use crate::verify::{Staging, VerifyContext, verify};
 const WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
 /// The JSON of a finished build.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-struct Summary<'a> {
+pub struct Summary<'a> {
+    /// Always 1.
     schema: u32,
+    /// Simulator's name.
     simulator: &'a str,
+    /// Its version.
     version: String,
+    /// The tag that ties kernels to core.
     kernel_abi: Option<String>,
     /// By which means steps were kept from what they do not declare.
     sandbox: &'a str,
+    /// Package files.
     packages: &'a [Row],
+    /// What happened to the steps; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
+    /// What was found; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<ReportJson<'a>>,
+    /// Seconds of the whole build; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
@@ -68,6 +77,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     if request.dry_run {
         return dry_run(&job.plan, &cache::look()?, ui);
     }
+    cache::check()?;
     let from = unchanged::origin(&job, request);
     if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
         return same_as_last(last, &job, request, ui, started);
@@ -79,7 +89,19 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
 
+    // A build with a cache of its own leaves nothing outside its directories.
+    if let Some(note) = request.artifacts.is_none().then(|| job.lock.keep()).flatten() {
+        ui.note(note);
+    }
+    ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
+    ui.detail(format!("source     {}", job.source.display()));
+    ui.detail(format!("lock       {}", job.lock.path.display()));
+    for (name, tool) in &job.plan.tools {
+        ui.detail(format!("tool       {name} {}", tool.version));
+    }
+    let group = ui.group("toolchain");
     let toolset = job.tools.fetch(&job.recipe, &job.store, job.epoch, request.offline, ui)?;
+    drop(group);
     let isolation = StepIsolation::find(request.sandbox, &toolset, &job.source, &request.work)?;
     ui.note(format!("  steps      {}", isolation.describe()));
     let options = BuildOptions {
@@ -94,7 +116,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         step_timeout: request.step_timeout,
         memory: job.manifests.memory.clone(),
     };
-    let cache = cache::open(&request.work)?;
+    let cache = cache::open(&request.work, request.artifacts.as_deref())?;
     let means = Means { toolset, options, cache: &cache, settings, context, symbols };
     let answer = packages(job, request, means, ui, started);
     cache::finish(cache, ui);
@@ -115,16 +137,23 @@ struct Means<'a> {
 /// From steps to `dist/`.
 fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
     let Means { toolset, options, cache, settings, context, symbols } = means;
+    let group = ui.group("build");
     let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
     // Compilers have said which headers they read: keys are final now.
     job.settle(request)?;
     let (recipe, plan) = (&job.recipe, &job.plan);
+    for (step, report) in plan.steps.iter().zip(&outcome.steps) {
+        let how = if report.cached { "cached" } else { "compiled" };
+        ui.detail(format!("step       {}  {how:<8} {:>6.2} s  {}", step.key.short(12), report.seconds, report.id));
+    }
+    drop(group);
     if let Some(step) = plan.steps.iter().find(|step| !step.is_settled()) {
         return Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again"));
     }
     let from = unchanged::origin(&job, request);
     let sandbox = options.isolation.name();
 
+    let group = ui.group("packages");
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
         fs_err::remove_dir_all(&bundles_dir)?;
@@ -132,7 +161,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
     for bundle in &mut staged.bundles {
-        patch(recipe, bundle)?;
+        patch(recipe, &job.manifests.drivers, bundle)?;
         build::seal(bundle)?;
     }
 
@@ -169,6 +198,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     dist.publish()?;
     why::remember(plan, &request.work)?;
+    drop(group);
 
     summary.packages = &rows;
     summary.steps = Some(&outcome.steps);

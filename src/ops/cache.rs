@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::amount;
 use super::summary::size;
 use crate::build::{Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Trimmed};
+use crate::config;
 use crate::error::Result;
 use crate::fs;
 use crate::ui::Ui;
@@ -44,24 +45,29 @@ struct Verdict {
 
 /// The user's artifacts, and the bytes that they may take.
 fn place() -> Result<(PathBuf, Option<u64>)> {
-    let limit = match std::env::var("SIMPACK_CACHE_SIZE") {
-        Ok(text) if !text.is_empty() => {
-            amount::bytes(&text).map_err(|error| error.hint("this is what SIMPACK_CACHE_SIZE says"))?
-        }
-        _ => Some(DEFAULT_LIMIT),
+    let limit = match config::current().text("cache-size") {
+        Some(text) => amount::bytes(text).map_err(|error| error.hint("this is what the setting cache-size says"))?,
+        None => Some(DEFAULT_LIMIT),
     };
     Ok((fs::cache_dir()?.join(ARTIFACTS), limit))
 }
 
 /// The second cache, which is read when an artifact is not in the first.
 fn remote() -> Option<PathBuf> {
-    let remote = std::env::var_os("SIMPACK_CACHE_REMOTE").filter(|path| !path.is_empty())?;
-    Some(PathBuf::from(remote).join(ARTIFACTS))
+    Some(config::current().path("cache-remote")?.join(ARTIFACTS))
 }
 
-/// The cache of a build that works in `work`.
-pub(super) fn open(work: &Path) -> Result<Cache> {
+/// Refuses settings that say nothing, also where no cache is needed.
+pub(super) fn check() -> Result<()> {
+    place().map(|_| ())
+}
+
+/// The cache of a build that works in `work`, or the one below `artifacts` alone.
+pub(super) fn open(work: &Path, artifacts: Option<&Path>) -> Result<Cache> {
     let (root, limit) = place()?;
+    if let Some(own) = artifacts {
+        return Cache::open(own, &CacheSettings { limit: None, remote: None, instead: work.join(ARTIFACTS) });
+    }
     Cache::open(root, &CacheSettings { limit, remote: remote(), instead: work.join(ARTIFACTS) })
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::hygiene::{Hygiene, examine};
+use super::lock::LockState;
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
@@ -12,6 +13,7 @@ use crate::build::HeaderStore;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs, RecordedHeaders};
@@ -36,6 +38,8 @@ pub(super) struct Job {
     /// What the source and the recipe choose by themselves.
     pub hygiene: Hygiene,
     pub plan: BuildPlan,
+    /// The lock beside the recipe, as it holds.
+    pub lock: LockState,
     /// Recipe's directory as the user would name it.
     pub shown: String,
 }
@@ -46,14 +50,24 @@ const EPOCH: u64 = 1_577_836_800;
 
 impl Job {
     pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
-        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
-            Ok(text) => parse_epoch(&text)?,
-            Err(_) => EPOCH,
+        let epoch = match (request.source_date_epoch, std::env::var_os("SOURCE_DATE_EPOCH")) {
+            (Some(epoch), _) => epoch,
+            // What is no text is no number: refused like any other nonsense.
+            (None, Some(text)) => parse_epoch(&text.to_string_lossy())?,
+            (None, None) => EPOCH,
         };
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
-        let Located { recipe, shown, fetched } = locate(request, &data, &manifests, &store, ui)?;
+        let located = locate(request, &data, &manifests, &store, ui)?;
+        let lock = LockState::of(&located, &manifests, store.pins(), &Update::Nothing)?;
+        if request.locked {
+            lock.refuse_choices(request)?;
+            lock.must_hold()?;
+        }
+        let pins = lock.pins(store.pins())?;
+        let store = store.pins_from(pins);
+        let Located { recipe, shown, fetched, .. } = located;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         // Records of releases are no input of a build.
@@ -69,7 +83,8 @@ impl Job {
             cuda_builds: hygiene.cuda_builds.clone(),
         };
         let plan = plan::plan(&recipe, &inputs)?;
-        let mut job = Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, plan, shown };
+        let mut job =
+            Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, plan, lock, shown };
         job.settle(request)?;
         Ok(job)
     }
@@ -108,7 +123,7 @@ impl Job {
 }
 
 /// The source tree on disk.
-fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
+pub(super) fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
     match (&recipe.source, fetched) {
         (Source::Path(path), _) => {
             let root = recipe.dir.join(path);

@@ -5,10 +5,16 @@ pub mod amount;
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod config;
 pub mod init;
+pub mod inspect;
+pub mod lock;
 pub mod patch;
 pub mod plan;
+pub mod rebuild;
 pub mod request;
+pub mod resolve;
+pub mod schema;
 pub mod toolchain;
 pub mod verify;
 

@@ -10,6 +10,7 @@ use crate::bundle::{ArtifactKind, Bundle};
 use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind};
+use crate::manifest::Drivers;
 use crate::pack::{self, Surroundings};
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
@@ -29,7 +30,7 @@ pub(super) struct Packed {
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
 /// distribution, then the driver directories.
-pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
+pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle) -> Result<()> {
     if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
         return Ok(());
     }
@@ -42,7 +43,7 @@ pub(super) fn patch(recipe: &Recipe, bundle: &Bundle) -> Result<()> {
         if is_loaded {
             let mut runpath = vec![patch::origin_to("lib", &entry.path)];
             runpath.extend(recipe.driver.directories.iter().cloned());
-            patch::apply(&path, &PatchSpec { runpath, tag: recipe.driver.tag })?;
+            patch::apply(&path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
         }
     }
     Ok(())

@@ -29,9 +29,27 @@ pub(super) struct Found {
 pub(super) struct Located {
     pub recipe: Recipe,
     pub shown: String,
+    /// The recipe's file below the current directory; none when it is embedded or lies elsewhere.
+    pub below: Option<String>,
     /// Root of the source tree, when it is not in the recipe's directory.
     pub fetched: Option<PathBuf>,
+    /// The recipe's file, where it can be read.
+    pub file: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// How it is named in mistakes.
+    pub path: String,
 }
+
+impl Located {
+    /// Whether the recipe came with the binary: nothing is written beside it.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.shown.starts_with(EMBEDDED_WORD)
+    }
+}
+
+/// How the name of a recipe that came with the binary begins.
+const EMBEDDED_WORD: &str = "embedded ";
 
 /// The recipe of a request, resolved; its source is fetched when it is not in the recipe's directory.
 pub(super) fn locate(
@@ -46,16 +64,11 @@ pub(super) fn locate(
         true => HostToolchain::System { min_cxx: None },
         false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
     });
-    let selection = Selection {
-        cuda: request.cuda,
-        capabilities: request.capabilities.clone(),
-        ptx: request.ptx.clone(),
-        host,
-        drop_unsupported: false,
-    };
+    let selection =
+        Selection { cuda: request.cuda, capabilities: request.capabilities.clone(), ptx: request.ptx.clone(), host };
     let text = fs_err::read_to_string(&file)?;
     let dir = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let path = match shown.starts_with("embedded") {
+    let path = match shown.starts_with(EMBEDDED_WORD) {
         true => format!("recipes/{EMBEDDED}/{FILE}"),
         false => file.display().to_string(),
     };
@@ -65,7 +78,10 @@ pub(super) fn locate(
     };
     let recipe = recipe::load(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), manifests, &selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
-    Ok(Located { recipe, shown, fetched })
+    let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
+    let below = below.ok().and_then(|(here, file)| fs::relative(&here, &file).ok());
+    let below = below.filter(|_| !shown.starts_with(EMBEDDED_WORD));
+    Ok(Located { recipe, shown, below, fetched, file, text, path })
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.
@@ -125,7 +141,7 @@ fn named(name: &str, data: &Data) -> Result<Option<Found>> {
         return Ok(None);
     }
     let dir = unpack(name, &files)?;
-    Ok(Some(Found { file: dir.join(FILE), shown: format!("embedded {path}") }))
+    Ok(Some(Found { file: dir.join(FILE), shown: format!("{EMBEDDED_WORD}{path}") }))
 }
 
 /// Unpacks an embedded recipe into a directory named after its content, once.

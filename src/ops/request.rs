@@ -24,6 +24,8 @@ pub struct BuildRequest {
     pub system_host: Option<bool>,
     /// Fetch nothing.
     pub offline: bool,
+    /// Refuse to differ from the recipe's lock.
+    pub locked: bool,
     /// Only these components; all when empty.
     pub components: Vec<String>,
     /// Steps at a time; the machine's cores when absent.
@@ -40,6 +42,10 @@ pub struct BuildRequest {
     pub dist: PathBuf,
     /// Directory of logs and intermediate files.
     pub work: PathBuf,
+    /// Time stamp of everything; `SOURCE_DATE_EPOCH` when absent.
+    pub source_date_epoch: Option<u64>,
+    /// Cache of what steps made; the user's when absent.
+    pub artifacts: Option<PathBuf>,
     /// Lints at `warn`.
     pub warn: Vec<String>,
     /// Lints at `allow`.
@@ -58,6 +64,7 @@ impl Default for BuildRequest {
             cuda_source: CudaSource::Wheels,
             system_host: None,
             offline: false,
+            locked: false,
             components: Vec::new(),
             jobs: None,
             step_timeout: None,
@@ -66,6 +73,8 @@ impl Default for BuildRequest {
             dry_run: false,
             dist: PathBuf::from("dist"),
             work: PathBuf::from("target/simpack"),
+            source_date_epoch: None,
+            artifacts: None,
             warn: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),

@@ -1,11 +1,12 @@
 //! The table at the end of a build: package, version, target, size, device code, verdict, seconds.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One row: a package file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Row {
+pub struct Row {
     /// Package name.
     pub package: String,
     /// Version.

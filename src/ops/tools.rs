@@ -118,8 +118,40 @@ impl Tools {
         self.system_cxx.as_ref().and_then(HostCompiler::major)
     }
 
+    /// Names everything at once that an offline run would miss, instead of the first thing only.
+    fn must_be_here(&self, recipe: &Recipe, store: &Store, ui: &Ui) -> Result<()> {
+        let mut names: Vec<String> = Vec::new();
+        if !recipe.groups.is_empty() && self.system_cuda.is_none() {
+            names.push(store.pins().cuda(recipe.cuda)?.name.clone());
+        }
+        let tools = ["cmake", "ninja"].iter().filter(|name| self.versions.contains_key(**name));
+        names.extend(tools.map(|name| (*name).to_owned()));
+        if self.versions.contains_key("c++") && self.system_cxx.is_none() {
+            names.push("zig".to_owned());
+        }
+        let missing: Vec<(String, Error)> =
+            names.into_iter().filter_map(|name| Some((name.clone(), store.fetch(&name, ui, true).err()?))).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
+        let mut error = Error::toolchain(format!("this run is offline and lacks {}", list.join(", ")));
+        for (name, why) in &missing {
+            error = error.detail(format!("{name}: {why}"));
+            for detail in why.details() {
+                error = error.detail(format!("  {detail}"));
+            }
+        }
+        Err(error
+            .hint("run the same command once without --offline: what it fetches stays in the cache")
+            .hint("or put the wheels into a directory and name that in PIP_FIND_LINKS"))
+    }
+
     /// The programs themselves; what is pinned and not here yet is fetched.
     pub(super) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
+        if offline {
+            self.must_be_here(recipe, store, ui)?;
+        }
         let nvcc = match (&self.system_cuda, recipe.groups.is_empty()) {
             (_, true) => None,
             (Some(found), false) => Some(found.nvcc.clone()),

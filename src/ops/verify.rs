@@ -5,19 +5,21 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::recipes::locate;
+use super::job::source_root;
+use super::recipes::{Located, locate};
 use super::request::BuildRequest;
+use super::sources::scan;
 use super::symbols;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::manifest::Manifests;
-use crate::recipe::{Recipe, Waiver};
+use crate::recipe::Waiver;
 use crate::report::{self, Level, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
-use crate::verify::{VerifyContext, open, verify};
+use crate::verify::{VerifyContext, open};
 
 /// Exit code of denied findings.
 pub const DENIED: u8 = 1;
@@ -25,6 +27,8 @@ pub const DENIED: u8 = 1;
 pub const INCOMPLETE: u8 = 7;
 /// Where packages are when nobody says.
 const DIST: &str = "dist";
+/// Where builds work when nobody says; not a part of a source tree around it.
+const WORK: &str = "target/simpack";
 
 /// What to verify, and how.
 #[derive(Debug, Clone, Default)]
@@ -77,32 +81,40 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let mut context = VerifyContext::load(&data)?;
     let mut settings = Settings::default();
+    let mut recipe_file = None;
     if let Some(asked) = &request.recipe {
-        let recipe = recipe(asked, &data, ui)?;
-        settings = Settings::new(&recipe.lint)?;
-        let symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
-        context = context.recipe(&recipe).symbols(symbols);
+        let located = recipe(asked, &data, ui)?;
+        settings = Settings::new(&located.recipe.lint)?;
+        let symbols = symbols::read_all(&located.recipe.dir.join(symbols::DIRECTORY))?;
+        let source = source_root(&located.recipe, located.fetched)?;
+        let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?;
+        context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
+        recipe_file = located.below;
     }
     settings = command_line(settings, request)?;
     context.lints().check(&settings)?;
     let rules = context.lints().rules();
     let (paths, names) = sort_out(&request.subjects)?;
     let opened = open(&paths)?;
-    let known = |name: &str| opened.bundles.iter().any(|bundle| bundle.manifest.package == name);
+    let named = || {
+        let bundles = opened.bundles.iter().map(|bundle| bundle.manifest.package.as_str());
+        bundles.chain(opened.foreign.iter().map(|foreign| foreign.name.as_str()))
+    };
+    let known = |name: &str| named().any(|known| known == name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        let mut have: Vec<&str> = opened.bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
+        let mut have: Vec<&str> = named().collect();
         have.dedup();
         return Err(Error::usage(format!("no package `{unknown}`")).hint(format!("there are {}", have.join(", "))));
     }
     // Package files by name, or one bundle, are not the distribution that they belong to.
-    let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file());
+    // What is missed may lie in what cannot be read.
+    let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file()) || !opened.incomplete.is_empty();
     settings.partial = partial || !names.is_empty();
-    let mut report = verify(&opened.bundles, &context.partial(partial), &settings);
-    report.add_incomplete(opened.incomplete.clone());
+    let mut report = opened.verify(&context.partial(partial), &settings);
     if !names.is_empty() {
         report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
     }
-    print(&report, request, &rules, started, ui)?;
+    print(&report, request, &rules, recipe_file.as_deref(), started, ui)?;
     Ok(exit_code(&report))
 }
 
@@ -140,10 +152,10 @@ pub fn explain(id: &str, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Recipe> {
+fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {
     let request = BuildRequest { recipe: Some(asked.to_owned()), ..BuildRequest::default() };
     let store = Store::open(fs::cache_dir()?)?;
-    Ok(locate(&request, data, &Manifests::load(data)?, &store, ui)?.recipe)
+    locate(&request, data, &Manifests::load(data)?, &store, ui)
 }
 
 /// Levels and waivers of the command line over those of the recipe.
@@ -159,7 +171,8 @@ fn command_line(mut settings: Settings, request: &VerifyRequest) -> Result<Setti
 
 /// What is on disk, and what is the name of a package.
 fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let looks_like_path = |text: &str| text.contains('/') || text.ends_with(".conda") || text.ends_with(".tar.zst");
+    let ends = [".conda", ".whl", ".tar.zst", ".tar.gz", ".so"];
+    let looks_like_path = |text: &str| text.contains('/') || ends.iter().any(|end| text.ends_with(end));
     let (paths, names): (Vec<&String>, Vec<&String>) =
         subjects.iter().partition(|subject| looks_like_path(subject) || Path::new(subject.as_str()).exists());
     let mut paths: Vec<PathBuf> = paths.into_iter().map(PathBuf::from).collect();
@@ -173,7 +186,14 @@ fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
     Ok((paths, names.into_iter().cloned().collect()))
 }
 
-fn print(report: &Report, request: &VerifyRequest, rules: &[Rule], started: Instant, ui: &Ui) -> Result<()> {
+fn print(
+    report: &Report,
+    request: &VerifyRequest,
+    rules: &[Rule],
+    recipe: Option<&str>,
+    started: Instant,
+    ui: &Ui,
+) -> Result<()> {
     if ui.json(&report.json())? {
         return Ok(());
     }
@@ -183,11 +203,11 @@ fn print(report: &Report, request: &VerifyRequest, rules: &[Rule], started: Inst
             ui.say(report.text(TextOptions { millis, all: request.all, ..TextOptions::default() }));
         }
         Format::Sarif => {
-            let text = serde_json::to_string_pretty(&report::sarif(report, rules))
+            let text = serde_json::to_string_pretty(&report::sarif(report, rules, recipe))
                 .map_err(|error| Error::bug("a report does not print as SARIF").because(error))?;
             ui.out(&text);
         }
-        Format::Github => ui.out(&report::github(report)),
+        Format::Github => ui.out(&report::github(report, recipe)),
     }
     Ok(())
 }

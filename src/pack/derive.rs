@@ -160,6 +160,7 @@ impl Derivation<'_> {
                 recipe: digest,
                 plan: digest,
                 tools: BTreeMap::new(),
+                sources: BTreeMap::new(),
                 source_date_epoch: epoch::EARLIEST,
             },
             ..self.empty(pin::kernel_abi_name(&self.recipe.name), ComponentKind::Kernels, &[])
@@ -339,6 +340,7 @@ impl Derivation<'_> {
                 recipe: from.map_or(plan, |from| from.recipe),
                 plan,
                 tools: BTreeMap::new(),
+                sources: BTreeMap::new(),
                 source_date_epoch: from.map_or(epoch::EARLIEST, |from| from.source_date_epoch),
             },
         }

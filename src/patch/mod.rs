@@ -4,23 +4,28 @@
 //! would come before the prefix's own libraries; what was written is read back by another reader and
 //! compared before it counts.
 
+mod copy;
 mod driver;
-mod file;
+mod leftover;
 mod policy;
 mod readback;
+mod replace;
 mod subject;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::elf::edit::{Change, Edits, PathTag, SearchPathEdit};
+use crate::elf::edit::{Change, Edits, PatchPlan, PathTag, SearchPathEdit};
 use crate::error::Result;
+use crate::manifest::Drivers;
 
 pub use driver::{DriverUse, driver_use};
-pub use file::{write_patched, write_patched_to};
-pub use policy::{DEFAULT_DIRECTORIES, objection, origin_to, search_path};
+pub use leftover::{TEMPORARY, sweep, sweep_dir};
+pub use policy::{objection, origin_to, search_path};
 pub use readback::read_back;
+pub use replace::{Replacement, commit, prepare};
 pub use subject::Subject;
 
 /// The search path that a binary must have.
@@ -51,28 +56,51 @@ impl PatchOutcome {
     }
 }
 
-/// Gives the file at `path` the search path of `spec`.
+/// Gives the file at `path` the search path of `spec`, where it is: nobody else knows it yet, as in a
+/// tree that is being staged. A file with other names, which is somebody's, is replaced by a copy.
 ///
 /// # Errors
-/// The file cannot be read, written or safely changed, or does not read back as intended; then it
-/// still has its old content.
-pub fn apply(path: &Path, spec: &PatchSpec) -> Result<PatchOutcome> {
-    let directories = search_path(&spec.runpath);
-    let edit = SearchPathEdit::Set { directories, tag: spec.tag };
-    apply_edits(path, &Edits { search_path: Some(edit), ..Edits::default() })
+/// The file cannot be read, written or safely changed, or does not read back as intended.
+pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOutcome> {
+    let edit = SearchPathEdit::Set { directories: search_path(&spec.runpath, drivers), tag: spec.tag };
+    apply_own(path, &Edits { search_path: Some(edit), ..Edits::default() })
 }
 
-/// Applies any edits to the file at `path`, all in one pass.
+/// Applies any edits in one pass to a file that simpack itself just wrote, where it is.
 ///
 /// # Errors
 /// As [`apply`].
+pub fn apply_own(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
+    let subject = Subject::open(path)?;
+    if subject.data.nlink() > 1 || path.is_symlink() {
+        return replaced(&subject, edits);
+    }
+    outcome(&subject, edits, replace::in_place)
+}
+
+/// Applies any edits to the file at `path`, all in one pass, by a copy that takes its place.
+///
+/// # Errors
+/// As [`apply`]; then the file still has its old content.
 pub fn apply_edits(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
-    let plan = Subject::open(path)?.plan(edits)?;
+    replaced(&Subject::open(path)?, edits)
+}
+
+fn replaced(subject: &Subject, edits: &Edits) -> Result<PatchOutcome> {
+    outcome(subject, edits, |subject, plan| commit(vec![prepare(subject, subject.path(), plan)?]).into_iter().collect())
+}
+
+fn outcome(
+    subject: &Subject,
+    edits: &Edits,
+    write: impl Fn(&Subject, &PatchPlan) -> Result<()>,
+) -> Result<PatchOutcome> {
+    let plan = subject.plan(edits)?;
     let size_before = plan.length;
     if plan.is_empty() {
         return Ok(PatchOutcome { changes: Vec::new(), size_before, size_after: size_before });
     }
-    write_patched(path, &plan)?;
+    write(subject, &plan)?;
     Ok(PatchOutcome { size_before, size_after: plan.new_length(), changes: plan.changes })
 }
 

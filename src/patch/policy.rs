@@ -2,20 +2,15 @@
 
 use crate::manifest::Drivers;
 
-/// Directories that the loader searches after every search path (ld.so(8), and the multiarch
-/// directories of Debian and Ubuntu). In a RUNPATH they would come before the libraries of the prefix
-/// that the process already uses, and shadow them.
-pub const DEFAULT_DIRECTORIES: [&str; 6] =
-    ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"];
-
-/// The directories in order, without empty, default and repeated ones. Entries may hold several
-/// directories, joined by colons as in the file.
-pub fn search_path(directories: &[String]) -> Vec<String> {
+/// The directories in order, without empty and repeated ones and those that the loader searches after
+/// every search path: in a RUNPATH they would come before the libraries of the prefix that the process
+/// already uses, and shadow them. Entries may hold several directories, joined by colons as in the file.
+pub fn search_path(directories: &[String], drivers: &Drivers) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
     for directory in directories.iter().flat_map(|entry| entry.split(':')) {
         let directory = plain(directory);
         // An empty entry means the current directory: anybody's.
-        if directory.is_empty() || DEFAULT_DIRECTORIES.contains(&directory.as_str()) || path.contains(&directory) {
+        if directory.is_empty() || drivers.is_loader_default(&directory) || path.contains(&directory) {
             continue;
         }
         path.push(directory);
@@ -57,7 +52,7 @@ pub fn objection(directory: &str, drivers: &Drivers) -> Option<(String, &'static
         return object("depends on the current directory", "begin with '$ORIGIN', the directory of the file itself");
     }
     let known = drivers.iter().flat_map(|profile| &profile.directories).any(|known| known.path == plain);
-    if known || DEFAULT_DIRECTORIES.contains(&plain.as_str()) {
+    if known || drivers.is_loader_default(&plain) {
         return None;
     }
     object(
@@ -89,7 +84,11 @@ mod tests {
     use super::*;
 
     fn path(directories: &[&str]) -> Vec<String> {
-        search_path(&directories.iter().map(ToString::to_string).collect::<Vec<_>>())
+        search_path(&directories.iter().map(ToString::to_string).collect::<Vec<_>>(), &drivers())
+    }
+
+    fn drivers() -> Drivers {
+        crate::manifest::Manifests::load(&crate::data::Data::at("no such directory")).unwrap().drivers
     }
 
     #[test]
@@ -102,8 +101,7 @@ mod tests {
 
     #[test]
     fn what_breaks_elsewhere_is_objected_to() {
-        let data = crate::data::Data::at("no such directory");
-        let drivers = crate::manifest::Manifests::load(&data).unwrap().drivers;
+        let drivers = drivers();
         for (directory, word) in [
             ("", "no directory"),
             ("/../lib", "no directory"),

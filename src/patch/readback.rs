@@ -11,16 +11,16 @@ use goblin::strtab::Strtab;
 
 use crate::elf::edit::State;
 use crate::error::{Error, Result};
+use crate::fs::Content;
 
 /// Reads the editable texts of the file at `path` and compares them with `wanted`.
 ///
 /// # Errors
 /// The file cannot be read, or holds something else.
 pub fn read_back(path: &Path, wanted: &State) -> Result<()> {
-    let file = fs_err::File::open(path)?;
-    let bytes = super::file::map(&file)?;
-    let found =
-        state(&bytes).map_err(|error| Error::bug(format!("{}: cannot be read back: {error}", path.display())))?;
+    let content = Content::open(path)?;
+    let found = state(content.bytes())
+        .map_err(|error| Error::bug(format!("{}: cannot be read back: {error}", path.display())))?;
     if found == *wanted {
         return Ok(());
     }

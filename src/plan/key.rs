@@ -1,11 +1,12 @@
 //! Content keys: a digest over named parts, so that a key can be explained part by part.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::{Digest, DigestBuilder};
 
 /// One thing that a key depends on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct KeyPart {
     /// Kind and name: `file kernels/neuron.cu`, `tool nvcc`, `argument 3`.
     pub name: String,
@@ -17,6 +18,11 @@ impl KeyPart {
     /// A part.
     pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
         Self { name: name.into(), value: value.to_string() }
+    }
+
+    /// Path of the source file that the part is the digest of.
+    pub fn file(&self) -> Option<&str> {
+        self.name.strip_prefix("file ")
     }
 }
 

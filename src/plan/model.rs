@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{KeyPart, RecordedHeaders};
 use crate::bundle::ToolVersion;
@@ -29,7 +30,7 @@ pub struct PlanInputs {
 }
 
 /// The whole job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BuildPlan {
     /// Always [`PLAN_SCHEMA`].
@@ -53,7 +54,7 @@ pub struct BuildPlan {
 }
 
 /// One step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Step {
     /// Unique in the plan, stable between runs: `host core`, `kernels/neuron.cu sm_90 (fixed)`.
@@ -73,7 +74,7 @@ pub struct Step {
 }
 
 /// What a step does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Action {
     /// Builds and installs a host component into a tree.
@@ -103,7 +104,7 @@ pub enum Action {
 }
 
 /// A bundle that the build leaves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedBundle {
     /// Package name.
     pub package: String,

@@ -108,7 +108,7 @@ impl Mistake {
     /// Adds "did you mean" when one of the choices is near.
     #[must_use]
     pub fn near(self, text: &str, choices: impl IntoIterator<Item = impl ToString>) -> Self {
-        match super::near::nearest(text, choices.into_iter().map(|choice| choice.to_string())) {
+        match crate::near::nearest(text, choices.into_iter().map(|choice| choice.to_string())) {
             Some(choice) => self.hint(format!("did you mean `{choice}`?")),
             None => self,
         }

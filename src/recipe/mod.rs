@@ -4,7 +4,6 @@ mod file;
 mod files;
 mod mistake;
 mod model;
-mod near;
 mod parse;
 mod parse_parts;
 mod reader;

@@ -238,7 +238,7 @@ fn driver(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DriverTable 
 
 fn lint(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::LintTable {
     let mut levels: Vec<(At<String>, Level)> = Vec::new();
-    for (key, level) in [("allow", Level::Allow), ("warn", Level::Warn), ("deny", Level::Deny)] {
+    for (key, level) in [("allow", Level::Allow), ("note", Level::Note), ("warn", Level::Warn), ("deny", Level::Deny)] {
         let Some(value) = fields.get(key) else { continue };
         for id in reader.list(value, key, lint_id).unwrap_or_default() {
             match levels.iter().find(|(other, _)| other.value == id.value) {

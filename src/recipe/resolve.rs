@@ -25,8 +25,6 @@ pub struct Selection {
     pub ptx: Option<Vec<Capability>>,
     /// Host compiler.
     pub host: Option<HostToolchain>,
-    /// Leave out what the CUDA release cannot compile for, instead of calling it a mistake.
-    pub drop_unsupported: bool,
 }
 
 /// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.

@@ -126,13 +126,12 @@ fn ptx(resolver: &mut Resolver<'_>, cuda: CudaVersion, sass: &[Capability]) -> V
     }
 }
 
-/// What was asked for on the command line must fit, or be left out on demand.
+/// What was asked for on the command line must fit.
 fn asked_for(resolver: &mut Resolver<'_>, asked: Vec<Capability>, cuda: CudaVersion) -> Vec<Capability> {
     let mut kept = Vec::new();
     for capability in asked {
         match resolver.manifests.capabilities.check(capability, cuda) {
             Ok(()) => kept.push(capability),
-            Err(_) if resolver.selection.drop_unsupported => {}
             Err(why) => {
                 let mistake = unsupported(resolver, None, capability, cuda, why);
                 resolver.mistakes.push(mistake);
@@ -155,7 +154,6 @@ fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVer
                 let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
                 resolver.mistakes.push(mistake);
             }
-            Err(_) if resolver.selection.drop_unsupported => {}
             Err(why) => missing.push((item, why)),
         }
     }

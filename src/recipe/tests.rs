@@ -234,17 +234,13 @@ table = "kernels/table.toml"
 #[test]
 fn the_command_line_may_choose_otherwise() {
     let old = CudaVersion::new(11, 8);
-    let mut selection = Selection { cuda: Some(old), ..Selection::default() };
+    let selection = Selection { cuda: Some(old), ..Selection::default() };
     insta::assert_snapshot!(load_with(VOLLEY, &selection).unwrap_err());
-    selection.drop_unsupported = true;
-    let recipe = load_with(VOLLEY, &selection).unwrap();
-    assert_eq!(joined(&recipe.targets), "sm_75 sm_80 sm_86 sm_89 sm_90 compute_75");
     let chosen = Selection {
         cuda: Some(old),
         capabilities: Some(vec![Capability::new(8, 0), Capability::new(7, 0)]),
         ptx: Some(Vec::new()),
         host: Some(HostToolchain::System { min_cxx: None }),
-        drop_unsupported: false,
     };
     let recipe = load_with(VOLLEY, &chosen).unwrap();
     assert_eq!(joined(&recipe.targets), "sm_70 sm_80");

@@ -2,14 +2,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding weighs. Ordered: the last is the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Not reported.
     Allow,
+    /// Good to know; nothing need be done.
+    Note,
     /// Reported; the run goes on.
     Warn,
     /// Reported; packing does not start.
@@ -20,6 +23,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Allow => "allow",
+            Self::Note => "note",
             Self::Warn => "warn",
             Self::Deny => "deny",
         })
@@ -27,7 +31,7 @@ impl fmt::Display for Level {
 }
 
 /// A statement about a subject (file, package, machine).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the lint.
     pub lint: String,
@@ -44,7 +48,7 @@ pub struct Finding {
 }
 
 /// Something that could not be examined: never a pass.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Incomplete {
     /// What could not be examined.
     pub subject: String,
@@ -55,7 +59,7 @@ pub struct Incomplete {
 }
 
 /// A finding that somebody accepts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waived {
     /// The finding.
     pub finding: Finding,
@@ -81,7 +85,7 @@ pub struct Rule {
 }
 
 /// The answer over everything that was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Everything was examined and nothing was found.

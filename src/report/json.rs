@@ -1,6 +1,7 @@
 //! The report as JSON. [`REPORT_SCHEMA`] rises when a field changes its meaning or goes away; new
 //! fields may appear at any time.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Finding, Incomplete, Level, Report, Verdict, Waived};
@@ -9,7 +10,7 @@ use super::{Finding, Incomplete, Level, Report, Verdict, Waived};
 pub const REPORT_SCHEMA: u32 = 1;
 
 /// What `--json` prints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReportJson<'a> {
     /// Always [`REPORT_SCHEMA`].
     pub schema: u32,
@@ -30,12 +31,14 @@ pub struct ReportJson<'a> {
 }
 
 /// How many of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Findings that stop what comes next.
     pub deny: usize,
     /// Findings that do not.
     pub warn: usize,
+    /// Findings that are good to know.
+    pub note: usize,
     /// What could not be examined.
     pub incomplete: usize,
     /// Accepted findings.
@@ -48,6 +51,7 @@ impl Report {
         Counts {
             deny: self.count(Level::Deny),
             warn: self.count(Level::Warn),
+            note: self.count(Level::Note),
             incomplete: self.incomplete.len(),
             waived: self.waived().len(),
         }

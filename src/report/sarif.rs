@@ -3,15 +3,18 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Level, Report, Rule, owner};
+use crate::fs::DigestBuilder;
 
 /// Identifier of the schema that the OASIS standard names for its documents.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// A SARIF log with one run. `rules` are all lints that ran.
-pub fn sarif(report: &Report, rules: &[Rule]) -> Value {
-    let mut results: Vec<Value> = report.findings.iter().map(|finding| result(finding, rules)).collect();
+/// A SARIF log with one run. `rules` are all lints that ran. `recipe` is the recipe's file below the root
+/// of the repository: what a person changes to mend a package, and so where code scanning shows a result;
+/// without it a result is shown at the packaged file.
+pub fn sarif(report: &Report, rules: &[Rule], recipe: Option<&str>) -> Value {
+    let mut results: Vec<Value> = report.findings.iter().map(|finding| result(finding, rules, recipe)).collect();
     for waived in report.waived() {
-        let mut value = result(&waived.finding, rules);
+        let mut value = result(&waived.finding, rules, recipe);
         // 3.35: an external suppression is one that does not stand in the examined file itself.
         value["suppressions"] = json!([{ "kind": "external", "justification": waived.reason }]);
         results.push(value);
@@ -49,6 +52,7 @@ pub fn sarif(report: &Report, rules: &[Rule]) -> Value {
 fn level(level: Level) -> &'static str {
     match level {
         Level::Allow => "none",
+        Level::Note => "note",
         Level::Warn => "warning",
         Level::Deny => "error",
     }
@@ -68,7 +72,7 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn result(finding: &Finding, rules: &[Rule]) -> Value {
+fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
     let mut text = finding.message.clone();
     for line in &finding.evidence {
         text.push('\n');
@@ -78,21 +82,44 @@ fn result(finding: &Finding, rules: &[Rule]) -> Value {
         text.push_str(&format!("\nfix: {fix}"));
     }
     let package = owner(&finding.subject);
-    let mut location = json!({ "logicalLocations": [{ "name": package, "kind": "module" }] });
+    let mut logical = vec![json!({ "name": package, "kind": "module" })];
+    let mut packaged = uri(package);
     if let Some((_, path)) = finding.subject.split_once(": ") {
-        location["physicalLocation"] =
-            json!({ "artifactLocation": { "uri": format!("{}/{}", uri(package), uri(path)) } });
+        // 3.33.6: a file in a package is a thing inside another.
+        logical.push(json!({
+            "name": path,
+            "fullyQualifiedName": finding.subject,
+            "kind": "resource",
+        }));
+        packaged = format!("{packaged}/{}", uri(path));
     }
+    // Code scanning shows no result without a file and a line; a binary has none, so the first stands for all.
+    let place = |uri: String| json!({ "artifactLocation": { "uri": uri }, "region": { "startLine": 1 } });
+    let shown = place(recipe.map_or_else(|| packaged.clone(), uri));
     let mut value = json!({
         "ruleId": finding.lint,
         "level": level(finding.level),
         "message": { "text": text },
-        "locations": [location],
+        "locations": [{ "physicalLocation": shown, "logicalLocations": logical }],
+        // 3.27.17: the same finding in another run, whatever else changed.
+        "partialFingerprints": { "simpackFinding/v1": fingerprint(finding) },
     });
+    if recipe.is_some() {
+        value["relatedLocations"] = json!([{
+            "id": 1,
+            "message": { "text": "the packaged file" },
+            "physicalLocation": { "artifactLocation": { "uri": packaged } },
+        }]);
+    }
     if let Some(index) = rules.iter().position(|rule| rule.id == finding.lint) {
         value["ruleIndex"] = json!(index);
     }
     value
+}
+
+fn fingerprint(finding: &Finding) -> String {
+    let parts = [&finding.lint, &finding.subject, &finding.message];
+    parts.into_iter().fold(DigestBuilder::default(), DigestBuilder::field).finish().to_string()
 }
 
 /// A path as a relative URI reference (RFC 3986): everything but unreserved characters and `/` is escaped.
@@ -133,7 +160,15 @@ mod tests {
         let gap = Incomplete { subject: "p".into(), topic: "elf".into(), reason: "damaged".into() };
         let mut report = Report::new(vec![finding.clone()], vec![gap], Vec::new());
         report.set_waived(vec![Waived { finding, reason: "because".to_owned() }]);
-        let run = &sarif(&report, &[rule])["runs"][0];
+        let of_recipe = sarif(&report, std::slice::from_ref(&rule), Some("sim/simpack.toml"));
+        let result = &of_recipe["runs"][0]["results"][0];
+        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "sim/simpack.toml");
+        assert_eq!(
+            result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "volley-core/lib/lib%20volley.so.1"
+        );
+        let run = &sarif(&report, &[rule], None)["runs"][0];
+        assert_eq!(run["results"][0]["partialFingerprints"], result["partialFingerprints"]);
         assert_eq!(run["results"][0]["level"], "error");
         assert_eq!(run["results"][0]["ruleIndex"], 0);
         assert_eq!(run["results"][0]["message"]["text"], "wrong\nSONAME libvolley.so.2");

@@ -71,13 +71,16 @@ impl Report {
 
     /// `1 denied, 1 warning, 1 incomplete over 11 packages (38 ms)`.
     fn totals(&self, options: TextOptions<'_>) -> String {
-        let Counts { deny, warn, incomplete, waived } = self.counts();
+        let Counts { deny, warn, note, incomplete, waived } = self.counts();
         let mut parts = Vec::new();
         if deny > 0 {
             parts.push(format!("{deny} denied"));
         }
         if warn > 0 {
             parts.push(plural(warn, "warning"));
+        }
+        if note > 0 {
+            parts.push(plural(note, "note"));
         }
         if incomplete > 0 {
             parts.push(format!("{incomplete} incomplete"));

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A simulator's version: three numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
     /// Raised when the core's ABI breaks.
@@ -18,7 +19,7 @@ pub struct Version {
 }
 
 /// A CUDA release or a driver's CUDA version: `13.0`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct CudaVersion {
     /// Number before the dot.
@@ -28,7 +29,7 @@ pub struct CudaVersion {
 }
 
 /// A glibc version: `2.28`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct GlibcVersion {
     /// Number before the dot.
@@ -96,7 +97,7 @@ two_numbers!(CudaVersion, "CUDA version of two numbers such as 13.0");
 two_numbers!(GlibcVersion, "glibc version of two numbers such as 2.28");
 
 /// A platform in conda's spelling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Platform {
     /// Linux on x86-64.
     #[serde(rename = "linux-64")]
@@ -123,7 +124,7 @@ impl FromStr for Platform {
 }
 
 /// What a component's version promises; package name, SONAME, run-exports and pins follow from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum VersionPolicy {
     /// Compatible within one major: SONAME `lib.so.1`, pin `>=1.2.0,<2`.
     #[serde(rename = "major")]

@@ -32,4 +32,5 @@ pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system
 pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
+pub use source::without_login;
 pub use store::{Status, Store, Tool};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
+use crate::lock::{LockedTool, LockedWheel};
 use crate::target::CudaVersion;
 
 /// Raised when the arrangement of a tree changes while the pins stay, so that old trees are not used.
@@ -102,6 +103,27 @@ impl Pins {
         &self.toolchains
     }
 
+    /// Puts other files in the place of the wheels of `name`, by project: those that a lock names. A
+    /// project that the toolchain does not have is left out.
+    ///
+    /// # Errors
+    /// There is no such toolchain, or a name could leave the toolchain's tree.
+    pub fn replace(&mut self, name: &str, files: &[LockedWheel]) -> Result<()> {
+        self.get(name)?;
+        let Some(toolchain) = self.toolchains.iter_mut().find(|toolchain| toolchain.name == name) else {
+            return Ok(());
+        };
+        for wheel in &mut toolchain.wheels {
+            if let Some(other) = files.iter().find(|other| other.project == wheel.project) {
+                wheel.version.clone_from(&other.version);
+                wheel.file.clone_from(&other.file);
+                wheel.sha256 = other.sha256;
+                wheel.size = other.size;
+            }
+        }
+        toolchain.check().map_err(|why| Error::recipe(format!("the lock's tool {name}: {why}")))
+    }
+
     /// The toolchain called `name`.
     ///
     /// # Errors
@@ -137,6 +159,18 @@ impl PinnedToolchain {
     /// Project and version of every wheel.
     pub fn versions(&self) -> BTreeMap<String, String> {
         self.wheels.iter().map(|wheel| (wheel.project.clone(), wheel.version.clone())).collect()
+    }
+
+    /// The toolchain as a lock names it.
+    pub fn locked(&self) -> LockedTool {
+        let wheel = |wheel: &Wheel| LockedWheel {
+            project: wheel.project.clone(),
+            version: wheel.version.clone(),
+            file: wheel.file.clone(),
+            sha256: wheel.sha256,
+            size: wheel.size,
+        };
+        LockedTool { name: self.name.clone(), wheels: self.wheels.iter().map(wheel).collect() }
     }
 
     /// Digest over pins and arrangement: what the tree contains, whatever its path.

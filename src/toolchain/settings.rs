@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::environment;
 use crate::error::{Error, Result};
 use crate::process::Call;
 
@@ -43,7 +44,7 @@ pub struct Python(PathBuf);
 impl Python {
     /// `SIMPACK_PYTHON`, else `python3`, else `python` on `PATH`.
     pub fn find() -> Option<Self> {
-        let chosen = std::env::var_os("SIMPACK_PYTHON").filter(|value| !value.is_empty());
+        let chosen = crate::config::current().path("python");
         let found = match chosen {
             Some(chosen) => which::which(chosen).ok(),
             None => which::which("python3").or_else(|_| which::which("python")).ok(),
@@ -74,7 +75,10 @@ impl IndexSettings {
     /// # Errors
     /// Neither pip nor the environment names a place to look in.
     pub fn discover() -> Result<Self> {
-        let environment = environment();
+        let mut environment = environment();
+        if let Some(url) = crate::config::current().text("index-url") {
+            environment.insert("SIMPACK_INDEX_URL".to_owned(), url.to_owned());
+        }
         let python = Python::find();
         let asked = python.as_ref().map(|python| {
             let list = python.pip(&["config", "list"]).read()?;
@@ -138,13 +142,6 @@ impl IndexSettings {
             no_index: Vec::new(),
         }
     }
-}
-
-/// The environment, without what is not text.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }
 
 fn no_place(python: bool, failure: Option<Error>) -> Error {

@@ -206,7 +206,8 @@ fn name(source: &Source) -> String {
     }
 }
 
-fn without_login(source: &Source) -> Source {
+/// A source whose addresses hold no login data.
+pub fn without_login(source: &Source) -> Source {
     let clean = |text: &str| match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => shown(&url),
         _ => text.to_owned(),

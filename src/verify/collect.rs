@@ -1,14 +1,16 @@
 //! Reads every file of every bundle, once, on all cores, from memory maps.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
 use super::Rules;
-use super::facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts};
-use crate::bundle::Bundle;
+use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
+use super::input::Foreign;
+use crate::bundle::{Bundle, KERNELS_LIST};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
@@ -31,14 +33,41 @@ pub(super) struct Collected {
     pub(super) incomplete: Vec<Incomplete>,
 }
 
-/// Facts of all bundles. What cannot be read is said in `incomplete`; this never fails as a whole.
-pub(super) fn collect(bundles: &[Bundle], rules: &Rules, needs: Needs) -> Collected {
+/// What is examined.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Subjects<'a> {
+    /// What simpack made.
+    pub(super) bundles: &'a [Bundle],
+    /// What others made.
+    pub(super) foreign: &'a [Foreign],
+    /// What package managers are told of packages.
+    pub(super) indexes: &'a [PackageIndex],
+}
+
+/// One tree of files.
+struct Tree<'a> {
+    name: &'a str,
+    root: &'a Path,
+    bundle: Option<&'a Bundle>,
+}
+
+/// Facts of all subjects. What cannot be read is said in `incomplete`; this never fails as a whole.
+pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Collected {
+    let Subjects { bundles, foreign, indexes } = subjects;
     let mut incomplete = Vec::new();
     let mut work: Vec<(usize, Entry)> = Vec::new();
-    for (index, bundle) in bundles.iter().enumerate() {
-        match entries(bundle) {
+    let of_bundles = bundles.iter().map(|bundle| (&*bundle.manifest.package, &bundle.root, Some(bundle)));
+    let of_others = foreign.iter().map(|foreign| (&*foreign.name, &foreign.root, None));
+    let trees: Vec<Tree<'_>> =
+        of_bundles.chain(of_others).map(|(name, root, bundle)| Tree { name, root, bundle }).collect();
+    for (index, tree) in trees.iter().enumerate() {
+        let entries = match tree.bundle {
+            Some(bundle) => entries(bundle),
+            None => foreign[index - bundles.len()].entries(),
+        };
+        match entries {
             Ok(entries) => work.extend(entries.into_iter().map(|entry| (index, entry))),
-            Err(error) => incomplete.push(gap(&bundle.manifest.package, "file", &error.to_string())),
+            Err(error) => incomplete.push(gap(tree.name, "file", &error.to_string())),
         }
     }
     let next = AtomicUsize::new(0);
@@ -49,7 +78,7 @@ pub(super) fn collect(bundles: &[Bundle], rules: &Rules, needs: Needs) -> Collec
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((index, entry)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut examination = Examination { bundle: &bundles[*index], rules, needs, gaps: Vec::new() };
+                    let mut examination = Examination { tree: &trees[*index], rules, needs, gaps: Vec::new() };
                     let facts = examination.file(entry);
                     let gaps_here = examination.gaps;
                     lock(&done).push((*index, facts));
@@ -59,16 +88,26 @@ pub(super) fn collect(bundles: &[Bundle], rules: &Rules, needs: Needs) -> Collec
         }
     });
     incomplete.extend(gaps.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
-    let mut packages: Vec<PackageFacts> =
-        bundles.iter().map(|bundle| PackageFacts { manifest: bundle.manifest.clone(), files: Vec::new() }).collect();
+    let mut contents: Vec<Contents> =
+        trees.iter().map(|tree| Contents { name: tree.name.to_owned(), files: Vec::new() }).collect();
     for (index, file) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        packages[index].files.push(file);
+        contents[index].files.push(file);
     }
-    for package in &mut packages {
-        package.files.sort_by(|a, b| a.path.cmp(&b.path));
+    for contents in &mut contents {
+        contents.files.sort_by(|a, b| a.path.cmp(&b.path));
     }
+    let mut foreign = contents.split_off(bundles.len());
+    foreign.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut packages: Vec<PackageFacts> = bundles
+        .iter()
+        .zip(contents)
+        .map(|(bundle, contents)| PackageFacts { manifest: bundle.manifest.clone(), contents })
+        .collect();
     packages.sort_by(|a, b| (a.name(), &a.manifest.target).cmp(&(b.name(), &b.manifest.target)));
-    Collected { facts: BundleFacts { packages, rules: rules.clone() }, incomplete }
+    let mut indexes = indexes.to_vec();
+    indexes.sort();
+    indexes.dedup();
+    Collected { facts: BundleFacts { packages, foreign, indexes, rules: rules.clone() }, incomplete }
 }
 
 /// A lock that a panicking thread left is taken over: the panic itself ends the scope.
@@ -97,7 +136,7 @@ fn gap(subject: &str, topic: &str, reason: &str) -> Incomplete {
 
 /// The examination of one file.
 struct Examination<'a> {
-    bundle: &'a Bundle,
+    tree: &'a Tree<'a>,
     rules: &'a Rules,
     needs: Needs,
     gaps: Vec<Incomplete>,
@@ -113,11 +152,13 @@ impl Examination<'_> {
             device: DeviceCode::default(),
             leaks: Vec::new(),
             holds_tag: false,
+            list: None,
+            builtins: None,
         };
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
         }
-        match Content::open(&self.bundle.root.join(&entry.path)) {
+        match Content::open(&self.tree.root.join(&entry.path)) {
             Ok(content) => self.bytes(content.bytes(), &mut facts),
             Err(error) => self.gap(&entry.path, "file", &error.to_string()),
         }
@@ -132,8 +173,16 @@ impl Examination<'_> {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
             facts.leaks = leaks.cloned().collect();
         }
-        if let Some(tag) = self.bundle.manifest.kernel_abi.as_ref().filter(|_| elf::is_elf(bytes)) {
+        if let Some(tag) =
+            self.tree.bundle.and_then(|bundle| bundle.manifest.kernel_abi.as_ref()).filter(|_| elf::is_elf(bytes))
+        {
             facts.holds_tag = contains(bytes, tag.to_string().as_bytes());
+        }
+        if facts.name() == KERNELS_LIST {
+            facts.list = Some(serde_json::from_slice(bytes).map_err(|error| error.to_string()));
+        }
+        if facts.name().starts_with("libnvrtc") && elf::is_elf(bytes) {
+            facts.builtins = opened_builtins(bytes);
         }
         let path = facts.path.clone();
         if bytes.starts_with(b"!<arch>\n") {
@@ -187,8 +236,40 @@ impl Examination<'_> {
     }
 
     fn gap(&mut self, path: &str, topic: &str, reason: &str) {
-        self.gaps.push(gap(&format!("{}: {path}", self.bundle.manifest.package), topic, reason));
+        let subject = if self.tree.name == path { path.to_owned() } else { format!("{}: {path}", self.tree.name) };
+        self.gaps.push(gap(&subject, topic, reason));
     }
+}
+
+/// Position of the first `word`.
+fn find(bytes: &[u8], word: &[u8]) -> Option<usize> {
+    let first = *word.first()?;
+    let mut from = 0;
+    loop {
+        from += bytes.get(from..)?.iter().position(|byte| *byte == first)?;
+        if bytes[from..].starts_with(word) {
+            return Some(from);
+        }
+        from += 1;
+    }
+}
+
+/// The name by which an NVRTC opens its built-in functions: `libnvrtc-builtins.so.13.0`, a whole string
+/// constant. The library of built-in functions itself holds its own name, as SONAME.
+fn opened_builtins(bytes: &[u8]) -> Option<String> {
+    const STEM: &[u8] = b"libnvrtc-builtins";
+    let mut from = 0;
+    while let Some(found) = find(&bytes[from..], STEM) {
+        let at = from + found;
+        from = at + STEM.len();
+        let text: Vec<u8> = bytes[at..].iter().copied().take(128).take_while(u8::is_ascii_graphic).collect();
+        let text = String::from_utf8(text).ok()?;
+        let version = text.split_once(".so.").map(|(_, version)| version);
+        if version.is_some_and(|version| version.split('.').all(|part| part.parse::<u32>().is_ok())) {
+            return Some(text);
+        }
+    }
+    None
 }
 
 /// Whether `needle` stands in `bytes` as a whole word: `/tmp/build` is not found in `/tmp/builder`.

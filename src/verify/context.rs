@@ -1,12 +1,15 @@
 //! What a verification knows beside the bundles: the lints, the vendor's lists, the recipe's rules.
 
+use std::collections::BTreeMap;
+
 use crate::abi::SymbolsFile;
 use crate::data::Data;
 use crate::error::Result;
+use crate::fs::Digest;
 use crate::lint::Registry;
-use crate::manifest::{Drivers, Manifests, Vendor};
+use crate::manifest::Manifests;
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
-use crate::target::GlibcVersion;
+use crate::target::{GlibcVersion, KernelTarget};
 
 use super::lints;
 use super::{BundleFacts, Staging};
@@ -20,10 +23,8 @@ pub struct VerifyContext {
 /// The rules that predicates read.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The vendor's libraries.
-    pub vendor: Vendor,
-    /// Driver profiles, stub and compat directories.
-    pub drivers: Drivers,
+    /// Capabilities, CUDA releases, and what else the fallback chain goes by.
+    pub manifests: Manifests,
     /// Absolute directories that a RUNPATH may name.
     pub driver_directories: Vec<String>,
     /// Ceiling for GLIBC symbol versions, if the recipe compiles for one.
@@ -34,8 +35,23 @@ pub struct Rules {
     pub symbols: Vec<SymbolsFile>,
     /// What staging found.
     pub staging: Staging,
+    /// What the recipe declares, if one was given.
+    pub declared: Option<Declared>,
     /// Only a part of the distribution is here: what is not found may lie in the rest.
     pub partial: bool,
+}
+
+/// What a recipe declares of its device code, and of what it is compiled.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// The simulator.
+    pub simulator: String,
+    /// Targets of the kernel groups.
+    pub targets: Vec<KernelTarget>,
+    /// Components that become packages.
+    pub components: Vec<ComponentKind>,
+    /// Files of the source with their digests; none if they were not read.
+    pub sources: Option<BTreeMap<String, Digest>>,
 }
 
 impl VerifyContext {
@@ -45,17 +61,17 @@ impl VerifyContext {
     /// # Errors
     /// A data file is missing or wrong.
     pub fn load(data: &Data) -> Result<Self> {
-        let Manifests { vendor, drivers, .. } = Manifests::load(data)?;
-        let names: Vec<String> = drivers.iter().map(|profile| profile.name().to_owned()).collect();
-        let driver_directories = drivers.runpath(names.iter().map(String::as_str));
+        let manifests = Manifests::load(data)?;
+        let names: Vec<String> = manifests.drivers.iter().map(|profile| profile.name().to_owned()).collect();
+        let driver_directories = manifests.drivers.runpath(names.iter().map(String::as_str));
         let rules = Rules {
-            vendor,
-            drivers,
+            manifests,
             driver_directories,
             glibc_ceiling: None,
             build_paths: Vec::new(),
             symbols: Vec::new(),
             staging: Staging::default(),
+            declared: None,
             partial: false,
         };
         Ok(Self { lints: lints::registry(data)?, rules })
@@ -67,6 +83,21 @@ impl VerifyContext {
         self.rules.driver_directories.clone_from(&recipe.driver.directories);
         if let HostToolchain::Zig { glibc } = &recipe.host {
             self.rules.glibc_ceiling = Some(*glibc);
+        }
+        self.rules.declared = Some(Declared {
+            simulator: recipe.name.clone(),
+            targets: recipe.targets.clone(),
+            components: recipe.components.iter().map(|component| component.kind).collect(),
+            sources: None,
+        });
+        self
+    }
+
+    /// Adds the digests of the recipe's source files: what packages are made of must still be these.
+    #[must_use]
+    pub fn sources(mut self, sources: BTreeMap<String, Digest>) -> Self {
+        if let Some(declared) = &mut self.rules.declared {
+            declared.sources = Some(sources);
         }
         self
     }

@@ -1,6 +1,6 @@
 //! What was read from the bundles: plain values that the predicates look at.
 
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest, KernelsList};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::{CodeImage, CodeKind, DeviceCode};
@@ -13,17 +13,43 @@ use super::Rules;
 pub struct BundleFacts {
     /// What each package holds.
     pub packages: Vec<PackageFacts>,
+    /// What others made, sorted by name: no promise is known of it.
+    pub foreign: Vec<Contents>,
+    /// What package managers are told of the packages, sorted.
+    pub indexes: Vec<PackageIndex>,
     /// What is known beside them.
     pub rules: Rules,
 }
 
-/// One package.
+/// One package that simpack made.
 #[derive(Debug, Clone)]
 pub struct PackageFacts {
     /// What it says about itself.
     pub manifest: BundleManifest,
-    /// Its files and links, sorted by path, without its manifest.
+    /// What is in it, without its manifest.
+    pub contents: Contents,
+}
+
+/// Files under one name: those of a package, or a library, wheel or directory that others made.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// What findings call it.
+    pub name: String,
+    /// Files and links, sorted by path.
     pub files: Vec<FileFacts>,
+}
+
+/// What a package manager is told of a package: `info/index.json` of a conda package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PackageIndex {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// Build string.
+    pub build: String,
+    /// Match specs of what it needs.
+    pub depends: Vec<String>,
 }
 
 /// One file or link.
@@ -44,6 +70,10 @@ pub struct FileFacts {
     pub leaks: Vec<String>,
     /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
     pub holds_tag: bool,
+    /// What a `kernels.json` says, or why it cannot be understood.
+    pub list: Option<Result<KernelsList, String>>,
+    /// The library of built-in functions that an NVRTC opens by name.
+    pub builtins: Option<String>,
 }
 
 /// One ELF object of host code.
@@ -70,15 +100,17 @@ pub struct Staging {
     pub overrides: Vec<String>,
 }
 
-impl PackageFacts {
-    /// Name of the package.
-    pub fn name(&self) -> &str {
-        &self.manifest.package
+impl BundleFacts {
+    /// Everything that was examined, whoever made it.
+    pub fn contents(&self) -> impl Iterator<Item = &Contents> {
+        self.packages.iter().map(|package| &package.contents).chain(&self.foreign)
     }
+}
 
-    /// The subject of a finding about one of its files.
+impl Contents {
+    /// The subject of a finding about one of its files. A file that is examined by itself is its own subject.
     pub fn subject(&self, path: &str) -> String {
-        format!("{}: {path}", self.manifest.package)
+        if self.name == path { path.to_owned() } else { format!("{}: {path}", self.name) }
     }
 
     /// Every ELF object with the subject of a finding about it and the file that holds it.
@@ -98,6 +130,33 @@ impl PackageFacts {
     pub fn loaded(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
         self.objects().filter(|(_, _, facts)| facts.dynamic)
     }
+}
+
+impl PackageFacts {
+    /// Name of the package.
+    pub fn name(&self) -> &str {
+        &self.manifest.package
+    }
+
+    /// Its files and links, sorted by path.
+    pub fn files(&self) -> &[FileFacts] {
+        &self.contents.files
+    }
+
+    /// The subject of a finding about one of its files.
+    pub fn subject(&self, path: &str) -> String {
+        self.contents.subject(path)
+    }
+
+    /// As [`Contents::objects`].
+    pub fn objects(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+        self.contents.objects()
+    }
+
+    /// As [`Contents::loaded`].
+    pub fn loaded(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+        self.contents.loaded()
+    }
 
     /// The manifest's entry of a path.
     pub fn artifact(&self, path: &str) -> Option<&Artifact> {
@@ -106,7 +165,7 @@ impl PackageFacts {
 
     /// Whether the package brings files of its own beside its manifest.
     pub fn has_files(&self) -> bool {
-        !self.files.is_empty() || !self.manifest.artifacts.is_empty()
+        !self.contents.files.is_empty() || !self.manifest.artifacts.is_empty()
     }
 
     /// Names of the packages it declares in `uses`: `cuda-nvrtc` of `cuda-nvrtc >=13.0,<14`.
@@ -150,6 +209,8 @@ pub(super) fn describe(image: &CodeImage) -> String {
         (CodeKind::Sass, None) => format!("machine code of {of}"),
         (CodeKind::Ptx, None) => format!("PTX of {of}"),
         (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
+        (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
+        (CodeKind::Offload, None) => format!("HIP code for {}", image.label.as_deref().unwrap_or("an unknown device")),
         (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
     }
 }

@@ -1,46 +1,86 @@
-//! What a user may point at: a bundle, a prefix, a directory of packages, one package.
+//! What a user may point at: a bundle, a prefix, a directory of packages, one package; and what others
+//! made: wheels, conda packages, archives, libraries, trees.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::PackageIndex;
+use super::unpack::{Form, unpack};
 use crate::bundle::{Bundle, BundleManifest, MANIFEST_SCHEMA};
+use crate::elf;
 use crate::error::{Error, Result};
+use crate::fs::{self, Content, Entry, EntryKind};
+use crate::gpu;
 use crate::report::Incomplete;
 
-/// Bundles of what was pointed at, with the directories that packages were unpacked into.
+/// Bundles and others' files of what was pointed at, with the directories that packages were unpacked into.
 #[derive(Debug, Default)]
 pub struct Opened {
     /// Bundles, sorted by package.
     pub bundles: Vec<Bundle>,
-    /// Packages that hold no manifest, or a broken one: they cannot be examined.
+    /// What simpack did not make.
+    pub foreign: Vec<Foreign>,
+    /// What package managers are told of the packages.
+    pub indexes: Vec<PackageIndex>,
+    /// Packages that hold nothing, or a broken manifest: they cannot be examined.
     pub incomplete: Vec<Incomplete>,
     /// Unpacked packages; they go away with this value.
-    unpacked: Vec<TempDir>,
+    pub(super) unpacked: Vec<TempDir>,
 }
 
-/// Opens a bundle, an installed prefix, a directory of bundles or packages (a channel too), or one
-/// `.conda` or `.tar.zst` file.
+/// Files that simpack did not make: nothing is known of what they promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// What findings call it: a package's file name, a directory's or a file's name.
+    pub name: String,
+    /// Directory that its paths are below.
+    pub root: PathBuf,
+    /// The one file of it, `/`-joined; all below `root` without.
+    pub file: Option<String>,
+}
+
+impl Foreign {
+    /// Its files and links.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub(super) fn entries(&self) -> Result<Vec<Entry>> {
+        let Some(file) = &self.file else {
+            let mut entries = fs::walk(&self.root)?;
+            entries.retain(|entry| entry.kind != EntryKind::Directory);
+            return Ok(entries);
+        };
+        let size = fs_err::metadata(self.root.join(file))?.len();
+        Ok(vec![Entry { path: file.clone(), kind: EntryKind::File { size, executable: false } }])
+    }
+}
+
+/// Opens a bundle, an installed prefix, a directory of bundles or packages (a channel too), a package, or
+/// what simpack did not make: a library, cubin, fatbin or PTX file, a static archive, any other directory.
 ///
 /// # Errors
-/// A path does not exist, or holds nothing that simpack made.
+/// A path does not exist, or holds nothing that a lint looks at.
 pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
     let mut opened = Opened::default();
     for path in paths.iter().map(AsRef::as_ref) {
-        let before = opened.bundles.len() + opened.incomplete.len();
+        let before = opened.count();
         if path.is_dir() {
             opened.directory(path)?;
-        } else if is_package(path) && is_plain_file(path) {
+        } else if Form::of(path).is_some() && is_plain_file(path) {
             opened.package(path)?;
+        } else if path.is_file() && is_code(path)? {
+            opened.library(path)?;
         } else {
-            let what = if path.exists() { "is no package or bundle" } else { "does not exist" };
-            return Err(Error::usage(format!("{} {what}", path.display()))
-                .hint("give a directory with packages (dist/), a .conda or .tar.zst file, or a bundle"));
+            let what = if path.exists() { "is no package, library or device code" } else { "does not exist" };
+            return Err(Error::usage(format!("{} {what}", path.display())).hint(
+                "give a directory (dist/), a .conda, .whl, .tar.zst or .tar.gz file, a library, or device code",
+            ));
         }
-        if opened.bundles.len() + opened.incomplete.len() == before {
-            return Err(Error::usage(format!("{} holds no packages", path.display()))
-                .hint("`simpack build` leaves packages in dist/; each has share/simpack/<package>/simpack.json"));
+        if opened.count() == before {
+            return Err(Error::usage(format!("{} holds nothing to examine", path.display()))
+                .hint("`simpack build` leaves packages in dist/; libraries and others' packages are examined too"));
         }
     }
     opened
@@ -49,28 +89,64 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
     Ok(opened)
 }
 
-fn is_package(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".conda") || name.ends_with(".tar.zst")
+/// Whether a file is of a kind that the readers know.
+fn is_code(path: &Path) -> Result<bool> {
+    let content = Content::open(path)?;
+    let bytes = content.bytes();
+    Ok(elf::is_elf(bytes)
+        || bytes.starts_with(b"!<arch>\n")
+        || bytes.starts_with(b"!<thin>\n")
+        || gpu::is_fatbin(bytes)
+        || gpu::is_ptx(bytes)
+        || gpu::is_spirv(bytes)
+        || gpu::is_offload_bundle(bytes))
 }
 
 impl Opened {
+    /// How many things were found, good or not.
+    fn count(&self) -> usize {
+        self.bundles.len() + self.foreign.len() + self.incomplete.len()
+    }
+
     /// A tree with manifests is a bundle or a prefix; any other directory is searched for packages
-    /// and for bundles directly below it.
+    /// and for bundles directly below it, and without any is what somebody else made.
     fn directory(&mut self, dir: &Path) -> Result<()> {
         if self.tree(dir)? {
             return Ok(());
         }
+        let before = self.count();
         let mut packages = BTreeSet::new();
         for entry in walkdir::WalkDir::new(dir).min_depth(1).max_depth(4).sort_by_file_name() {
             let entry = entry.map_err(|error| Error::file(dir, error))?;
-            if entry.file_type().is_file() && is_package(entry.path()) {
+            if entry.file_type().is_file() && Form::of(entry.path()).is_some_and(Form::is_package) {
                 packages.insert(entry.path().to_owned());
             } else if entry.file_type().is_dir() && entry.depth() == 1 {
                 self.tree(entry.path())?;
             }
         }
-        packages.iter().try_for_each(|package| self.package(package))
+        packages.iter().try_for_each(|package| self.package(package))?;
+        if self.count() == before {
+            let name = fs_err::canonicalize(dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.add_foreign(Foreign { name, root: dir.to_owned(), file: None })?;
+        }
+        Ok(())
+    }
+
+    /// Adds what others made, if there is any file in it; answers whether there is.
+    fn add_foreign(&mut self, foreign: Foreign) -> Result<bool> {
+        let has_files = !foreign.entries()?.is_empty();
+        if has_files {
+            self.foreign.push(foreign);
+        }
+        Ok(has_files)
+    }
+
+    /// One file, which is its own subject.
+    fn library(&mut self, path: &Path) -> Result<()> {
+        let name = fs::utf8(Path::new(path.file_name().unwrap_or_default()))?.to_owned();
+        let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.foreign.push(Foreign { file: Some(name.clone()), root: root.to_owned(), name });
+        Ok(())
     }
 
     /// Bundles of a tree with `share/simpack/*/simpack.json`; answers whether there were any.
@@ -98,12 +174,14 @@ impl Opened {
     fn package(&mut self, path: &Path) -> Result<()> {
         let dir = tempfile::Builder::new().prefix("simpack-verify-").tempdir()?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let unpacked = if name.ends_with(".conda") { conda(path, dir.path()) } else { tar_zst(path, dir.path()) };
-        match unpacked {
+        match unpack(path, dir.path()) {
             Err(reason) => self.gap(&name, &format!("cannot be unpacked: {reason}")),
-            Ok(()) => {
-                if !self.tree(dir.path())? {
-                    self.gap(&name, "holds no share/simpack/<package>/simpack.json: simpack did not make it");
+            Ok(index) => {
+                self.indexes.extend(index);
+                let made = self.tree(dir.path())?;
+                let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None };
+                if !made && !self.add_foreign(foreign)? {
+                    self.gap(&name, "holds no files");
                 }
                 self.unpacked.push(dir);
             }
@@ -134,36 +212,14 @@ fn manifest(path: &Path) -> Result<BundleManifest, String> {
     Ok(manifest)
 }
 
-/// Unpacks a conda package; `info/` is the package manager's, not the tree's.
-fn conda(path: &Path, to: &Path) -> Result<(), String> {
-    rattler_package_streaming::fs::extract_conda(path, to).map_err(|error| reasons(&error))?;
-    let info = to.join("info");
-    if info.is_dir() {
-        fs_err::remove_dir_all(info).map_err(|error| error.to_string())?;
+/// Name and version of a wheel (`neuron_gpu-8.2.2` of `neuron_gpu-8.2.2-cp311-cp311-linux_x86_64.whl`; binary
+/// distribution format, file name convention); the file's name of anything else.
+fn distribution(file: &str) -> String {
+    let mut parts = file.split('-');
+    match (file.ends_with(".whl"), parts.next(), parts.next()) {
+        (true, Some(name), Some(version)) => format!("{name}-{version}"),
+        _ => file.to_owned(),
     }
-    Ok(())
-}
-
-fn tar_zst(path: &Path, to: &Path) -> Result<(), String> {
-    let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
-    let decoder = zstd::Decoder::new(file).map_err(|error| error.to_string())?;
-    let mut archive = tar::Archive::new(decoder);
-    archive.set_preserve_permissions(true);
-    archive.unpack(to).map_err(|error| reasons(&error))
-}
-
-/// An error with its causes.
-fn reasons(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        let said = source.to_string();
-        if !text.contains(&said) {
-            text.push_str(&format!(": {said}"));
-        }
-        cause = source.source();
-    }
-    text
 }
 
 /// Whether a file exists and is no link: used where the name comes from a user or a package.

@@ -1,7 +1,7 @@
 //! Verification: reads every file of every bundle and runs the lints over what it found.
 //!
 //! [`verify()`] is the whole of it for bundles on disk; [`open`] makes bundles of directories and
-//! finished packages. The lints themselves are in `lints`, one module a subject, their words in
+//! finished packages, and takes what others made: wheels, conda packages, libraries, trees. The lints themselves are in `lints`, one module a subject, their words in
 //! `manifests/lints`.
 
 mod collect;
@@ -12,8 +12,10 @@ mod lints;
 mod run;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
-pub use context::{Rules, VerifyContext};
-pub use facts::{BundleFacts, FileFacts, ObjectFacts, PackageFacts, Staging};
-pub use input::{Opened, open};
+pub use context::{Declared, Rules, VerifyContext};
+pub use facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Staging};
+pub use input::{Foreign, Opened, open};
 pub use run::verify;
+pub use unpack::unpack_whole;

@@ -1,7 +1,8 @@
 //! The verification of bundles: collect, then lint.
 
 use super::VerifyContext;
-use super::collect::{Collected, Needs, collect};
+use super::collect::{Collected, Needs, Subjects, collect};
+use super::input::Opened;
 use crate::bundle::Bundle;
 use crate::lint::Settings;
 use crate::report::{Level, Report};
@@ -11,12 +12,27 @@ use crate::report::{Level, Report};
 ///
 /// The verdict of one package is `report.about(package).verdict()`.
 pub fn verify(bundles: &[Bundle], context: &VerifyContext, settings: &Settings) -> Report {
+    examine(Subjects { bundles, ..Subjects::default() }, context, settings)
+}
+
+impl Opened {
+    /// Examines everything that was opened. What could not be opened is in the report.
+    pub fn verify(&self, context: &VerifyContext, settings: &Settings) -> Report {
+        let subjects = Subjects { bundles: &self.bundles, foreign: &self.foreign, indexes: &self.indexes };
+        let mut report = examine(subjects, context, settings);
+        report.add_incomplete(self.incomplete.clone());
+        report
+    }
+}
+
+fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings) -> Report {
     let runs = |id: &str| context.lints.level(id, settings) != Level::Allow;
     let needs = Needs {
         digests: runs("artifact-digest"),
         leaks: runs("build-path-leak") && !context.rules.build_paths.is_empty(),
     };
-    let Collected { facts, incomplete } = collect(bundles, &context.rules, needs);
-    let examined = bundles.iter().map(|bundle| bundle.manifest.package.clone()).collect();
+    let Collected { facts, incomplete } = collect(subjects, &context.rules, needs);
+    let bundles = subjects.bundles.iter().map(|bundle| bundle.manifest.package.clone());
+    let examined = bundles.chain(subjects.foreign.iter().map(|foreign| foreign.name.clone())).collect();
     context.lints.run(&facts, settings, examined, incomplete)
 }

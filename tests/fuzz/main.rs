@@ -64,7 +64,16 @@ macro_rules! targets {
 
 // Sorted; one file in `targets/` each.
 targets! {
+    archive,
+    cubin,
+    elf_edit,
     elf_facts,
+    fatbin,
+    ld_cache,
+    loader,
+    offload,
+    ptx,
     recipe,
+    spirv,
     symbols,
 }

@@ -178,6 +178,7 @@ fn a_second_cache_is_read_checked_and_never_written() {
     fs_err::rename(tiny.path("cache"), tiny.path("remote")).unwrap();
     let before = digests(&tiny.path("remote"));
     let build = |remote: &str| {
+        let _ = std::fs::remove_dir_all(tiny.path("dist"));
         let mut command = tiny.build(&[]);
         Ran::of(command.env("SIMPACK_CACHE_REMOTE", tiny.path(remote))).exit(0)
     };

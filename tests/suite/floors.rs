@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 7] = [
-    &["data", "error", "fs", "process", "ui"],
+    &["config", "data", "error", "fs", "near", "process", "ui"],
     &["report", "target"],
-    &["bundle", "elf", "gpu", "manifest", "recipe"],
+    &["bundle", "elf", "gpu", "lock", "manifest", "recipe"],
     &["abi", "lint", "plan", "toolchain"],
     &["build", "pack", "patch", "verify"],
     &["ops"],
@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 8] = ["abi", "elf", "gpu", "recipe", "target", "report", "lint", "plan"];
+const PURE: [&str; 9] = ["abi", "elf", "gpu", "lock", "recipe", "target", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))

@@ -25,7 +25,7 @@ pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf 
 }
 
 /// A library whose `answer` gives a number.
-fn library(dir: &Path, name: &str, answer: u8) -> PathBuf {
+pub fn library(dir: &Path, name: &str, answer: u8) -> PathBuf {
     let soname = format!("-Wl,-soname,{}", name.rsplit('/').next().unwrap());
     compile(dir, name, &format!("int answer(void) {{ return {answer}; }}"), &["-shared", "-fPIC", &soname])
 }

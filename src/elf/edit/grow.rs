@@ -12,12 +12,15 @@ use super::references::TEXT_TAGS;
 use crate::elf::bytes::round_up;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::SYMBOL_SIZE;
-use crate::elf::{DynamicEntry, ElfError, Image, Section, Segment};
+use crate::elf::{DynamicEntry, ElfError, Image, Section, Segment, SymbolTable};
 
 /// Spare entries of a dynamic section that moves, as GNU ld leaves them for other tools.
 const SPARE_ENTRIES: usize = 4;
 /// The tail begins at a multiple of this.
 const TAIL_ALIGN: u64 = 16;
+/// `eu-elflint` takes a relocation to write as many bytes as its symbol has, and complains when these
+/// reach a read-only segment; address space up to this is kept free for its sake.
+const FARTHEST: u64 = 16 << 20;
 
 /// A segment that an earlier edit made: the last one, it begins with the dynamic strings and holds
 /// nothing that cannot move. Gives its index.
@@ -40,6 +43,15 @@ pub(super) fn own_segment(image: &Image<'_>, pieces: &[Piece]) -> Option<usize> 
         end = end.max(piece.offset + piece.size);
     }
     (end == last.offset + last.file_size).then_some(index)
+}
+
+/// Where the tail of an earlier edit ends: behind its segment, or behind the section headers if they had
+/// to move too.
+fn own_end(segment: &Segment, pieces: &[Piece]) -> u64 {
+    let end = segment.offset + segment.file_size;
+    let table = pieces.iter().find(|piece| piece.kind == PieceKind::SectionTable);
+    let directly_behind = |table: &&Piece| table.offset >= end && table.offset - end < TAIL_ALIGN;
+    table.filter(directly_behind).map_or(end, |table| table.offset + table.size)
 }
 
 /// Page size of the processor: the alignment that the loader needs.
@@ -67,14 +79,15 @@ pub(super) fn grow(draft: &mut Draft<'_>) -> Result<(u64, Vec<u8>), ElfError> {
     let old = own.and_then(|index| image.segments.get(index)).copied();
     let length = image.bytes.len();
     let tail_at = match &old {
-        Some(segment) if segment.offset + segment.file_size == length => segment.offset,
+        Some(segment) if own_end(segment, &draft.pieces) == length => segment.offset,
         Some(_) => round_up(length, TAIL_ALIGN).ok_or_else(too_big)?,
         None => {
             refuse_appended_data(image)?;
             round_up(length, TAIL_ALIGN).ok_or_else(too_big)?
         }
     };
-    let address = free_address(image, own, tail_at)?;
+    let distance = SymbolTable::dynamic(image, draft.dynamic)?.largest().min(FARTHEST);
+    let address = free_address(image, own, tail_at, distance)?;
     let slot = header_slot(image, own);
     let moved = moved_pieces(draft, old.as_ref(), slot)?;
 
@@ -99,14 +112,21 @@ pub(super) fn grow(draft: &mut Draft<'_>) -> Result<(u64, Vec<u8>), ElfError> {
             None => tail.extend_from_slice(&draft.overlay.read(image.bytes(), it.from.offset, it.from.size)),
         }
     }
+    if let Some(it) = table_move(&moves) {
+        // Nothing reads the old place, which must not tell of the way.
+        draft.overlay.put(it.from.offset, &vec![0; it.from.size as usize]);
+    }
+    // The section headers stand behind the segment: tools that write them anew cut the file there.
+    let loaded = moves.iter().filter(|it| it.from.kind != PieceKind::SectionTable);
+    let size = loaded.map(|it| it.to_offset + it.size - tail_at).max().unwrap_or(0);
     let segment = Segment {
         kind: elf::PT_LOAD,
         flags: elf::ProgramFlags(flags),
         offset: tail_at,
         address,
         physical: address,
-        file_size: tail.len() as u64,
-        memory_size: tail.len() as u64,
+        file_size: size,
+        memory_size: size,
         align: page_size(image.header.machine),
     };
     write_segments(draft, &moves, segment, own, slot);
@@ -139,7 +159,8 @@ fn refuse_appended_data(image: &Image<'_>) -> Result<(), ElfError> {
     Ok(())
 }
 
-fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64) -> Result<u64, ElfError> {
+/// `distance` keeps the new segment away from relocated data.
+fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64, distance: u64) -> Result<u64, ElfError> {
     let page = page_size(image.header.machine);
     let mut end = 0;
     let mut align = page;
@@ -149,7 +170,11 @@ fn free_address(image: &Image<'_>, own: Option<usize>, tail_at: u64) -> Result<u
             align = align.max(segment.align);
         }
     }
-    let start = round_up(end, align).and_then(|start| start.checked_add(tail_at % page)).ok_or_else(too_big)?;
+    let start = end
+        .checked_add(distance)
+        .and_then(|end| round_up(end, align))
+        .and_then(|start| start.checked_add(tail_at % page))
+        .ok_or_else(too_big)?;
     // Keep clear of the end of what any loader maps.
     if start >= 1 << 47 { Err(too_big()) } else { Ok(start) }
 }
@@ -181,7 +206,7 @@ fn moved_pieces(draft: &Draft<'_>, old: Option<&Segment>, slot: HeaderSlot) -> R
     };
     let moves = |piece: &Piece| {
         let in_way = grown.is_some_and(|(start, end)| piece.overlaps(start, end));
-        let in_own = old.is_some_and(|own| piece.overlaps(own.offset, own.offset + own.file_size));
+        let in_own = old.is_some_and(|own| piece.overlaps(own.offset, own_end(own, &draft.pieces)));
         let too_small = match piece.kind {
             PieceKind::Strings => true,
             PieceKind::Dynamic => !draft.capacity_suffices(),
@@ -366,6 +391,14 @@ fn write_sections(draft: &mut Draft<'_>, moves: &[Move]) {
             draft.overlay.put(header + 32, &it.size.to_le_bytes());
         }
     }
+    if let Some(it) = table_move(moves) {
+        draft.overlay.put(40, &it.to_offset.to_le_bytes());
+    }
+}
+
+/// The move of the section headers.
+fn table_move(moves: &[Move]) -> Option<&Move> {
+    moves.iter().find(|it| it.from.kind == PieceKind::SectionTable)
 }
 
 fn write_dynamic(draft: &mut Draft<'_>, moves: &mut [Move], mut entries: Vec<DynamicEntry>) {

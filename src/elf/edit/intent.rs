@@ -155,8 +155,13 @@ impl State {
             SearchPathEdit::Add { directories, tag, place } => {
                 let text = self.runpath.as_deref().or(self.rpath.as_deref()).unwrap_or_default();
                 let mut path: Vec<String> = text.split(':').filter(|part| !part.is_empty()).map(String::from).collect();
-                let fresh = directories.iter().filter(|directory| !path.contains(directory)).cloned();
-                let fresh: Vec<String> = fresh.collect();
+                // One entry may join several, as the file does.
+                let mut fresh: Vec<String> = Vec::new();
+                for directory in directories.iter().flat_map(|entry| entry.split(':')).filter(|it| !it.is_empty()) {
+                    if !path.iter().chain(&fresh).any(|known| known == directory) {
+                        fresh.push(directory.to_owned());
+                    }
+                }
                 match place {
                     Place::Append => path.extend(fresh),
                     Place::Prepend => path.splice(..0, fresh).for_each(drop),

@@ -20,4 +20,8 @@ pub use intent::{Edits, NeededEdit, PathTag, Place, SearchPathEdit, State};
 pub use plan::{Change, PatchPlan, Write, plan};
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod small;
+#[cfg(test)]
 mod tests;

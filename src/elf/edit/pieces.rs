@@ -4,6 +4,7 @@
 use object::elf;
 
 use super::needs::NeedsTable;
+use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::{SYMBOL_SIZE, hash_size};
 use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
 
@@ -20,6 +21,9 @@ pub(super) enum PieceKind {
     VersionDefinitions,
     VersionNeeds,
     Dynamic,
+    /// The section headers, which the loader does not read. Go's linker puts them directly behind the
+    /// program headers.
+    SectionTable,
 }
 
 impl PieceKind {
@@ -33,7 +37,7 @@ impl PieceKind {
             Self::SymbolVersions => elf::DT_VERSYM,
             Self::VersionDefinitions => elf::DT_VERDEF,
             Self::VersionNeeds => elf::DT_VERNEED,
-            Self::Interpreter | Self::Note | Self::Dynamic => return None,
+            Self::Interpreter | Self::Note | Self::Dynamic | Self::SectionTable => return None,
         })
     }
 }
@@ -80,6 +84,15 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
             align: 8,
         });
     }
+    if !image.sections.is_empty() {
+        pieces.push(Piece {
+            kind: PieceKind::SectionTable,
+            offset: image.header.sections_at,
+            address: 0,
+            size: image.sections.len() as u64 * SECTION_SIZE,
+            align: 8,
+        });
+    }
     for (kind, align) in [
         (PieceKind::Strings, 1),
         (PieceKind::Hash, 8),
@@ -99,8 +112,19 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
     if pieces.iter().any(|piece| image.bytes.get(piece.offset, piece.size).is_none()) {
         return Err(ElfError::damaged("a note or the interpreter reaches past the end of the file"));
     }
+    refuse_overlaps(image, &pieces)?;
     pieces.sort_by_key(|piece| (piece.kind, piece.offset));
     Ok(pieces)
+}
+
+/// Tables of a hostile file may lie in each other: then no change of one leaves the others alone.
+fn refuse_overlaps(image: &Image<'_>, pieces: &[Piece]) -> Result<(), ElfError> {
+    let headers = image.segments.len() as u64 * SEGMENT_SIZE;
+    let mut areas: Vec<(u64, u64)> = vec![(0, HEADER_SIZE), (image.header.segments_at, headers)];
+    areas.extend(pieces.iter().filter(|piece| piece.size > 0).map(|piece| (piece.offset, piece.size)));
+    areas.sort_unstable();
+    let overlap = areas.windows(2).any(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0);
+    if overlap { Err(ElfError::damaged("two of its tables overlap")) } else { Ok(()) }
 }
 
 fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64, offset: u64) -> Result<u64, ElfError> {

@@ -113,7 +113,7 @@ impl PatchRequest {
                 Place::Prepend => intent.front.extend(found),
             }
         }
-        (intent.front, intent.back) = (search_path(&intent.front), search_path(&intent.back));
+        (intent.front, intent.back) = (search_path(&intent.front, drivers), search_path(&intent.back, drivers));
         if matches!(intent.start, Start::Empty) && intent.front.is_empty() && intent.back.is_empty() {
             return Err(Error::usage("no directory remains for the search path").hint("`--remove-runpath` removes it"));
         }
@@ -129,7 +129,7 @@ impl PatchRequest {
             {
                 return Err(Error::usage(reason).hint(hint));
             }
-            if search_path(&[directory.to_owned()]).is_empty() || drivers.is_loader_default(directory) {
+            if search_path(&[directory.to_owned()], drivers).is_empty() {
                 notes.push(format!("left out {directory}: the loader searches it anyway, after the search path"));
             } else {
                 directories.push(directory.to_owned());

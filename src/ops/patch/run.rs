@@ -1,17 +1,22 @@
 //! Patches files side by side: every file by itself, whole or not at all.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::find::{Found, find};
+use super::find::{Finding, Found, find};
 use super::intent::{Intent, PatchRequest};
 use super::report::{FileReport, Outcome, PatchReport};
 use crate::data::Data;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifests;
-use crate::patch::{Subject, driver_use, write_patched, write_patched_to};
+use crate::patch::{Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
 use crate::ui::Ui;
+
+/// Files whose copies wait at a time: each holds a descriptor, of which a process has 1,024.
+const BATCH: usize = 256;
 
 /// Patches; answers the exit code: 0, or 6 when a file failed and the others are done.
 ///
@@ -24,8 +29,8 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     }
     let manifests = Manifests::load(&Data::here())?;
     let intent = request.intent(&manifests.drivers)?;
-    let files = find(&request.paths)?;
-    let single = matches!(files.as_slice(), [Found { named: true, .. }]);
+    let finding = find(&request.paths)?;
+    let single = matches!(finding.files.as_slice(), [Found { named: true, .. }]);
     if (request.output.is_some() || request.soname.is_some()) && !single {
         let (flag, why) = match &request.output {
             Some(_) => ("--output", "one file"),
@@ -34,7 +39,14 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
         return Err(Error::usage(format!("{flag} is for {why}")).hint("name exactly one file"));
     }
     intent.notes.iter().for_each(|note| ui.note(note));
-    let report = PatchReport::new(request, all(&files, |file| one(file, request, &intent, &manifests)));
+    if request.edits() && !request.check {
+        clean(&finding, request);
+    }
+    let mut files = Vec::new();
+    for batch in finding.files.chunks(BATCH) {
+        files.extend(patched(side_by_side(batch, |file| one(file, request, &intent, &manifests))));
+    }
+    let report = PatchReport::new(request, files);
     if !ui.json(&report)? {
         ui.say(report.text());
         report.errors().for_each(|error| ui.error(error));
@@ -42,83 +54,122 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     Ok(if report.totals.failed > 0 { ErrorKind::File.exit_code() } else { 0 })
 }
 
-/// Threads for each processor: most of the time a file waits until its bytes are on the disk, and the
-/// file system takes many such waits together.
-const WAITING: usize = 8;
+/// Removes what killed runs left where this one writes.
+fn clean(finding: &Finding, request: &PatchRequest) {
+    finding.temporary.iter().for_each(|path| sweep(path));
+    let named = finding.files.iter().filter(|file| file.named).map(|file| &*file.path);
+    let parent =
+        |path: &Path| path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let parents: BTreeSet<_> = named.chain(request.output.as_deref()).map(parent).collect();
+    parents.iter().for_each(|dir| sweep_dir(dir));
+}
+
+/// A file that was looked at, and the copy that waits to take its place.
+type Looked = (FileReport, Option<Replacement>);
+
+/// Puts the copies in their places.
+fn patched(looked: Vec<Option<Looked>>) -> Vec<FileReport> {
+    let (mut reports, replacements): (Vec<_>, Vec<_>) = looked.into_iter().flatten().unzip();
+    let waiting: Vec<usize> =
+        replacements.iter().enumerate().filter(|(_, it)| it.is_some()).map(|(index, _)| index).collect();
+    for (index, result) in waiting.into_iter().zip(commit(replacements.into_iter().flatten().collect())) {
+        if let Err(error) = result {
+            reports[index].fail(error);
+        }
+    }
+    reports
+}
+
+/// How many threads work.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// Results of `work` over all files, in their order.
-fn all(files: &[Found], work: impl Fn(&Found) -> FileReport + Sync) -> Vec<FileReport> {
+fn side_by_side<T: Send>(files: &[Found], work: impl Fn(&Found) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
     let worker = || {
         while let Some((index, file)) = take(files, &next) {
-            let report = work(file);
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, report));
+            let result = work(file);
+            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
         }
     };
-    let threads = (WAITING * std::thread::available_parallelism().map_or(1, usize::from)).min(files.len());
     std::thread::scope(|scope| {
         // This thread works too.
-        for _ in 1..threads {
+        for _ in 1..threads().min(files.len()) {
             scope.spawn(worker);
         }
         worker();
     });
     let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, report)| report).collect()
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn take<'a>(files: &'a [Found], next: &AtomicUsize) -> Option<(usize, &'a Found)> {
+fn take<'f>(files: &'f [Found], next: &AtomicUsize) -> Option<(usize, &'f Found)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     Some((index, files.get(index)?))
 }
 
-fn one(file: &Found, request: &PatchRequest, intent: &Intent, manifests: &Manifests) -> FileReport {
+/// Looks at one file; nothing for one in a directory that is not ELF.
+fn one(file: &Found, request: &PatchRequest, intent: &Intent, manifests: &Manifests) -> Option<Looked> {
     let mut report = FileReport::new(&file.path);
-    match examine(file, request, intent, manifests, &mut report) {
-        Ok(outcome) => report.outcome = outcome,
+    let subject = match file.named {
+        true => Subject::open(&file.path).map(Some),
+        false => Subject::open_elf(&file.path),
+    };
+    let looked = match subject {
+        Ok(None) => return None,
+        Ok(Some(subject)) => examine(&subject, file.named, request, intent, manifests, &mut report),
+        Err(error) => Err(error),
+    };
+    let mut replacement = None;
+    match looked {
+        Ok((outcome, copy)) => (report.outcome, replacement) = (outcome, copy),
         Err(error) => report.fail(error),
     }
-    report
+    Some((report, replacement))
 }
 
 fn examine(
-    file: &Found,
+    subject: &Subject,
+    named: bool,
     request: &PatchRequest,
     intent: &Intent,
     manifests: &Manifests,
     report: &mut FileReport,
-) -> Result<Outcome> {
-    let subject = Subject::open(&file.path)?;
-    if !file.named
-        && let Some(reason) = not_concerned(subject.bytes()).map_err(|error| error.at(&file.path))?
-    {
+) -> Result<(Outcome, Option<Replacement>)> {
+    let wrong = |error: ElfError| error.at(subject.path());
+    if !named && let Some(reason) = not_concerned(subject.bytes()).map_err(wrong)? {
         report.reason = Some(reason.to_owned());
-        return Ok(Outcome::LeftOut);
+        return Ok((Outcome::LeftOut, None));
     }
     if request.for_driver || request.print {
-        report.driver = driver_use(subject.bytes(), &manifests.vendor).map_err(|error| error.at(&file.path))?;
+        report.driver = driver_use(subject.bytes(), &manifests.vendor).map_err(wrong)?;
     }
     if request.for_driver && report.driver.is_none() {
         report.reason = Some("it does not look for the driver".to_owned());
-        return Ok(Outcome::LeftOut);
+        return Ok((Outcome::LeftOut, None));
     }
     let state = subject.state()?;
     if !request.edits() {
         report.state = Some(state);
-        return Ok(Outcome::Shown);
+        return Ok((Outcome::Shown, None));
     }
-    let plan = subject.plan(&intent.edits(&state, file.named))?;
+    let plan = subject.plan(&intent.edits(&state, named))?;
     report.plan(&plan);
-    match (request.check, &request.output) {
-        (true, _) if plan.is_empty() => return Ok(Outcome::Unchanged),
-        (true, _) => return Ok(Outcome::WouldChange),
-        (false, Some(output)) => write_patched_to(&file.path, output, &plan)?,
-        (false, None) if plan.is_empty() => {}
-        (false, None) => write_patched(&file.path, &plan)?,
-    }
-    Ok(if plan.is_empty() { Outcome::Unchanged } else { Outcome::Changed })
+    let outcome = match (plan.is_empty(), request.check) {
+        (true, _) => Outcome::Unchanged,
+        (false, true) => Outcome::WouldChange,
+        (false, false) => Outcome::Changed,
+    };
+    let output = match &request.output {
+        _ if request.check => None,
+        Some(output) => Some(output.as_path()),
+        None => (!plan.is_empty()).then(|| subject.path()),
+    };
+    Ok((outcome, output.map(|output| prepare(subject, output, &plan)).transpose()?))
 }
 
 /// Why a file found in a directory has nothing that could be patched: no loader ever searches for it.

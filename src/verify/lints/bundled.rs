@@ -1,6 +1,6 @@
 //! Libraries that must not be inside: the driver's, its stubs, copies of the vendor's.
 
-use super::super::{BundleFacts, FileFacts, PackageFacts, Rules};
+use super::super::{BundleFacts, Contents, FileFacts, Rules};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::VendorLibrary;
 
@@ -12,7 +12,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 }
 
 /// Names a file goes by: its own, and the SONAMEs of what is in it.
-fn names<'a>(package: &'a PackageFacts, file: &'a FileFacts) -> Vec<&'a str> {
+fn names<'a>(package: &'a Contents, file: &'a FileFacts) -> Vec<&'a str> {
     let mut names = vec![file.name()];
     let of_file = package.objects().filter(|(_, of, _)| of.path == file.path);
     names.extend(of_file.filter_map(|(_, _, elf)| elf.soname.as_deref()));
@@ -21,7 +21,7 @@ fn names<'a>(package: &'a PackageFacts, file: &'a FileFacts) -> Vec<&'a str> {
 
 /// Driver libraries, stubs among them: a stub has the driver's SONAME.
 fn driver_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
+    for package in facts.contents() {
         for file in &package.files {
             let found = names(package, file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
             if let Some((name, reason)) = found {
@@ -33,20 +33,21 @@ fn driver_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 
 fn driver<'a>(rules: &'a Rules, name: &str) -> Option<&'a str> {
     let plain = unmangled(name);
-    let library = rules.vendor.driver(name).or_else(|| rules.vendor.driver(plain.as_deref()?));
+    let library = rules.manifests.vendor.driver(name).or_else(|| rules.manifests.vendor.driver(plain.as_deref()?));
     library.map(|library| library.reason.as_str())
 }
 
 /// Whether a file's name is that of the driver's or the vendor's, plain or with a hash.
 pub(super) fn is_foreign(rules: &Rules, name: &str) -> bool {
-    driver(rules, name).is_some() || rules.vendor.library(name).is_some() || mangled(rules, name).is_some()
+    driver(rules, name).is_some() || rules.manifests.vendor.library(name).is_some() || mangled(rules, name).is_some()
 }
 
 fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
+    let ours = facts.packages.iter().map(|package| &package.contents);
+    for package in ours.chain(facts.foreign.iter().filter(|package| !is_vendors_own(&facts.rules, package))) {
         for file in &package.files {
             let found = names(package, file).into_iter().find_map(|name| {
-                let plain = facts.rules.vendor.library(name).map(|library| (name.to_owned(), library));
+                let plain = facts.rules.manifests.vendor.library(name).map(|library| (name.to_owned(), library));
                 plain.or_else(|| mangled(&facts.rules, name))
             });
             let Some((plain, library)) = found else { continue };
@@ -63,9 +64,15 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// The vendor's own package: each of its libraries is the vendor's, under its plain name.
+fn is_vendors_own(rules: &Rules, package: &Contents) -> bool {
+    let mut libraries = package.loaded().map(|(_, file, _)| file.name()).peekable();
+    libraries.peek().is_some() && libraries.all(|name| rules.manifests.vendor.library(name).is_some())
+}
+
 fn mangled<'a>(rules: &'a Rules, name: &str) -> Option<(String, &'a VendorLibrary)> {
     let plain = unmangled(name)?;
-    let library = rules.vendor.library(&plain)?;
+    let library = rules.manifests.vendor.library(&plain)?;
     Some((plain, library))
 }
 

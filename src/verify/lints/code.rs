@@ -30,7 +30,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let core = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core);
     for package in core {
-        for file in &package.files {
+        for file in package.files() {
             if !file.device.images.is_empty() {
                 hits.add(package.subject(&file.path), format!("core holds device code: {}", device_list(file)));
             }
@@ -83,7 +83,7 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         let Some(target) = is_kernels_for_gpu(package) else { continue };
         let mut right = 0;
-        for file in &package.files {
+        for file in package.files() {
             for image in &file.device.images {
                 if image.target() == Some(target) {
                     right += 1;
@@ -96,7 +96,7 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 }
             }
         }
-        if right == 0 && package.files.iter().all(|file| file.device.unexamined.is_empty()) {
+        if right == 0 && package.files().iter().all(|file| file.device.unexamined.is_empty()) {
             hits.add(package.name(), format!("holds no device code for {target}"))
                 .fix(format!("compile the kernel groups for {target}, or take it out of the matrix"));
         }
@@ -113,16 +113,21 @@ fn kernel_relocatable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 fn device_debug(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    kernel_files(facts, |package, file| {
-        if file.device.images.iter().any(|image| image.debug) {
-            hits.add(package.subject(&file.path), "was compiled for the device debugger: it is not optimised");
+    for contents in facts.contents() {
+        for file in &contents.files {
+            let debug: Vec<_> = file.device.images.iter().filter(|image| image.debug).collect();
+            if !debug.is_empty() {
+                let places: BTreeSet<&str> = debug.iter().map(|image| image.place.as_str()).collect();
+                hits.add(contents.subject(&file.path), "was compiled for the device debugger: it is not optimised")
+                    .evidence_lines(places.into_iter().filter(|place| !place.is_empty()));
+            }
         }
-    });
+    }
 }
 
 fn kernel_files<'a>(facts: &'a BundleFacts, mut visit: impl FnMut(&'a PackageFacts, &'a FileFacts)) {
     for package in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels) {
-        for file in &package.files {
+        for file in package.files() {
             visit(package, file);
         }
     }

@@ -22,7 +22,7 @@ fn artifact_digest(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for artifact in &package.manifest.artifacts {
             let subject = package.subject(&artifact.path);
-            let Some(file) = package.files.iter().find(|file| file.path == artifact.path) else {
+            let Some(file) = package.files().iter().find(|file| file.path == artifact.path) else {
                 hits.add(subject, "is in the manifest and not in the package");
                 continue;
             };
@@ -62,7 +62,7 @@ fn describe(kind: &ArtifactKind) -> String {
 
 fn build_path_leak(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
-        for file in package.files.iter().filter(|file| !file.leaks.is_empty()) {
+        for file in package.files().iter().filter(|file| !file.leaks.is_empty()) {
             hits.add(package.subject(&file.path), format!("holds a path of the build: {}", file.leaks.join(", ")));
         }
     }
@@ -73,7 +73,7 @@ fn build_path_leak(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let mut owners: BTreeMap<&str, Vec<&PackageFacts>> = BTreeMap::new();
     for package in &facts.packages {
-        for file in &package.files {
+        for file in package.files() {
             let owners = owners.entry(&file.path).or_default();
             if !owners.iter().any(|other| other.name() == package.name()) {
                 owners.push(package);
@@ -100,7 +100,7 @@ fn unclaimed_file(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         hits.add("staging", format!("{path} was installed and no component claims it"));
     }
     for package in &facts.packages {
-        for file in package.files.iter().filter(|file| package.artifact(&file.path).is_none()) {
+        for file in package.files().iter().filter(|file| package.artifact(&file.path).is_none()) {
             hits.add(package.subject(&file.path), "is in the package and not in its manifest")
                 .fix("build the package again; nothing may be added to it afterwards");
         }

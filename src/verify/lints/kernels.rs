@@ -32,6 +32,12 @@ impl<'a> KernelDir<'a> {
         })
     }
 
+    /// Whether a file of it is SPIR-V.
+    fn is_spirv(&self, path: &str) -> bool {
+        let file = self.files.iter().find(|file| file.path == path);
+        file.is_some_and(|file| file.device.images.iter().any(|image| image.spirv.is_some()))
+    }
+
     fn names(&self) -> BTreeSet<&'a str> {
         self.kernels().map(|(_, kernel)| kernel.name.as_str()).collect()
     }
@@ -55,7 +61,7 @@ fn kernel_dirs(facts: &BundleFacts) -> Vec<KernelDir<'_>> {
     let kernels = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels);
     for package in kernels {
         let mut by_path: BTreeMap<&str, Vec<&FileFacts>> = BTreeMap::new();
-        for file in package.files.iter().filter(|file| !file.device.is_empty()) {
+        for file in package.files().iter().filter(|file| !file.device.is_empty()) {
             by_path.entry(file.directory()).or_default().push(file);
         }
         // The same package may be here in two formats.
@@ -84,7 +90,8 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                         .evidence(format!("its parameters: {}", layout(&kernel.params)))
                         .fix(format!("declare `{}` in the kernel table, or make it static", kernel.name));
                 }
-                Some(known) if known.params != kernel.params => {
+                // Parameters of a shader are its push constants: shader-layout compares them.
+                Some(known) if known.params != kernel.params && !dir.is_spirv(path) => {
                     hits.add(subject, format!("kernel `{}` {}", kernel.name, first_difference(known, kernel)))
                         .evidence(format!("declared: {}", layout(&known.params)))
                         .evidence(format!("compiled: {}", layout(&kernel.params)));
@@ -200,7 +207,7 @@ fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core) {
         let has_code = package.loaded().next().is_some();
         if let Some(tag) = package.manifest.kernel_abi.as_ref().filter(|_| has_code)
-            && !package.files.iter().any(|file| file.holds_tag)
+            && !package.files().iter().any(|file| file.holds_tag)
         {
             hits.add(package.name(), format!("no library or program holds {tag}"));
         }

@@ -6,15 +6,23 @@
 mod bundled;
 mod closure;
 mod code;
+mod coverage;
+mod driver;
 mod files;
 mod glibc;
 mod kernels;
+mod lists;
 mod needed;
+mod nvrtc;
 mod promise;
+mod release;
 mod safety;
 mod search_path;
+mod shaders;
 mod soname;
 mod source;
+mod symbols;
+mod toolchain;
 
 use super::BundleFacts;
 use crate::data::Data;
@@ -31,15 +39,23 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         bundled::predicates(),
         closure::predicates(),
         code::predicates(),
+        coverage::predicates(),
+        driver::predicates(),
         files::predicates(),
         glibc::predicates(),
         kernels::predicates(),
+        lists::predicates(),
         needed::predicates(),
+        nvrtc::predicates(),
+        release::predicates(),
         promise::predicates(),
         safety::predicates(),
         search_path::predicates(),
+        shaders::predicates(),
         soname::predicates(),
         source::predicates(),
+        symbols::predicates(),
+        toolchain::predicates(),
         vec![unused_waiver()],
     ];
     subjects.into_iter().flatten().collect()

@@ -17,9 +17,11 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 
 /// Whoever is linked with the driver cannot start on a machine without one.
 fn driver_linked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
+    for package in facts.contents() {
         for (subject, _, elf) in package.loaded() {
-            for needed in elf.needed.iter().filter(|needed| facts.rules.vendor.driver(file_name(needed)).is_some()) {
+            for needed in
+                elf.needed.iter().filter(|needed| facts.rules.manifests.vendor.driver(file_name(needed)).is_some())
+            {
                 hits.add(&subject, format!("is linked with the driver's {needed}"));
             }
         }
@@ -32,7 +34,7 @@ type Providers<'a> = BTreeMap<&'a str, Vec<(&'a PackageFacts, &'a str)>>;
 fn needed_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let mut providers: Providers<'_> = BTreeMap::new();
     for package in &facts.packages {
-        for file in &package.files {
+        for file in package.files() {
             providers.entry(file.name()).or_default().push((package, file.directory()));
         }
     }
@@ -43,7 +45,7 @@ fn needed_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits
                 if needed.contains('/') {
                     hits.add(&subject, format!("NEEDED {needed} is a path; the loader then looks nowhere else"))
                         .fix("link the library by a SONAME without directories");
-                } else if !base.contains(&needed.as_str()) && facts.rules.vendor.driver(needed).is_none() {
+                } else if !base.contains(&needed.as_str()) && facts.rules.manifests.vendor.driver(needed).is_none() {
                     one(facts, package, &subject, file, elf, needed, &providers, hits);
                 }
             }
@@ -86,7 +88,7 @@ fn one(
         }
         return;
     }
-    if let Some(library) = facts.rules.vendor.library(needed) {
+    if let Some(library) = facts.rules.manifests.vendor.library(needed) {
         if !package.uses().any(|name| name == library.conda || name == library.name) {
             hits.add(subject, format!("needs {needed} of {}, which `uses` does not declare", library.conda)).fix(
                 format!("add \"{} >=X,<Y\" to `uses` of component `{}`", library.name, package.manifest.component),

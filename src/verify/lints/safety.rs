@@ -12,7 +12,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 }
 
 fn executable_stack(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
+    for package in facts.contents() {
         for (subject, _, elf) in package.loaded() {
             match elf.stack {
                 Stack::Data => {}
@@ -31,7 +31,7 @@ fn executable_stack(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 fn text_relocations(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
+    for package in facts.contents() {
         for (subject, _, elf) in package.loaded().filter(|(_, _, elf)| elf.text_relocations) {
             let sections: Vec<&str> = elf.sections.iter().map(|section| section.name.as_str()).collect();
             let with_device = sections.iter().any(|name| name.starts_with(".nv"));

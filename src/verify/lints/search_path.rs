@@ -53,7 +53,7 @@ fn entries(elf: &elf::Facts) -> impl Iterator<Item = (&'static str, &str)> {
 }
 
 fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchDir)) {
-    for package in &facts.packages {
+    for package in facts.contents() {
         for (subject, file, elf) in package.loaded() {
             for (tag, entry) in entries(elf) {
                 visit(subject.clone(), tag, entry, search_dir(entry, file.directory()));
@@ -71,7 +71,7 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             SearchDir::Absolute(path) => {
                 let path = path.trim_end_matches('/');
                 let known = rules.driver_directories.iter().any(|dir| dir == path);
-                if known || rules.drivers.is_loader_default(path) || is_stub(facts, path).is_some() {
+                if known || rules.manifests.drivers.is_loader_default(path) || is_stub(facts, path).is_some() {
                     // Other lints speak of loader defaults and stubs.
                     return;
                 }
@@ -90,7 +90,7 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn runpath_loader_default(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     each(facts, |subject, tag, entry, dir| {
         if let SearchDir::Absolute(path) = dir
-            && facts.rules.drivers.is_loader_default(&path)
+            && facts.rules.manifests.drivers.is_loader_default(&path)
         {
             hits.add(subject, format!("{tag} names {entry}, which the loader searches by itself"));
         }
@@ -111,7 +111,7 @@ fn stub_reachable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 fn is_stub(facts: &BundleFacts, path: &str) -> Option<&'static str> {
-    let drivers = &facts.rules.drivers;
+    let drivers = &facts.rules.manifests.drivers;
     if drivers.is_stubs(path) {
         Some("link-time stubs of the driver")
     } else if drivers.is_compat(path) {

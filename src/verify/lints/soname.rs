@@ -38,7 +38,7 @@ fn soname_policy(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 }
                 Some(soname) => {
                     let path = format!("lib/{soname}");
-                    if !package.files.iter().any(|file| file.path == path) {
+                    if !package.files().iter().any(|file| file.path == path) {
                         hits.add(subject, format!("no file or link lib/{soname} lies beside it"))
                             .evidence("programs that link it look for that name")
                             .fix(format!("install lib/{soname}, or a link to it, and let `files` claim it"));

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::bundle::{
+    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA,
+    Provenance,
+};
 use crate::data::Data;
 use crate::elf;
 use crate::fs::{self, Digest, EntryKind};
@@ -54,6 +57,7 @@ impl Tree {
                 recipe: Digest::of(b""),
                 plan: Digest::of(b""),
                 tools: BTreeMap::new(),
+                sources: BTreeMap::new(),
                 source_date_epoch: 0,
             },
         };
@@ -100,8 +104,46 @@ impl Tree {
         self.file(path, std::fs::read(made).unwrap())
     }
 
+    /// Writes `kernels.json` into every directory of device code that has none, as staging does.
+    fn lists(&self) {
+        let (Some(tag), Some(target), Some(cuda)) =
+            (&self.manifest.kernel_abi, self.manifest.target, self.manifest.cuda)
+        else {
+            return;
+        };
+        let mut dirs: BTreeMap<String, Vec<Artifact>> = BTreeMap::new();
+        for entry in fs::walk(self.dir.path()).unwrap() {
+            let is_code = [".cubin", ".ptx", ".fatbin"].iter().any(|end| entry.path.ends_with(end));
+            if let EntryKind::File { size, executable } = entry.kind
+                && is_code
+            {
+                let (dir, name) = entry.path.rsplit_once('/').unwrap();
+                let sha256 = Digest::of_file(&self.dir.path().join(&entry.path)).unwrap();
+                let kind = ArtifactKind::File { sha256, size, executable };
+                dirs.entry(dir.to_owned()).or_default().push(Artifact { path: name.to_owned(), kind });
+            }
+        }
+        for (dir, modules) in dirs {
+            let list = KernelsList {
+                schema: KERNELS_SCHEMA,
+                kernel_abi: tag.clone(),
+                target,
+                cuda,
+                variant: dir.rsplit('/').nth(1).unwrap().to_owned(),
+                modules,
+                kernels: self.manifest.kernels.clone(),
+                compilers: BTreeMap::new(),
+            };
+            let path = self.dir.path().join(dir).join(KERNELS_LIST);
+            if !path.exists() {
+                fs::write_atomic(&path, &serde_json::to_vec(&list).unwrap()).unwrap();
+            }
+        }
+    }
+
     /// Completes the manifest as a build does.
     pub(super) fn seal(mut self) -> Sealed {
+        self.lists();
         for entry in fs::walk(self.dir.path()).unwrap() {
             let file = self.dir.path().join(&entry.path);
             let kind = match entry.kind {

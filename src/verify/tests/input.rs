@@ -21,7 +21,7 @@ fn conda(sealed: &Sealed, to: &Path) {
     let work = tempfile::tempdir().unwrap();
     let info = work.path().join("tree/info");
     std::fs::create_dir_all(&info).unwrap();
-    std::fs::write(info.join("index.json"), "{}").unwrap();
+    std::fs::write(info.join("index.json"), r#"{"name": "volley-core", "version": "1.2.0", "build": "h0_0"}"#).unwrap();
     tar(&work.path().join("tree"), &work.path().join("info.tar.zst"));
     tar(&sealed.bundle.root, &work.path().join("pkg.tar.zst"));
     let mut zip = zip::ZipWriter::new(std::fs::File::create(to).unwrap());

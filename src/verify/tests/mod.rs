@@ -2,6 +2,7 @@
 
 mod closure;
 mod cubin;
+mod device;
 mod files;
 mod fixture;
 mod input;
@@ -9,3 +10,4 @@ mod kernels;
 mod libraries;
 mod link;
 mod promise;
+mod shaders;

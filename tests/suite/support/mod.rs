@@ -1,6 +1,7 @@
 //! What the tests stand on: the program, one shared build of volley, real tools, and honest skipping.
 
 mod archive;
+pub mod cuobjdump;
 mod program;
 mod python;
 mod skip;

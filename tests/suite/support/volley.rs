@@ -32,7 +32,7 @@ pub fn volley() -> &'static Volley {
         let lock = File::create(root.join("lock")).unwrap();
         lock.lock().unwrap();
         let (dist, work) = (root.join("dist"), root.join("work"));
-        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "--json", "--dist"]);
+        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "--locked", "--json", "--dist"]);
         let ran = Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
         Volley { dist, work, summary: ran.json(), _lock: lock }
     })

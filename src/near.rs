@@ -3,7 +3,7 @@
 /// The choice nearest to `text`, if one is near enough to be meant: at most a third of the letters differ
 /// (at least one may). Among equals the one with the longest common beginning wins, then the one whose first other
 /// letter is nearest, so that `2.28` is nearer to `2.29` than `2.24` is.
-pub(super) fn nearest(text: &str, choices: impl IntoIterator<Item = String>) -> Option<String> {
+pub fn nearest(text: &str, choices: impl IntoIterator<Item = String>) -> Option<String> {
     let lower = text.to_lowercase();
     let allowed = (text.chars().count() / 3).max(1);
     choices

@@ -1,0 +1,115 @@
+//! The one table of settings.
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A path; `~/` at its beginning is the home directory.
+    Path,
+    /// Any text.
+    Text,
+    /// A whole number above 0.
+    Count,
+    /// `true` or `false`; in variables also `1`, `0`, `yes`, `no`, `on`, `off`.
+    Switch,
+    /// One of some words.
+    Word(&'static [&'static str]),
+}
+
+/// One setting: a key of the file, and a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Key in the file: kebab-case.
+    pub name: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// What holds when nobody says anything, in words.
+    pub default: &'static str,
+    /// One line.
+    pub about: &'static str,
+}
+
+impl Setting {
+    /// The variable that sets it: `SIMPACK_CACHE_DIR`.
+    pub fn variable(&self) -> String {
+        format!("SIMPACK_{}", self.name.to_uppercase().replace('-', "_"))
+    }
+}
+
+/// All settings, sorted by name.
+pub const SETTINGS: [Setting; 13] = [
+    Setting {
+        name: "cache-dir",
+        kind: Kind::Path,
+        default: "simpack in the user's cache directory",
+        about: "cache of toolchains, sources and artifacts",
+    },
+    Setting {
+        name: "cache-remote",
+        kind: Kind::Path,
+        default: "none",
+        about: "second cache directory: what the first lacks is checked and copied from there; never written",
+    },
+    Setting {
+        name: "cache-size",
+        kind: Kind::Text,
+        default: "10G",
+        about: "bytes of artifacts that a build leaves at most, the least recently used go; `none`",
+    },
+    Setting {
+        name: "color",
+        kind: Kind::Word(&["auto", "always", "never"]),
+        default: "auto",
+        about: "coloured words; `auto` follows NO_COLOR, CLICOLOR_FORCE and the terminal",
+    },
+    Setting {
+        name: "index-url",
+        kind: Kind::Text,
+        default: "pip's configuration",
+        about: "package index to fetch from",
+    },
+    Setting { name: "jobs", kind: Kind::Count, default: "the machine's cores", about: "steps at a time" },
+    Setting {
+        name: "locked",
+        kind: Kind::Switch,
+        default: "false",
+        about: "build and plan refuse to differ from simpack.lock",
+    },
+    Setting {
+        name: "log-groups",
+        kind: Kind::Word(&["auto", "github", "gitlab", "none"]),
+        default: "auto",
+        about: "folds of a build's log; `auto` follows GITHUB_ACTIONS and GITLAB_CI",
+    },
+    Setting { name: "offline", kind: Kind::Switch, default: "false", about: "use no network" },
+    Setting {
+        name: "progress",
+        kind: Kind::Word(&["auto", "never"]),
+        default: "auto",
+        about: "progress lines; `auto` draws them on a terminal only",
+    },
+    Setting {
+        name: "python",
+        kind: Kind::Path,
+        default: "python3 on PATH",
+        about: "the Python whose pip says where to fetch from",
+    },
+    Setting { name: "quiet", kind: Kind::Switch, default: "false", about: "no notes and no progress" },
+    Setting { name: "verbose", kind: Kind::Switch, default: "false", about: "more notes about the work" },
+];
+
+/// Variables of others that simpack looks at, with what they do; sorted by name.
+pub const ENVIRONMENT: [(&str, &str); 13] = [
+    ("ALL_PROXY", "proxy for all addresses"),
+    ("CLICOLOR_FORCE", "coloured words also off terminals, unless `0`"),
+    ("CUDA_HOME", "where `--toolchain system` looks for nvcc first"),
+    ("CXX", "what `--host system` looks at first"),
+    ("GITHUB_ACTIONS", "log groups of GitHub when `true`"),
+    ("GITLAB_CI", "log groups of GitLab when `true`"),
+    ("HTTPS_PROXY", "proxy for https"),
+    ("HTTP_PROXY", "proxy for http"),
+    ("NO_COLOR", "no coloured words"),
+    ("NO_PROXY", "hosts that need no proxy"),
+    ("SIMPACK_CONFIG", "the file of settings, instead of simpack/config.toml in the user's directory"),
+    ("SOURCE_DATE_EPOCH", "time stamp of everything, instead of 2020-01-01"),
+    ("SSL_CERT_FILE", "certificates to trust"),
+];

@@ -1,0 +1,157 @@
+//! A directory as the root of another machine's files: links inside it lead to places inside it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::Content;
+use crate::error::Result;
+
+/// As many links as Linux follows in one path.
+const MOST_LINKS: usize = 40;
+
+/// Files below a directory, by the absolute paths that a program sees whose root it is.
+#[derive(Debug)]
+pub struct Root {
+    /// None for the machine's own root, where the kernel follows links.
+    directory: Option<PathBuf>,
+    /// Directories by the text of their path: libraries share few of them.
+    known: RefCell<HashMap<PathBuf, PathBuf>>,
+}
+
+/// An opened file.
+pub struct RootFile {
+    /// Device and inode.
+    pub id: (u64, u64),
+    /// Permission bits.
+    pub mode: u32,
+    /// Its bytes.
+    pub content: Content,
+}
+
+impl Root {
+    /// The machine's own root.
+    pub fn machine() -> Self {
+        Self { directory: None, known: RefCell::default() }
+    }
+
+    /// A directory as root.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn at(directory: &Path) -> Result<Self> {
+        let real = fs_err::canonicalize(directory)?;
+        let own = real == Path::new("/");
+        Ok(Self { directory: (!own).then_some(real), known: RefCell::default() })
+    }
+
+    /// Opens a regular file; only the pages that are looked at are read.
+    ///
+    /// # Errors
+    /// It is not there, may not be read, is a directory ([`io::ErrorKind::IsADirectory`]), or is neither.
+    pub fn open(&self, path: &str) -> io::Result<RootFile> {
+        use fs_err::os::unix::fs::OpenOptionsExt;
+        // A pipe without a writer would hold up a plain opening for ever.
+        let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path)?)?;
+        let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !data.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let content = Content::of(file.file(), data.len())?;
+        Ok(RootFile { id: (data.dev(), data.ino()), mode: data.mode(), content })
+    }
+
+    /// Whether a directory is there.
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.place(path).is_ok_and(|place| place.is_dir())
+    }
+
+    /// The path without links, as a program inside sees it.
+    pub fn real(&self, path: &str) -> Option<String> {
+        let place = fs_err::canonicalize(self.place(path).ok()?).ok()?;
+        let below = match &self.directory {
+            None => place,
+            Some(directory) => Path::new("/").join(place.strip_prefix(directory).ok()?),
+        };
+        below.to_str().map(str::to_owned)
+    }
+
+    /// The path as a program inside would name a file of this machine; `None` outside of the root.
+    pub fn inside(&self, path: &Path) -> Option<String> {
+        let real = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => fs_err::canonicalize(parent).ok()?.join(path.file_name()?),
+            None => fs_err::canonicalize(".").ok()?.join(path),
+        };
+        let below = match &self.directory {
+            None => real.as_path(),
+            Some(directory) => real.strip_prefix(directory).ok()?,
+        };
+        Path::new("/").join(below).to_str().map(str::to_owned)
+    }
+
+    /// Where on this machine the path leads. The last part may be missing.
+    fn place(&self, path: &str) -> io::Result<PathBuf> {
+        match &self.directory {
+            None => Ok(PathBuf::from(path)),
+            Some(directory) => self.walk(directory, Path::new(path), &mut 0),
+        }
+    }
+
+    fn walk(&self, root: &Path, path: &Path, links: &mut usize) -> io::Result<PathBuf> {
+        let path = Path::new("/").join(path);
+        if let Some(known) = self.known.borrow().get(&path) {
+            return Ok(known.clone());
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.components().next_back()) else {
+            return Ok(root.to_owned());
+        };
+        let directory = self.walk(root, parent, links)?;
+        self.known.borrow_mut().insert(parent.to_owned(), directory.clone());
+        let name = match name {
+            std::path::Component::Normal(name) => name,
+            std::path::Component::ParentDir if directory == root => return Ok(directory),
+            std::path::Component::ParentDir => return Ok(directory.parent().unwrap_or(root).to_owned()),
+            _ => return Ok(directory),
+        };
+        let place = directory.join(name);
+        let Ok(target) = fs_err::read_link(&place) else { return Ok(place) };
+        *links += 1;
+        if *links > MOST_LINKS {
+            return Err(io::Error::other("too many links"));
+        }
+        let inside = Path::new("/").join(directory.strip_prefix(root).unwrap_or(Path::new(""))).join(target);
+        self.walk(root, &inside, links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_inside_and_dots_do_not_lead_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs_err::create_dir_all(at("usr/lib")).unwrap();
+        fs_err::write(at("usr/lib/a"), "a").unwrap();
+        for (link, target) in
+            [("lib", "usr/lib"), ("usr/lib/b", "/lib/a"), ("usr/lib/c", "../../../../lib/b"), ("x", "x")]
+        {
+            fs_err::os::unix::fs::symlink(target, at(link)).unwrap();
+        }
+        let root = Root::at(dir.path()).unwrap();
+        for path in ["/lib/a", "/lib/b", "/lib/c", "/usr/lib/../../lib/./b", "/../../lib/c"] {
+            assert_eq!(root.open(path).unwrap().content.bytes(), b"a", "{path}");
+            assert_eq!(root.real(path).as_deref(), Some("/usr/lib/a"), "{path}");
+        }
+        assert!(root.open("/x").is_err() && root.open("/lib").is_err());
+        assert!(root.is_directory("/lib/") && !root.is_directory("/lib/a"));
+        assert_eq!(root.inside(&at("lib/a")).as_deref(), Some("/usr/lib/a"));
+        assert_eq!(root.inside(Path::new("/")), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! `simpack.lock`: every digest that a build of a recipe takes from outside, beside the recipe.
+//!
+//! `model` is the file, `settle` decides what of an older lock still holds for a recipe. A source that
+//! is a directory is not in it: its files are the recipe's own, and version control keeps them.
+
+mod model;
+mod settle;
+
+pub use model::{LOCK_EDITION, Lock, LockedHost, LockedSource, LockedTool, LockedWheel};
+pub use settle::{Change, Settled, Update, settle};

@@ -1,0 +1,157 @@
+//! The values of a lock, and its text: TOML, sorted, the same bytes for the same values.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::fs::Digest;
+use crate::target::{CudaVersion, GlibcVersion};
+
+/// Edition of the file that this simpack reads and writes.
+pub const LOCK_EDITION: u32 = 1;
+
+/// What stands above the values.
+const HEAD: &str = "\
+# Written by `simpack lock`: every digest that a build of this recipe takes from outside.
+# Commit it. `simpack build --locked` refuses to differ from it, `simpack lock --update NAME` changes it.
+";
+
+/// The content of `simpack.lock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Lock {
+    /// Always [`LOCK_EDITION`].
+    pub edition: u32,
+    /// CUDA releases of the recipe, ascending. One without a tool below comes from the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuda: Vec<CudaVersion>,
+    /// Host compiler that the recipe asks for; none when it builds nothing for the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<LockedHost>,
+    /// The source, when it is not in the recipe's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<LockedSource>,
+    /// Pinned tools, sorted by name.
+    #[serde(default, rename = "tool", skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<LockedTool>,
+}
+
+/// Which host compiler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "use")]
+pub enum LockedHost {
+    /// The pinned one; its wheel is among the tools.
+    Zig {
+        /// Ceiling for glibc's symbol versions.
+        glibc: GlibcVersion,
+    },
+    /// The machine's, which no lock can hold.
+    System {
+        /// Lowest major version of g++.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cxx: Option<u32>,
+    },
+}
+
+/// A source with what proves its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+pub enum LockedSource {
+    /// A commit of a git repository.
+    Git {
+        /// Repository, without login data.
+        url: String,
+        /// Commit.
+        rev: String,
+        /// Digest over all files: a commit's own digest is SHA-1, and filters may change files on the way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<Digest>,
+    },
+    /// An archive.
+    Url {
+        /// Address, without login data.
+        url: String,
+        /// SHA-256 in hex.
+        sha256: String,
+    },
+    /// A file of a Python package index.
+    Pypi {
+        /// Project.
+        name: String,
+        /// Version.
+        version: String,
+        /// SHA-256 in hex.
+        sha256: String,
+    },
+}
+
+/// A pinned toolchain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedTool {
+    /// Name, as `simpack toolchain list` shows it.
+    pub name: String,
+    /// Its wheels, sorted by project.
+    #[serde(rename = "wheel")]
+    pub wheels: Vec<LockedWheel>,
+}
+
+/// One file of a package index.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedWheel {
+    /// Project.
+    pub project: String,
+    /// Version.
+    pub version: String,
+    /// File name.
+    pub file: String,
+    /// Digest of the file.
+    pub sha256: Digest,
+    /// Bytes of the file.
+    pub size: u64,
+}
+
+impl Lock {
+    /// Reads the text of a lock; `path` is how the file is named in errors.
+    ///
+    /// # Errors
+    /// It is not the TOML that this reader knows, or of another edition.
+    pub fn parse(text: &str, path: &str) -> Result<Self> {
+        let again = |error: Error| error.hint("`simpack lock --update` writes it anew from the recipe");
+        let lock: Self = toml::from_str(text)
+            .map_err(|error| again(Error::recipe(format!("{path}: {}", error.to_string().trim_end()))))?;
+        if lock.edition != LOCK_EDITION {
+            let message = format!("{path}: edition {} is unknown (known: {LOCK_EDITION})", lock.edition);
+            return Err(again(Error::recipe(message).hint("a newer simpack may have written it")));
+        }
+        Ok(lock)
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// None but a mistake in simpack: every value of a lock prints as TOML.
+    pub fn text(&self) -> Result<String> {
+        let body = toml::to_string(self).map_err(|error| Error::bug("a lock does not print").because(error))?;
+        Ok(format!("{HEAD}{body}"))
+    }
+
+    /// The tool of a name.
+    pub fn tool(&self, name: &str) -> Option<&LockedTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Everything that `--update` may name: `source`, tools, and the projects of their wheels; sorted.
+    pub fn names(&self) -> Vec<String> {
+        let source = self.source.iter().map(|_| "source".to_owned());
+        let tools = self.tools.iter().flat_map(|tool| {
+            let wheels = tool.wheels.iter().map(|wheel| wheel.project.clone());
+            std::iter::once(tool.name.clone()).chain(wheels)
+        });
+        let mut names: Vec<String> = source.chain(tools).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}

@@ -1,0 +1,136 @@
+//! Files on disk: of a tree all of them, on all cores, touching as few pages as can be.
+
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::archive::{self, Form};
+use super::examine::{Examined, examine, is_interesting};
+use super::facts::{Gap, Inspected, PackageFormat};
+use crate::error::{Error, Result};
+use crate::fs::{self, Content, EntryKind};
+use crate::gpu::Look;
+use crate::ui::Ui;
+
+/// The first bytes by which a file is judged.
+const HEAD: usize = 64;
+/// From so many bytes of packages and files to search on, progress is shown.
+const LONG: u64 = 200 << 20;
+
+/// Inspects a path that a user gave.
+pub(super) fn inspect(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
+    let data = fs_err::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::usage(format!("{} does not exist", path.display()))
+            .hint("give a file, a directory, or a package such as a wheel or a .conda file"),
+        _ => Error::from(error),
+    })?;
+    let mut found = if data.is_dir() { tree(path, look, ui)? } else { file(path, look)? };
+    found.path = path.display().to_string();
+    found.is_tree = data.is_dir() || archive::form(&found.path).is_some();
+    found.packages.sort();
+    // Sorted: of one file, a package manager's words come before simpack's.
+    found.packages.dedup_by(|next, kept| next.path == kept.path && next.format == PackageFormat::Simpack);
+    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    found.unexamined.sort();
+    Ok(found)
+}
+
+fn file(path: &Path, look: Look) -> Result<Inspected> {
+    let file = open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::usage(format!("{} is no file and no directory", path.display())));
+    }
+    let content = Content::map(&file)?;
+    let name = path.to_string_lossy();
+    if let Some(form) = archive::form(&name) {
+        return Ok(archive::archive(&name, "", form, content.bytes(), look));
+    }
+    let content = if look.kernels || look.deep { content } else { content.sparse() };
+    let Examined { file, gaps } = examine("", content.bytes(), look);
+    let size = content.bytes().len() as u64;
+    Ok(Inspected { seen: 1, bytes: size, files: file.into_iter().collect(), unexamined: gaps, ..Inspected::default() })
+}
+
+/// Opens for reading; what is a pipe by now does not make us wait.
+fn open(path: &Path) -> Result<fs_err::File> {
+    let mut options = fs_err::OpenOptions::new();
+    options.options_mut().custom_flags(libc::O_NONBLOCK);
+    Ok(options.read(true).open(path)?)
+}
+
+fn tree(root: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
+    let mut work: Vec<(String, u64)> = Vec::new();
+    for entry in fs::walk(root)? {
+        if let EntryKind::File { size, .. } = entry.kind {
+            work.push((entry.path, size));
+        }
+    }
+    let slow = |path: &str, size: u64| if look.deep || archive::form(path).is_some() { size } else { 0 };
+    let all: u64 = work.iter().map(|(path, size)| slow(path, *size)).sum();
+    let bar = (all > LONG).then(|| ui.bytes("inspect", all));
+    // The largest first, so that no core is left with one at the end.
+    work.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Inspected::default());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut own = Inspected::default();
+                while let Some((path, size)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = below(root, path, *size, look, &mut own) {
+                        own.unexamined.push(Gap { path: path.clone(), reason: error.to_string() });
+                    }
+                    if let Some(bar) = &bar {
+                        bar.inc(slow(path, *size));
+                    }
+                }
+                merge(&mut found.lock().unwrap_or_else(PoisonError::into_inner), own);
+            });
+        }
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn merge(all: &mut Inspected, own: Inspected) {
+    all.seen += own.seen;
+    all.bytes += own.bytes;
+    all.packages.extend(own.packages);
+    all.files.extend(own.files);
+    all.unexamined.extend(own.unexamined);
+}
+
+/// One file of a tree.
+fn below(root: &Path, path: &str, size: u64, look: Look, found: &mut Inspected) -> Result<()> {
+    if size == 0 {
+        found.seen += 1;
+        return Ok(());
+    }
+    let file = open(&root.join(path))?;
+    if let Some(form) = archive::form(path) {
+        return package(path, form, &file, look, found);
+    }
+    found.seen += 1;
+    found.bytes += size;
+    let mut head = [0; HEAD];
+    let count = file.file().read_at(&mut head, 0)?;
+    if !is_interesting(&head[..count], look) {
+        return Ok(());
+    }
+    let content = Content::map(&file)?;
+    let content = if look.kernels || look.deep { content } else { content.sparse() };
+    let examined = examine(path, content.bytes(), look);
+    found.files.extend(examined.file);
+    found.unexamined.extend(examined.gaps);
+    Ok(())
+}
+
+fn package(path: &str, form: Form, file: &fs_err::File, look: Look, found: &mut Inspected) -> Result<()> {
+    let content = Content::map(file)?;
+    merge(found, archive::archive(path, path, form, content.bytes(), look));
+    Ok(())
+}

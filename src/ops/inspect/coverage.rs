@@ -1,0 +1,198 @@
+//! The coverage matrix: which file, or which kernel, has code for which target, and which lacks it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::facts::{FileFacts, ImageFacts};
+use crate::gpu::{CodeKind, Look};
+use crate::target::{Capability, KernelTarget};
+
+/// Rows and columns.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Coverage {
+    /// What code there is, sorted: SASS, PTX, then what runs nowhere as it is.
+    pub(super) columns: Vec<Column>,
+    /// Files that hold the code, or the kernels in them.
+    pub(super) rows: Vec<Row>,
+}
+
+/// Code of one kind for one device.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Column {
+    pub(super) kind: CodeKind,
+    /// Capability, or the device in its maker's words.
+    pub(super) device: String,
+    pub(super) pieces: usize,
+    pub(super) stored_size: u64,
+    pub(super) unpacked_size: u64,
+}
+
+/// One file, or one kernel of it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Row {
+    /// The file; files that differ only in the name of their target are one.
+    pub(super) group: String,
+    /// The kernel's symbol, where kernels are read.
+    pub(super) kernel: Option<String>,
+    /// The symbol in words.
+    pub(super) demangled: Option<String>,
+    /// Pieces for each column; of a kernel, in how many it is.
+    pub(super) cells: Vec<usize>,
+    /// Targets for which its group has code, but not this kernel.
+    pub(super) missing: Vec<String>,
+}
+
+/// Order of columns.
+type Key = (u8, Option<Capability>, String);
+
+impl Coverage {
+    /// The matrix of files; with kernels, where they were read.
+    pub(super) fn of(files: &[FileFacts], look: Look) -> Self {
+        let mut columns: BTreeMap<Key, Column> = BTreeMap::new();
+        let mut cells: BTreeMap<(String, Option<String>), BTreeMap<Key, usize>> = BTreeMap::new();
+        let mut words: BTreeMap<String, String> = BTreeMap::new();
+        let mut groups: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
+        for (file, image) in files.iter().flat_map(|file| file.images.iter().map(move |image| (file, image))) {
+            let key = key(image);
+            let column = columns.entry(key.clone()).or_insert_with(|| Column {
+                kind: image.kind,
+                device: key.2.clone(),
+                pieces: 0,
+                stored_size: 0,
+                unpacked_size: 0,
+            });
+            column.pieces += 1;
+            column.stored_size += image.stored_size;
+            column.unpacked_size += image.unpacked_size;
+            let group = group(file, image);
+            if !look.kernels {
+                *cells.entry((group, None)).or_default().entry(key).or_default() += 1;
+                continue;
+            }
+            if image.target.is_some() {
+                groups.entry(group.clone()).or_default().insert(key.clone());
+            }
+            for kernel in &image.kernels {
+                let row = (group.clone(), Some(kernel.name.clone()));
+                *cells.entry(row).or_default().entry(key.clone()).or_default() += 1;
+                if let Some(demangled) = &kernel.demangled {
+                    words.insert(kernel.name.clone(), demangled.clone());
+                }
+            }
+        }
+        let keys: Vec<Key> = columns.keys().cloned().collect();
+        let rows = cells.into_iter().map(|((group, kernel), found)| {
+            let has = groups.get(&group);
+            let lacks = |key: &&Key| has.is_some_and(|has| has.contains(*key)) && !found.contains_key(*key);
+            let missing = keys.iter().filter(lacks).map(name).collect();
+            let demangled = kernel.as_ref().and_then(|kernel| words.get(kernel).cloned());
+            let cells = keys.iter().map(|key| found.get(key).copied().unwrap_or(0)).collect();
+            Row { group, kernel, demangled, cells, missing }
+        });
+        Self { rows: rows.collect(), columns: columns.into_values().collect() }
+    }
+}
+
+fn key(image: &ImageFacts) -> Key {
+    let kind = match image.kind {
+        CodeKind::Sass => 0,
+        CodeKind::Ptx => 1,
+        CodeKind::LtoIr => 2,
+        CodeKind::Spirv => 3,
+        CodeKind::Offload => 4,
+        CodeKind::Other(_) => 5,
+    };
+    let device = match (image.capability, &image.label, image.kind) {
+        (Some(capability), ..) => capability.to_string(),
+        (None, Some(label), _) => label.clone(),
+        (None, None, CodeKind::Spirv) => format!("{}.{}", image.version.0, image.version.1),
+        (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
+        (None, None, _) => "?".to_owned(),
+    };
+    (kind, image.capability, device)
+}
+
+/// A column in words.
+fn name((kind, capability, device): &Key) -> String {
+    match (kind, capability) {
+        (0, Some(capability)) => KernelTarget::Sass(*capability).to_string(),
+        (1, Some(capability)) => KernelTarget::Ptx(*capability).to_string(),
+        (3, _) => format!("spirv{device}"),
+        _ => device.clone(),
+    }
+}
+
+/// Containers: the file. A file that is the code itself: its path without package, target and ending, so that the
+/// same kernels for several targets are one row.
+fn group(file: &FileFacts, image: &ImageFacts) -> String {
+    if !image.place.is_empty() {
+        return file.path.clone();
+    }
+    let path = file.path.rsplit(": ").next().unwrap_or_default();
+    let parts = path.split('/').filter(|part| part.parse::<KernelTarget>().is_err());
+    let joined = parts.collect::<Vec<_>>().join("/");
+    match joined.rsplit_once('.') {
+        Some((stem, ending)) if !ending.contains('/') => stem.to_owned(),
+        _ => joined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::device_code_with;
+
+    fn file(path: &str, bytes: &[u8], look: Look) -> FileFacts {
+        let file = super::super::examine::examine(path, bytes, look).file.unwrap();
+        assert!(!device_code_with(bytes, look).unwrap().is_empty());
+        file
+    }
+
+    fn ptx(arch: u32, kernels: &[&str]) -> Vec<u8> {
+        let mut text = format!(".version 8.0\n.target sm_{arch}\n.address_size 64\n");
+        kernels.iter().for_each(|name| text.push_str(&format!(".entry {name}(.param .u64 a) {{ ret; }}\n")));
+        text.into_bytes()
+    }
+
+    #[test]
+    fn holes_are_named_within_a_group() {
+        let look = Look { kernels: true, deep: false };
+        let files = [
+            file("p: k/compute_75/step.ptx", &ptx(75, &["one", "_Z3twov"]), look),
+            file("q: k/compute_90/step.ptx", &ptx(90, &["one"]), look),
+            file("other.ptx", &ptx(90, &["three"]), look),
+        ];
+        let coverage = Coverage::of(&files, look);
+        let columns: Vec<&str> = coverage.columns.iter().map(|column| column.device.as_str()).collect();
+        assert_eq!(columns, ["7.5", "9.0"]);
+        let rows: Vec<_> = coverage
+            .rows
+            .iter()
+            .map(|row| (row.group.as_str(), row.kernel.as_deref().unwrap(), row.cells.clone(), row.missing.clone()))
+            .collect();
+        let none = Vec::<String>::new();
+        assert_eq!(
+            rows,
+            [
+                ("k/step", "_Z3twov", vec![1, 0], vec!["compute_90".to_owned()]),
+                ("k/step", "one", vec![1, 1], none.clone()),
+                ("other", "three", vec![0, 1], none),
+            ]
+        );
+        assert_eq!(coverage.rows[0].demangled.as_deref(), Some("two()"));
+    }
+
+    #[test]
+    fn without_kernels_files_are_counted() {
+        let look = Look::default();
+        let files = [
+            file("k/compute_75/step.ptx", &ptx(75, &["one"]), look),
+            file("k/compute_90/step.ptx", &ptx(90, &["one"]), look),
+        ];
+        let coverage = Coverage::of(&files, look);
+        assert_eq!(coverage.rows.len(), 1);
+        assert_eq!(coverage.rows[0].cells, [1, 1]);
+        assert!(coverage.rows[0].missing.is_empty());
+    }
+}

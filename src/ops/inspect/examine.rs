@@ -1,0 +1,121 @@
+//! The facts of one file's bytes.
+
+use std::collections::BTreeSet;
+
+use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
+use object::read::archive::ArchiveFile;
+
+use super::facts::{ElfFacts, FileFacts, Gap, ImageFacts, KernelFacts, Objects};
+use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
+use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Kernel, Look};
+use crate::target::GlibcVersion;
+
+/// What one file gave.
+#[derive(Default)]
+pub(super) struct Examined {
+    /// Nothing, if there is nothing to say about it.
+    pub(super) file: Option<FileFacts>,
+    pub(super) gaps: Vec<Gap>,
+}
+
+/// Whether a file that begins like this is worth more than its first bytes.
+pub(super) fn is_interesting(head: &[u8], look: Look) -> bool {
+    look.deep || gpu::may_hold_code(head)
+}
+
+/// Examines the bytes of a file.
+pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
+    let mut found = Examined::default();
+    let mut gap = |reason: String| found.gaps.push(Gap { path: path.to_owned(), reason });
+    let (elf, objects) = if bytes.starts_with(object::archive::MAGIC.as_slice()) {
+        (None, Some(bytes))
+    } else if elf::is_elf(bytes) && !gpu::is_cubin(bytes) {
+        match elf_facts(bytes) {
+            Ok(facts) => (Some(facts), None),
+            Err(error) => {
+                gap(error.to_string());
+                (None, None)
+            }
+        }
+    } else {
+        (None, None)
+    };
+    let code = match gpu::device_code_with(bytes, look) {
+        Ok(code) => code,
+        // Said above, of the same bytes.
+        Err(CodeError::Elf(_)) if !gpu::is_cubin(bytes) => DeviceCode::default(),
+        Err(error) => {
+            gap(error.to_string());
+            DeviceCode::default()
+        }
+    };
+    code.unexamined.into_iter().for_each(gap);
+    let objects = objects.and_then(|bytes| count_objects(bytes, &code.images));
+    let images: Vec<ImageFacts> = code.images.into_iter().map(image).collect();
+    if elf.is_some() || objects.is_some() || !images.is_empty() || !found.gaps.is_empty() {
+        found.file = Some(FileFacts { path: path.to_owned(), size: bytes.len() as u64, elf, objects, images });
+    }
+    found
+}
+
+/// Only what the dynamic section and the version records say: no symbol is read.
+fn elf_facts(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
+    let image = Image::parse(bytes)?;
+    let dynamic = Dynamic::parse(&image)?;
+    let kind = FileKind::of(&image, dynamic.as_ref());
+    let machine = image.header.machine.into();
+    let mut facts =
+        ElfFacts { machine, kind, soname: None, needed: Vec::new(), runpath: None, rpath: None, glibc: None };
+    if let Some(dynamic) = &dynamic {
+        facts.soname = dynamic.text(DT_SONAME);
+        facts.needed = dynamic.texts(DT_NEEDED);
+        facts.runpath = dynamic.text(DT_RUNPATH);
+        facts.rpath = dynamic.text(DT_RPATH);
+        let versions = Versions::parse(&image, dynamic);
+        let names = versions.files.iter().flat_map(|(_, names)| names);
+        facts.glibc = elf::highest(names, "GLIBC")
+            .and_then(|highest| Some(GlibcVersion::new(*highest.first()?, highest.get(1).copied().unwrap_or(0))));
+    }
+    Ok(facts)
+}
+
+/// Members that are ELF, and those that hold device code; `None` where the archive cannot be read, which the
+/// reader of device code says.
+fn count_objects(bytes: &[u8], images: &[CodeImage]) -> Option<Objects> {
+    let archive = ArchiveFile::parse(bytes).ok()?;
+    let mut total = 0;
+    for member in archive.members() {
+        total += usize::from(elf::is_elf(member.ok()?.data(bytes).ok()?));
+    }
+    // Members may share a name: their sections' positions tell them apart only within one.
+    let members: BTreeSet<&str> = images
+        .iter()
+        .map(|image| image.place.split_once(": ").map_or(image.place.as_str(), |(member, _)| member))
+        .collect();
+    Some(Objects { total, with_device_code: members.len() })
+}
+
+fn image(image: CodeImage) -> ImageFacts {
+    ImageFacts {
+        target: image.target(),
+        place: image.place,
+        at: image.at,
+        kind: image.kind,
+        capability: image.capability,
+        label: image.label,
+        version: image.version,
+        stored_size: image.stored_size,
+        unpacked_size: image.unpacked_size,
+        debug: image.debug,
+        relocatable: image.relocatable,
+        hidden: image.hidden,
+        compilers: image.compilers,
+        kernels: image.kernels.into_iter().map(kernel).collect(),
+        spirv: image.spirv,
+    }
+}
+
+fn kernel(kernel: Kernel) -> KernelFacts {
+    let demangled = gpu::demangled(&kernel.signature.name);
+    KernelFacts { demangled, name: kernel.signature.name, params: kernel.signature.params, resources: kernel.resources }
+}

@@ -1,0 +1,84 @@
+//! From the provenance of packages to the build that made them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::super::request::{BuildRequest, CudaSource};
+use crate::bundle::{BundleManifest, Provenance};
+use crate::error::{Error, Result};
+use crate::recipe::ComponentKind;
+use crate::target::KernelTarget;
+
+/// The provenance that says how the packages were made: that of one with tools of its own, where
+/// there is one. Derived packages (selector, metapackage) have none.
+///
+/// # Errors
+/// The packages come from several builds, or say nothing.
+pub(super) fn provenance(manifests: &[BundleManifest]) -> Result<&Provenance> {
+    let made: Vec<&BundleManifest> =
+        manifests.iter().filter(|manifest| !manifest.provenance.simpack.is_empty()).collect();
+    let best = made.iter().find(|manifest| !manifest.provenance.tools.is_empty()).or_else(|| made.first());
+    let best = best.ok_or_else(|| {
+        Error::usage("no package here says how it was made").hint("name the directory of the whole distribution")
+    })?;
+    if let Some(other) = made.iter().find(|manifest| manifest.provenance.recipe != best.provenance.recipe) {
+        return Err(Error::usage("the packages come from several recipes")
+            .detail(format!("{}: recipe {}", best.package, best.provenance.recipe))
+            .detail(format!("{}: recipe {}", other.package, other.provenance.recipe))
+            .hint("name the packages of one build"));
+    }
+    Ok(&best.provenance)
+}
+
+/// The build that makes packages with these manifests below `root`, from `recipe`.
+pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -> Result<BuildRequest> {
+    let from = provenance(manifests)?;
+    let tool = |name: &str| from.tools.get(name);
+    let cuda = manifests.iter().find(|manifest| is_kernels(manifest)).and_then(|manifest| manifest.cuda);
+    let is_system_cuda = tool("nvcc").is_some_and(|nvcc| nvcc.version.ends_with("(system)"));
+    let mut request = BuildRequest {
+        recipe: Some(recipe.to_owned()),
+        cuda,
+        cuda_source: if is_system_cuda { CudaSource::System } else { CudaSource::Wheels },
+        components: components(manifests),
+        source_date_epoch: Some(from.source_date_epoch),
+        artifacts: Some(root.join("artifacts")),
+        dist: root.join("dist"),
+        work: root.join("work"),
+        ..BuildRequest::default()
+    };
+    // A package that is no kernel package says nothing about targets: the recipe's own then.
+    if manifests.iter().any(is_kernels) {
+        let targets = manifests.iter().filter(|manifest| is_kernels(manifest)).filter_map(|manifest| manifest.target);
+        let (mut sass, mut ptx) = (BTreeSet::new(), BTreeSet::new());
+        for target in targets {
+            match target {
+                KernelTarget::Sass(capability) => sass.insert(capability),
+                KernelTarget::Ptx(capability) => ptx.insert(capability),
+                KernelTarget::Cpu | KernelTarget::Spirv(..) => false,
+            };
+        }
+        request.capabilities = Some(sass.into_iter().collect());
+        request.ptx = Some(ptx.into_iter().collect());
+    }
+    Ok(request)
+}
+
+/// Whether the host part was compiled by the machine's own compiler; none when nothing tells.
+pub(super) fn system_host(from: &Provenance) -> Option<bool> {
+    from.tools.get("c++").map(|cxx| cxx.sha256.is_none())
+}
+
+fn is_kernels(manifest: &BundleManifest) -> bool {
+    manifest.component == ComponentKind::Kernels && !manifest.kernels.is_empty() && manifest.target.is_some()
+}
+
+/// Components to make: only one when all packages belong to it, else everything.
+fn components(manifests: &[BundleManifest]) -> Vec<String> {
+    let has_files = |manifest: &BundleManifest| !manifest.provenance.tools.is_empty();
+    let kinds: BTreeSet<ComponentKind> = manifests.iter().map(|manifest| manifest.component).collect();
+    match kinds.into_iter().collect::<Vec<_>>().as_slice() {
+        [kind] if manifests.iter().all(has_files) => vec![kind.to_string()],
+        _ => Vec::new(),
+    }
+}

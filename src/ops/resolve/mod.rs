@@ -1,0 +1,12 @@
+//! `simpack resolve`: which files a loader would take, and why, without running anything.
+
+mod assumed;
+mod drawing;
+mod lints;
+mod machine;
+mod opens;
+mod report;
+mod run;
+
+pub use machine::this_cpu;
+pub use run::{ResolveRequest, run};

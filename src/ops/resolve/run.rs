@@ -1,0 +1,133 @@
+//! One call: each file's process, what is wrong with it, and how that is printed.
+
+use std::path::PathBuf;
+
+use super::drawing::{dot, svg};
+use super::lints::{ProcessFacts, registry};
+use super::machine::{Asked, asked};
+use super::opens::opened;
+use super::report::{Answer, Answers, text, tree};
+use crate::data::Data;
+use crate::elf::resolve::{Libc, Open, Process, Resolution, file_name};
+use crate::error::{Error, Result};
+use crate::fs::write_atomic;
+use crate::lint::Settings;
+use crate::manifest::Manifests;
+use crate::report::{Report, TextOptions};
+use crate::ui::Ui;
+
+/// What is asked, and how the answer is shown.
+#[derive(Debug, Clone, Default)]
+pub struct ResolveRequest {
+    /// Programs and libraries.
+    pub files: Vec<String>,
+    /// Kind of machine, by name; without, this machine or the one below `root`.
+    pub profile: Option<String>,
+    /// C library whose rules hold: `glibc` or `musl`; without, the one of the file's interpreter.
+    pub libc: Option<String>,
+    /// Root of the machine's files.
+    pub root: Option<PathBuf>,
+    /// `LD_LIBRARY_PATH`.
+    pub library_path: Option<String>,
+    /// `LD_PRELOAD`.
+    pub preload: Option<String>,
+    /// Current directory.
+    pub directory: String,
+    /// The program runs with raised rights.
+    pub secure: bool,
+    /// Level of the x86-64 processor, instead of this one's.
+    pub cpu_level: Option<u32>,
+    /// Names that the file opens.
+    pub dlopen: Vec<String>,
+    /// Look for names that files open among their constants.
+    pub find_opened: bool,
+    /// Print a tree.
+    pub tree: bool,
+    /// Print the graph.
+    pub dot: bool,
+    /// Write a picture of the graph.
+    pub svg: Option<PathBuf>,
+}
+
+/// Answers; the exit code is 1 when a program would not start or load what it must not.
+///
+/// # Errors
+/// A file is not there or no loader takes it; the request contradicts itself.
+pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
+    if request.svg.is_some() && request.files.len() != 1 {
+        return Err(Error::usage("--svg is for one file").hint("name exactly one file"));
+    }
+    if request.libc.is_some() && request.profile.is_some() {
+        return Err(Error::usage("--libc and --profile both say whose rules hold").hint("leave one of them out"));
+    }
+    let data = Data::here();
+    let manifests = Manifests::load(&data)?;
+    let registry = registry(&data)?;
+    let mut done: Vec<(Asked, Resolution, Report)> = Vec::new();
+    for file in &request.files {
+        let mut asked = asked(request, &manifests, file)?;
+        if request.libc.as_deref() == Some("glibc") {
+            asked.loader.libc = Libc::Glibc;
+        }
+        let resolution = process(request, &manifests, &asked).map_err(|refusal| Error::file(file, refusal))?;
+        let system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"].map(str::to_owned).to_vec();
+        let facts = ProcessFacts {
+            file: asked.file.clone(),
+            system: asked.loader.directories.iter().cloned().chain(system).collect(),
+            resolution,
+            environment: asked.environment.clone(),
+            drivers: manifests.drivers.clone(),
+            vendor: manifests.vendor.clone(),
+        };
+        let report = registry.run(&facts, &Settings::default(), vec![asked.file.clone()], Vec::new());
+        done.push((asked, facts.resolution, report));
+    }
+    if let (Some(picture), Some((_, resolution, _))) = (&request.svg, done.first()) {
+        write_atomic(picture, svg(&dot(resolution))?.as_bytes())?;
+        ui.note(format!("wrote {}", picture.display()));
+    }
+    let answers = done.iter().map(|(asked, resolution, report)| Answer::new(asked, resolution, report)).collect();
+    if !ui.json(&Answers::new(answers))? {
+        done.iter().for_each(|(asked, resolution, report)| ui.say(words(request, asked, resolution, report)));
+    }
+    Ok(u8::from(done.iter().any(|(_, _, report)| report.is_denied())))
+}
+
+fn words(request: &ResolveRequest, asked: &Asked, resolution: &Resolution, report: &Report) -> String {
+    match (request.dot, request.tree) {
+        (true, _) => dot(resolution),
+        (false, true) => tree(resolution),
+        (false, false) => {
+            let options = TextOptions { noun: "file", ..TextOptions::default() };
+            format!("{}{}", text(asked, resolution), report.text(options))
+        }
+    }
+}
+
+/// The process: what is needed, then what is opened, until nothing new is opened.
+fn process(
+    request: &ResolveRequest,
+    manifests: &Manifests,
+    asked: &Asked,
+) -> Result<Resolution, crate::elf::resolve::Refusal> {
+    let mut process = Process::start(&asked.tree, &asked.loader, &asked.environment, &asked.file)?;
+    for name in &request.dlopen {
+        process.open(&Open { from: 0, name: name.clone() });
+    }
+    let mut looked = 0;
+    while request.find_opened && looked < process.objects().len() {
+        let object = &process.objects()[looked];
+        let mut names = Vec::new();
+        if object.calls_dlopen && object.id.is_some() {
+            let own = object.soname.clone().unwrap_or_else(|| file_name(&object.path).to_owned());
+            if let Some(content) = process.content(looked) {
+                names = opened((*content).as_ref(), &own, &manifests.loaders, &manifests.vendor);
+            }
+        }
+        for name in names {
+            process.open(&Open { from: looked, name });
+        }
+        looked += 1;
+    }
+    Ok(process.finish())
+}

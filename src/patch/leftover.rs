@@ -1,0 +1,50 @@
+//! Temporary files beside the files they will replace, and those that killed runs left behind.
+//!
+//! Their maker holds a lock on each; the kernel drops it with the process. So one that can be locked
+//! belongs to nobody.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// How their names begin.
+pub const TEMPORARY: &str = ".simpack-patch-";
+
+/// A new, locked temporary file in `dir`, readable by its owner only.
+pub(super) fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(dir)?;
+        // A sweep may take it between its birth and the lock.
+        let locked = match file.as_file().try_lock() {
+            Ok(()) => true,
+            Err(std::fs::TryLockError::WouldBlock) => false,
+            // No locks on this file system: then no sweep finds it free either.
+            Err(std::fs::TryLockError::Error(_)) => return Ok(file),
+        };
+        if locked && file.as_file().metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes the temporary file at `path` if the run that made it is gone.
+pub fn sweep(path: &Path) {
+    let named = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()));
+    // Of a user who may not read it, it is none of ours.
+    let file = named.then(|| std::fs::File::open(path).ok()).flatten();
+    if let Some(file) = file
+        && file.metadata().is_ok_and(|data| data.is_file())
+        && file.try_lock().is_ok()
+    {
+        // Another sweep may be faster.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Removes what killed runs left in `dir` itself.
+pub fn sweep_dir(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        sweep(&entry.path());
+    }
+}

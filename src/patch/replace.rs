@@ -1,0 +1,111 @@
+//! Writing a patched file: a copy beside it, changed, read back, then put in its place in one step.
+//! A hard link, a running program or a killed run never sees half.
+//!
+//! After a power cut the file is what the file system makes of a file renamed over another: the old or
+//! the new one on ext4 and btrfs, which write the data first. Many files at once are exchanged instead,
+//! which is several times faster there and gives no such order: they are flushed first, all together.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::leftover::temporary;
+use super::{Subject, copy};
+use crate::elf::edit::PatchPlan;
+use crate::error::{Error, Result};
+use crate::fs::exchange;
+
+/// From so many files on, one flush costs less than the file system's own for each.
+const MANY: usize = 8;
+/// More bytes are not flushed before they count: that would take longer than all copying.
+const MUCH: u64 = 64 << 20;
+
+/// A finished copy that waits to be put in its place. Dropped, it leaves no trace.
+pub struct Replacement {
+    copy: NamedTempFile,
+    target: PathBuf,
+    device: u64,
+    bytes: u64,
+}
+
+/// Copies the subject, changes the copy as planned, and reads it back. It will replace `output`, with
+/// mode, owner, extended attributes, times and holes of the subject.
+///
+/// # Errors
+/// The copy cannot be made or does not read back as the plan wants.
+pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Replacement> {
+    // What a link names is patched, not the link.
+    let target = match output.symlink_metadata() {
+        Ok(data) if data.is_symlink() => fs_err::canonicalize(output)?,
+        _ => output.to_owned(),
+    };
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let copy = temporary(parent).map_err(|error| failed(&target, &error))?;
+    let written = copy::content(subject.file.file(), copy.as_file(), plan.length.min(plan.tail_at))
+        .and_then(|()| write(copy.as_file(), plan));
+    written.map_err(|error| failed(&target, &error))?;
+    subject.unchanged()?;
+    super::read_back(copy.path(), &plan.wanted)?;
+    copy::attributes(subject.file.file(), &subject.data, copy.as_file()).map_err(|error| failed(&target, &error))?;
+    let device = copy.as_file().metadata().map_err(|error| failed(&target, &error))?.dev();
+    Ok(Replacement { copy, target, device, bytes: plan.new_length() })
+}
+
+/// Changes a file that only simpack knows yet, where it is.
+///
+/// # Errors
+/// It cannot be written, or does not read back as the plan wants; then it is of no use any more.
+pub(super) fn in_place(subject: &Subject, plan: &PatchPlan) -> Result<()> {
+    let file = fs_err::OpenOptions::new().write(true).open(subject.path())?;
+    write(file.file(), plan).map_err(|error| failed(subject.path(), &error))?;
+    super::read_back(subject.path(), &plan.wanted)
+}
+
+fn write(file: &File, plan: &PatchPlan) -> std::io::Result<()> {
+    if plan.tail_at != plan.length {
+        file.set_len(plan.tail_at)?;
+    }
+    for write in &plan.writes {
+        file.write_all_at(&write.bytes, write.at)?;
+    }
+    if !plan.tail.is_empty() {
+        file.write_all_at(&plan.tail, plan.tail_at)?;
+    }
+    Ok(())
+}
+
+fn failed(target: &Path, error: &std::io::Error) -> Error {
+    Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", target.display())))
+}
+
+/// Puts copies in their places; one result for each, in their order.
+pub fn commit(replacements: Vec<Replacement>) -> Vec<Result<()>> {
+    let bytes: u64 = replacements.iter().map(|replacement| replacement.bytes).sum();
+    let flushed = replacements.len() >= MANY && bytes <= MUCH && flush(&replacements);
+    replacements
+        .into_iter()
+        .map(|Replacement { copy, target, .. }| {
+            // Exchanged, the old file has the copy's name and goes with it.
+            if flushed && exchange(copy.path(), &target) {
+                return copy.close().or_else(gone).map_err(|error| failed(&target, &error));
+            }
+            copy.persist(&target).map(drop).map_err(|error| failed(&target, &error.error))
+        })
+        .collect()
+}
+
+/// Another run's sweep may have taken the old file already.
+fn gone(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// Has every file system that the copies are on write them down.
+fn flush(replacements: &[Replacement]) -> bool {
+    let systems: BTreeMap<u64, &NamedTempFile> = replacements.iter().map(|it| (it.device, &it.copy)).collect();
+    // SAFETY: the descriptors are open; the call takes no pointers.
+    systems.values().all(|copy| unsafe { libc::syncfs(copy.as_file().as_raw_fd()) } == 0)
+}

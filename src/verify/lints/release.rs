@@ -1,0 +1,118 @@
+//! The whole of a release: nothing forgotten, and everything that packages ask for is there or declared.
+
+use std::collections::BTreeSet;
+
+use rattler_conda_types::{MatchSpec, Matches, PackageName, PackageRecord, ParseStrictness, VersionWithSource};
+
+use super::super::{BundleFacts, PackageFacts, PackageIndex};
+use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::recipe::ComponentKind;
+use crate::target::KernelTarget;
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate {
+            id: "dependency-missing",
+            parameters: &[("external", ParameterKind::Texts)],
+            check: dependency_missing,
+        },
+        Predicate { id: "release-complete", parameters: &[], check: release_complete },
+    ]
+}
+
+fn release_complete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    if facts.rules.partial {
+        return;
+    }
+    for core in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core) {
+        let simulator = &core.manifest.simulator;
+        let of_release: Vec<&PackageFacts> = facts
+            .packages
+            .iter()
+            .filter(|package| {
+                package.manifest.simulator == *simulator && package.manifest.version == core.manifest.version
+            })
+            .collect();
+        let kernels = |with_files: bool| -> BTreeSet<KernelTarget> {
+            let kernels = of_release.iter().filter(|package| {
+                package.manifest.component == ComponentKind::Kernels && package.has_files() == with_files
+            });
+            kernels
+                .filter_map(|package| package.manifest.target)
+                .filter(|target| *target != KernelTarget::Cpu)
+                .collect()
+        };
+        let (packages, selectors) = (kernels(true), kernels(false));
+        let selector = format!("{simulator}-kernels");
+        if !selectors.is_empty() {
+            for target in packages.difference(&selectors) {
+                hits.add(&selector, format!("no build of it selects {simulator}-kernels-{target}"));
+            }
+            for target in selectors.difference(&packages) {
+                hits.add(&selector, format!("selects {target}, and there is no package {simulator}-kernels-{target}"));
+            }
+        }
+        if core.manifest.kernel_abi.is_some() && packages.is_empty() {
+            hits.add(core.name(), "launches kernels, and no kernel package is here");
+        }
+        let declared = facts.rules.declared.as_ref().filter(|declared| declared.simulator == *simulator);
+        if let Some(declared) = declared {
+            for target in declared.targets.iter().filter(|target| !packages.contains(target)) {
+                hits.add(&selector, format!("the recipe declares {target}, and there is no package for it"));
+            }
+            let packaged =
+                declared.components.iter().filter(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));
+            for kind in packaged.filter(|kind| !of_release.iter().any(|package| package.manifest.component == **kind)) {
+                hits.add(core.name(), format!("the recipe declares component `{kind}`, and there is no package of it"));
+            }
+        }
+    }
+}
+
+/// Each dependency is met by a package here, by the machine, or is declared to come from outside.
+fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let external = parameters.texts("external");
+    let own: BTreeSet<&str> = facts.packages.iter().map(PackageFacts::name).collect();
+    let records: Vec<PackageRecord> = facts.indexes.iter().filter_map(record).collect();
+    for index in facts.indexes.iter().filter(|index| own.contains(index.name.as_str())) {
+        let package = facts.packages.iter().find(|package| package.name() == index.name);
+        for text in &index.depends {
+            let spec = match MatchSpec::from_str(text, ParseStrictness::Lenient) {
+                Ok(spec) => spec,
+                Err(error) => {
+                    hits.add(&index.name, format!("its dependency `{text}` is no match spec"))
+                        .evidence(error.to_string());
+                    continue;
+                }
+            };
+            let name = text.split([' ', '=', '<', '>', '!', '~']).next().unwrap_or(text);
+            if name.starts_with("__") || records.iter().any(|record| spec.matches(record)) {
+                continue;
+            }
+            let have: Vec<String> = facts
+                .indexes
+                .iter()
+                .filter(|other| other.name == name)
+                .map(|other| format!("{} {}", other.version, other.build))
+                .collect();
+            if !have.is_empty() {
+                if !facts.rules.partial {
+                    hits.add(&index.name, format!("needs {text}; here is {name} {}", have.join(", ")));
+                }
+                continue;
+            }
+            let declared = package.is_some_and(|package| package.uses().any(|known| known == name));
+            let vendors = facts.rules.manifests.vendor.libraries().any(|library| library.conda == name);
+            if !declared && !vendors && !external.contains(&name) && !facts.rules.partial {
+                hits.add(&index.name, format!("needs {text}, which is neither in the release nor declared in `uses`"));
+            }
+        }
+    }
+}
+
+fn record(index: &PackageIndex) -> Option<PackageRecord> {
+    let name: PackageName = index.name.parse().ok()?;
+    let version: VersionWithSource = index.version.parse().ok()?;
+    let build = rattler_conda_types::package::BuildString::new_unchecked(index.build.as_str());
+    Some(PackageRecord::new(name, version, build))
+}

@@ -1,0 +1,420 @@
+//! Device code in libraries, archives and releases: each rule fires on one thing and is silent on a look-alike.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::cubin::{cubin, kernel, ptx};
+use super::fixture::{Sealed, Tree, context, passes, report, said};
+use crate::elf;
+use crate::fs::Digest;
+use crate::gpu::fixture::{Store, container, entry};
+use crate::gpu::{KernelSignature, kernel_abi_tag};
+use crate::lint::Settings;
+use crate::recipe::ComponentKind;
+use crate::report::{Level, Report, Verdict};
+use crate::target::{Capability, KernelTarget, Suffix};
+use crate::verify::{Opened, PackageIndex, open};
+
+fn table() -> Vec<KernelSignature> {
+    vec![kernel("decay", &[(0, 8), (8, 4)]), kernel("spike", &[(0, 8)])]
+}
+
+/// A container with the kernels for each target: `sm_90a`, `compute_80`.
+fn fatbin(targets: &[(&str, &[KernelSignature])]) -> Vec<u8> {
+    let entries = targets.iter().map(|(target, kernels)| {
+        let target: KernelTarget = target.parse().unwrap();
+        let capability = target.capability().unwrap();
+        let flags = match capability.suffix {
+            Suffix::Plain => 0x11,
+            Suffix::Exact => 0x10_0011,
+            Suffix::Family => 0x20_0011,
+        };
+        match target {
+            KernelTarget::Sass(_) => {
+                entry(2, capability.number(), flags, &cubin(capability, kernels, false), Store::Raw)
+            }
+            _ => entry(1, capability.number(), flags, ptx(capability, kernels).as_bytes(), Store::Zstd),
+        }
+    });
+    container(&entries.collect::<Vec<_>>())
+}
+
+/// The same kernels for all targets.
+fn all(targets: &[&str]) -> Vec<u8> {
+    let kernels = table();
+    fatbin(&targets.iter().map(|target| (*target, kernels.as_slice())).collect::<Vec<_>>())
+}
+
+/// A shared library, or an object with `-c`, that holds a container; `code` is C beside it.
+fn library(dir: &Path, name: &str, container: &[u8], section: &str, code: &str, flags: &[&str]) {
+    let payload = dir.join("payload.bin");
+    std::fs::write(&payload, container).unwrap();
+    let source = format!(
+        "__asm__(\".section {section},\\\"a\\\"\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\\n\");\n{code}\n",
+        payload.display()
+    );
+    let made = elf::fixture::compile(dir, "made", &source, flags);
+    std::fs::rename(made, dir.join(name)).unwrap();
+    std::fs::remove_file(payload).unwrap();
+    for left in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if left.extension().is_some_and(|end| end == "c") {
+            std::fs::remove_file(left).unwrap();
+        }
+    }
+}
+
+const SHARED: [&str; 4] = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--build-id=none"];
+
+fn shared(container: &[u8]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    library(dir.path(), "libsim.so", container, ".nv_fatbin", "int a;", &SHARED);
+    dir
+}
+
+/// The report over something that simpack did not make, without the name of the directory.
+fn foreign(path: &Path) -> Report {
+    let opened = open(&[path]).unwrap();
+    assert!(opened.bundles.is_empty() && !opened.foreign.is_empty());
+    opened.verify(&context().partial(true), &Settings::default())
+}
+
+fn lints(report: &Report) -> Vec<&str> {
+    report.findings.iter().map(|finding| finding.lint.as_str()).collect()
+}
+
+#[test]
+fn newer_devices_need_plain_ptx() {
+    let of = |targets: &[&str]| foreign(&shared(&all(targets)).path().join("libsim.so"));
+    let report = of(&["sm_80", "sm_90"]);
+    assert_eq!(
+        said(&report),
+        ["device-coverage | libsim.so | nothing runs on 10.0, 10.3, 10.7, 11.0, 12.0, 12.1, whatever comes: \
+             newer than sm_90, and it holds no PTX"]
+    );
+    assert_eq!(report.findings[0].evidence, ["it holds sm_80 sm_90"]);
+    assert_eq!(of(&["sm_80", "sm_90", "compute_90"]).verdict(), Verdict::Pass);
+    // PTX with a suffix is not for everybody; PTX of a higher capability leaves a gap.
+    let report = of(&["sm_90", "compute_90a"]);
+    assert_eq!(lints(&report), ["device-coverage"]);
+    assert!(report.findings[0].message.ends_with("its PTX is compute_90a, which does not reach them"));
+    let report = of(&["sm_90", "compute_120"]);
+    assert!(report.findings[0].message.starts_with("nothing runs on 10.0, 10.3, 10.7, 11.0: "), "{:?}", said(&report));
+    // Family PTX reaches a part of what is newer.
+    let report = of(&["sm_100", "compute_100f"]);
+    assert!(report.findings[0].message.starts_with("nothing runs on 11.0, 12.0, 12.1, whatever comes: "));
+}
+
+#[test]
+fn old_ptx_is_a_note() {
+    let report = foreign(&shared(&all(&["sm_90", "compute_75"])).path().join("libsim.so"));
+    assert_eq!(
+        said(&report),
+        ["ptx-below-sass | libsim.so | devices newer than sm_90 get the PTX compute_75, which knows nothing of 9.0"]
+    );
+    assert_eq!(report.findings[0].level, Level::Note);
+    assert!(!report.is_denied());
+    // Old PTX beside new PTX is for old devices.
+    let report = foreign(&shared(&all(&["sm_90", "compute_75", "compute_90"])).path().join("libsim.so"));
+    assert_eq!(said(&report), [""; 0]);
+}
+
+#[test]
+fn exact_code_never_stands_alone() {
+    let of = |targets: &[&str]| foreign(&shared(&all(targets)).path().join("libsim.so"));
+    let report = of(&["sm_90a", "sm_120", "compute_120"]);
+    assert!(said(&report).contains(&"exact-only | libsim.so | 9.0 is covered by sm_90a only".to_owned()));
+    assert_eq!(of(&["sm_90a", "sm_90", "compute_90"]).verdict(), Verdict::Pass);
+    assert!(!lints(&of(&["sm_90a", "compute_80"])).contains(&"exact-only"));
+}
+
+#[test]
+fn kernels_that_a_device_lacks_are_named() {
+    let (both, one) = (table(), &table()[..1]);
+    let dir = shared(&fatbin(&[("sm_80", &both), ("sm_90", one), ("compute_90", one)]));
+    let report = foreign(&dir.path().join("libsim.so"));
+    // sm_80 does not run on 9.0.
+    assert_eq!(said(&report), ["kernel-hole | libsim.so | `spike` has no code that runs on 9.0"]);
+    // sm_80 does run on 8.6, and old PTX on everything newer.
+    let dir = shared(&fatbin(&[("sm_80", &both), ("sm_86", one), ("compute_86", one)]));
+    assert_eq!(foreign(&dir.path().join("libsim.so")).verdict(), Verdict::Pass);
+}
+
+#[test]
+fn one_kernel_has_one_layout() {
+    let wide = vec![kernel("decay", &[(0, 8), (8, 8)]), kernel("spike", &[(0, 8)])];
+    let dir = shared(&fatbin(&[("sm_80", &table()), ("compute_80", &wide)]));
+    let report = foreign(&dir.path().join("libsim.so"));
+    assert_eq!(said(&report), ["kernel-layout | libsim.so | kernel `decay` has 2 parameter layouts"]);
+    assert_eq!(report.findings[0].evidence, ["sm_80: 0+8 8+4 (offset+bytes)", "compute_80: 0+8 8+8 (offset+bytes)"],);
+}
+
+#[test]
+fn kernels_stay_inside_their_library() {
+    let code = all(&["sm_80", "compute_80"]);
+    let dir = tempfile::tempdir().unwrap();
+    library(dir.path(), "liba.so", &code, ".nv_fatbin", "void decay(void) {}", &SHARED);
+    let report = foreign(dir.path());
+    assert_eq!(lints(&report), ["device-stub-visible"]);
+    assert_eq!(report.findings[0].evidence, ["`decay`"]);
+    library(dir.path(), "libb.so", &code, ".nv_fatbin", "void decay(void) {} void other(void) {}", &SHARED);
+    let report = foreign(dir.path());
+    assert_eq!(lints(&report), ["kernel-twice", "device-stub-visible", "device-stub-visible"]);
+    assert!(report.findings[0].message == "kernel `decay` is also exported by libb.so", "{:?}", said(&report));
+    // Hidden, and exported by a library without device code, they harm nobody.
+    let dir = tempfile::tempdir().unwrap();
+    let hidden = "__attribute__((visibility(\"hidden\"))) void decay(void) {}";
+    library(dir.path(), "liba.so", &code, ".nv_fatbin", hidden, &SHARED);
+    library(dir.path(), "libb.so", b"nothing", ".rodata.x", "void decay(void) {}", &SHARED);
+    assert_eq!(said(&foreign(dir.path())), [""; 0]);
+}
+
+#[test]
+fn the_run_time_compiler_finds_its_builtins() {
+    let source = |name: &str| format!("const char *builtins(void) {{ return \"{name}\"; }}");
+    let dir = tempfile::tempdir().unwrap();
+    let lib = dir.path().join("lib");
+    std::fs::create_dir(&lib).unwrap();
+    let flags = ["-shared", "-fPIC", "-Wl,-z,noexecstack"];
+    library(&lib, "libnvrtc.so.13", b"x", ".rodata.x", &source("libnvrtc-builtins.so.13.0"), &flags);
+    let only = |report: Report| -> Vec<String> {
+        let found = report.findings.into_iter().filter(|finding| finding.lint == "nvrtc-builtins");
+        found.map(|finding| finding.message).collect()
+    };
+    assert_eq!(only(foreign(dir.path())), ["opens libnvrtc-builtins.so.13.0, which is not here"]);
+    library(&lib, "libnvrtc-builtins.so.13.3", b"x", ".rodata.x", "int b;", &flags);
+    assert_eq!(
+        only(foreign(dir.path())),
+        ["opens libnvrtc-builtins.so.13.0; what is here is lib/libnvrtc-builtins.so.13.3"]
+    );
+    library(dir.path(), "libnvrtc-builtins.so.13.0", b"x", ".rodata.x", "int b;", &flags);
+    assert_eq!(only(foreign(dir.path())), ["opens libnvrtc-builtins.so.13.0, which lies in another directory"]);
+    std::fs::rename(dir.path().join("libnvrtc-builtins.so.13.0"), lib.join("libnvrtc-builtins.so.13.0")).unwrap();
+    assert_eq!(only(foreign(dir.path())), [""; 0]);
+}
+
+fn tree(target: &str) -> Tree {
+    let mut tree = Tree::new(ComponentKind::Kernels, &format!("kernels-{target}"));
+    tree.manifest.target = Some(target.parse().unwrap());
+    tree.manifest.kernels = table();
+    tree.manifest.kernel_abi = Some(kernel_abi_tag(&table()));
+    tree.manifest.cuda = Some("13.0".parse().unwrap());
+    tree
+}
+
+fn dir(target: &str) -> String {
+    format!("lib/volley/kernels/{}/cuda13/fixed/{target}", kernel_abi_tag(&table()))
+}
+
+fn with_code(target: &str) -> Tree {
+    match target.parse().unwrap() {
+        KernelTarget::Sass(code) => {
+            tree(target).file(&format!("{}/k.cubin", dir(target)), cubin(code, &table(), false))
+        }
+        KernelTarget::Ptx(code) => tree(target).file(&format!("{}/k.ptx", dir(target)), ptx(code, &table())),
+        other => panic!("{other}"),
+    }
+}
+
+fn core() -> Sealed {
+    let mut core = Tree::core();
+    core.manifest.kernel_abi = Some(kernel_abi_tag(&table()));
+    core.seal()
+}
+
+#[test]
+fn a_release_reaches_what_is_newer() {
+    let (sm_90, compute_90) = (with_code("sm_90").seal(), with_code("compute_90").seal());
+    passes(&[&core(), &sm_90, &compute_90]);
+    let found = said(&report(&[&core(), &sm_90], &context()));
+    assert!(found.len() == 1 && found[0].starts_with("device-coverage | volley-kernels | nothing runs on 10.0"));
+    // A part of a release proves nothing.
+    assert_eq!(said(&report(&[&core(), &sm_90], &context().partial(true))), [""; 0]);
+}
+
+#[test]
+fn the_driver_follows_from_the_code() {
+    let mut old = with_code("compute_75");
+    old.manifest.cuda = Some("12.8".parse().unwrap());
+    let found = said(&report(&[&old.seal()], &context()));
+    let path = format!("{}/k.ptx", dir("compute_75"));
+    assert_eq!(
+        found,
+        [format!(
+            "driver-minimum | volley-kernels-compute_75: {path} | its PTX needs a driver of CUDA 13.0, the package declares 12.8"
+        )]
+    );
+    let sealed = with_code("compute_75").seal();
+    let index = |asks: &str| PackageIndex {
+        name: "volley-kernels".to_owned(),
+        version: "1.2.0".to_owned(),
+        build: "b".to_owned(),
+        depends: vec![asks.to_owned(), "volley-kernels-compute_75 ==1.2.0 x".to_owned()],
+    };
+    let opened =
+        |asks| Opened { bundles: vec![sealed.bundle.clone()], indexes: vec![index(asks)], ..Opened::default() };
+    let of = |asks| said(&opened(asks).verify(&context().partial(true), &Settings::default()));
+    assert!(of("__cuda >=12.0")[0].ends_with("its PTX needs a driver of CUDA 13.0, the selector asks for 12.0"));
+    assert_eq!(of("__cuda >=13.0"), [""; 0]);
+}
+
+#[test]
+fn the_list_says_what_is_there() {
+    let target = "sm_90";
+    let path = format!("{}/kernels.json", dir(target));
+    let good = with_code(target).seal();
+    passes(&[&good]);
+    let text = std::fs::read_to_string(good.bundle.root.join(&path)).unwrap();
+    let of = |text: &str| {
+        let found = said(&report(&[&with_code(target).file(&path, text).seal()], &context()));
+        assert!(found.iter().all(|line| line.starts_with("kernels-list | ")), "{found:?}");
+        found.into_iter().map(|line| line.rsplit(" | ").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let digest = Digest::of(&cubin(Capability::new(9, 0), &table(), false)).to_string();
+    for (from, to, says) in [
+        ("\"sm_90\"", "\"sm_80\"", "says target sm_80, the package's is sm_90"),
+        ("\"13.0\"", "\"12.8\"", "says CUDA 12.8, the package's is 13.0"),
+        ("\"fixed\"", "\"float\"", "says variant float, the package's is fixed"),
+        ("\"decay\"", "\"decoy\"", "its kernel table is not the package's"),
+        (digest.as_str(), &"0".repeat(64), "lists another k.cubin than is there"),
+        ("{\"schema\":1", "{\"schema\":7", "has schema 7, this simpack reads 1"),
+        ("{", "[", "cannot be understood"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert_eq!(of(&text.replacen(from, to, 1)), [says]);
+    }
+    assert_eq!(of(&text.replace("k.cubin", "j.cubin")), ["does not list k.cubin", "lists j.cubin, which is not there"]);
+}
+
+#[test]
+fn code_of_other_sources_is_stale() {
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    let made_of = |text: &str| {
+        let mut tree = with_code("sm_90");
+        tree.manifest.provenance.sources = BTreeMap::from([("kernels/k.cu".to_owned(), digest(text))]);
+        tree.seal()
+    };
+    let mut source = Tree::new(ComponentKind::Source, "source").file("share/volley/kernels/k.cu", "new");
+    source.manifest.platform = None;
+    let source = source.seal();
+    passes(&[&made_of("new"), &source]);
+    let found = report(&[&made_of("old"), &source], &context());
+    assert_eq!(
+        said(&found),
+        ["stale-kernels | volley-kernels-sm_90 | was compiled from other sources than those in volley-source"]
+    );
+    assert_eq!(found.findings[0].evidence, ["kernels/k.cu has changed"]);
+    let found = report(&[&with_code("sm_90").seal(), &source], &context());
+    assert_eq!((said(&found).len(), found.verdict()), (0, Verdict::Incomplete));
+}
+
+#[test]
+fn nothing_of_a_release_is_forgotten() {
+    let selector = |target: &str| {
+        let mut tree = Tree::new(ComponentKind::Kernels, "kernels");
+        tree.manifest.target = Some(target.parse().unwrap());
+        tree.manifest.kernel_abi = Some(kernel_abi_tag(&table()));
+        tree.seal()
+    };
+    let (sm_90, ptx) = (with_code("sm_90").seal(), with_code("compute_90").seal());
+    passes(&[&core(), &sm_90, &ptx, &selector("sm_90"), &selector("compute_90"), &selector("cpu")]);
+    assert_eq!(
+        said(&report(&[&core(), &sm_90, &ptx, &selector("compute_90"), &selector("sm_80")], &context())),
+        [
+            "release-complete | volley-kernels | no build of it selects volley-kernels-sm_90",
+            "release-complete | volley-kernels | selects sm_80, and there is no package volley-kernels-sm_80",
+        ]
+    );
+    let found = said(&report(&[&core()], &context()));
+    assert_eq!(found, ["release-complete | volley-core | launches kernels, and no kernel package is here"]);
+}
+
+#[test]
+fn dependencies_are_there_or_declared() {
+    let core = Tree::core().uses("hdf5 >=1.14").seal();
+    let index = |name: &str, depends: &[&str]| PackageIndex {
+        name: name.to_owned(),
+        version: "1.2.0".to_owned(),
+        build: "h0_0".to_owned(),
+        depends: depends.iter().map(ToString::to_string).collect(),
+    };
+    let of = |depends: &[&str]| {
+        let indexes = vec![index("volley-core", depends), index("volley-rtc", &[])];
+        let opened = Opened { bundles: vec![core.bundle.clone()], indexes, ..Opened::default() };
+        said(&opened.verify(&context(), &Settings::default()))
+    };
+    let good = ["__glibc >=2.17", "hdf5 >=1.14", "volley-rtc ==1.2.0 h0_0", "cuda-nvrtc >=13.0,<14", "libstdcxx >=12"];
+    assert_eq!(of(&good), [""; 0]);
+    assert_eq!(
+        of(&["volley-rtc ==1.2.0 h1_0", "zlib"]),
+        [
+            "dependency-missing | volley-core | needs volley-rtc ==1.2.0 h1_0; here is volley-rtc 1.2.0 h0_0",
+            "dependency-missing | volley-core | needs zlib, which is neither in the release nor declared in `uses`",
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_examined_is_no_pass() {
+    let mut code = all(&["sm_80", "compute_80"]);
+    let cut = code.len() - 40;
+    code.truncate(cut);
+    let report = foreign(&shared(&code).path().join("libsim.so"));
+    assert_eq!(report.verdict(), Verdict::Incomplete);
+    assert_eq!(report.incomplete[0].subject, "libsim.so");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "text").unwrap();
+    assert!(open(&[dir.path().join("notes.txt")]).is_err(), "no lint looks at text");
+}
+
+/// Objects of two real compilers in one archive, and what their linkers say.
+#[test]
+fn objects_that_no_linker_joins_are_named() {
+    let (Some(new), Some(old)) =
+        (crate::skip::set_up("SIMPACK_TEST_CUDA"), crate::skip::set_up("SIMPACK_TEST_CUDA_SYSTEM"))
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let run = |program: &str, args: &[&str]| {
+        let ran = std::process::Command::new(program).args(args).current_dir(dir.path()).output().unwrap();
+        assert!(ran.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let source = "extern \"C\" __device__ float half_of(float x) { return 0.5f * x; }\n";
+    std::fs::write(dir.path().join("k.cu"), source).unwrap();
+    let nvcc = |root: &Path, flags: &[&str], to: &str| {
+        let mut args = vec!["-c", "-o", to, "k.cu"];
+        args.extend(flags);
+        run(root.join("bin/nvcc").to_str().unwrap(), &args);
+    };
+    let host = ["-ccbin", "g++-11"];
+    nvcc(&old, &[&host[..], &["-rdc=true", "-arch=sm_80"]].concat(), "old.o");
+    nvcc(&old, &[&host[..], &["-dlto", "-arch=sm_80"]].concat(), "old-lto.o");
+    nvcc(&new, &["-rdc=true", "-arch=sm_80"], "new.o");
+    nvcc(&new, &["-dlto", "-arch=sm_80"], "new-lto.o");
+    run("ar", &["rcs", "mixed.a", "old.o", "new.o"]);
+    run("ar", &["rcs", "lto.a", "old-lto.o", "new-lto.o"]);
+    run("ar", &["rcs", "same.a", "new.o"]);
+    let of = |name: &str| {
+        let found = foreign(&dir.path().join(name)).findings.into_iter();
+        let found = found.filter(|finding| finding.lint == "toolchain-mixed");
+        found.map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("mixed.a"),
+        ["old.o (nvcc of CUDA 11.8) cannot be linked with new.o (nvcc of CUDA 13.0): relocatable machine code links \
+             only with code of the same cubin ABI, by a linker that is not older"]
+    );
+    assert_eq!(
+        of("lto.a"),
+        ["old-lto.o (nvcc of CUDA 11.8) cannot be linked with new-lto.o (nvcc of CUDA 13.0): input of the link-time \
+             optimiser is compatible within one major release of CUDA only"]
+    );
+    assert_eq!(of("same.a"), [""; 0]);
+    // The older linker refuses the newer object, too.
+    let linked = std::process::Command::new(old.join("bin/nvlink"))
+        .args(["-arch=sm_80", "-o", "x.cubin", "old.o", "new.o"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(!linked.status.success());
+}

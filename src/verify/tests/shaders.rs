@@ -1,0 +1,102 @@
+//! SPIR-V packages: shaders that glslang makes.
+
+use std::path::Path;
+
+use super::cubin::kernel;
+use super::fixture::{Sealed, Tree, context, report, said};
+use crate::gpu::kernel_abi_tag;
+use crate::recipe::ComponentKind;
+
+/// A compute shader in GLSL with a workgroup size, push constants and the members of its buffer.
+fn source(size: &str, pushed: &str, buffer: &str) -> String {
+    format!(
+        "#version 450\nlayout({size}) in;\nlayout(push_constant) uniform P {{ {pushed} }} p;\n\
+         layout(std430, set = 0, binding = 0) buffer B {{ {buffer} }} b;\nvoid main() {{ b.v[p.n] = p.dt; }}\n"
+    )
+}
+
+const SIZE: &str = "local_size_x = 64";
+const PUSHED: &str = "float dt; uint n;";
+const BUFFER: &str = "uint head; float v[];";
+
+fn compiled(environment: &str, source: &str) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("k.comp"), dir.path().join("k.spv"));
+    std::fs::write(&from, source).unwrap();
+    let args = ["--target-env", environment, "-o", to.to_str().unwrap(), from.to_str().unwrap()];
+    crate::elf::fixture::run("glslangValidator", &args);
+    std::fs::read(to).unwrap()
+}
+
+/// A package for SPIR-V 1.3 with modules by path.
+fn package(modules: &[(&str, Vec<u8>)]) -> Sealed {
+    let table = vec![kernel("main", &[(0, 4), (4, 4)])];
+    let mut tree = Tree::new(ComponentKind::Kernels, "kernels-spirv1.3");
+    tree.manifest.target = Some("spirv1.3".parse().unwrap());
+    tree.manifest.kernel_abi = Some(kernel_abi_tag(&table));
+    tree.manifest.kernels = table;
+    for (path, bytes) in modules {
+        tree = tree.file(&format!("lib/volley/kernels/spirv/{path}"), bytes);
+    }
+    tree.seal()
+}
+
+/// Findings about shaders: the fixture's directories are not laid out as a build does.
+fn found(modules: &[(&str, Vec<u8>)]) -> Vec<String> {
+    let lines = said(&report(&[&package(modules)], &context().partial(true)));
+    let shaders = lines.into_iter().filter(|line| line.starts_with("shader-"));
+    shaders.map(|line| line.replace(" | volley-kernels-spirv1.3: lib/volley/kernels/spirv/", " | ")).collect()
+}
+
+fn has_glslang() -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).any(|dir| Path::new(&dir).join("glslangValidator").is_file());
+    if !found {
+        crate::skip::skip("glslangValidator is not installed; `bash tests/run` installs it");
+    }
+    found
+}
+
+#[test]
+fn a_shader_within_the_table_and_the_environment_is_clean() {
+    if !has_glslang() {
+        return;
+    }
+    let module = || compiled("vulkan1.1", &source(SIZE, PUSHED, BUFFER));
+    assert_eq!(found(&[("a/k.spv", module()), ("b/k.spv", module())]), [""; 0]);
+    // At its limits, too.
+    let most = compiled("vulkan1.1", &source("local_size_x = 128", PUSHED, BUFFER));
+    assert_eq!(found(&[("k.spv", most)]), [""; 0]);
+}
+
+#[test]
+fn what_the_host_does_not_expect_is_found() {
+    if !has_glslang() {
+        return;
+    }
+    let good = compiled("vulkan1.1", &source(SIZE, PUSHED, BUFFER));
+    let pushed = compiled("vulkan1.1", &source(SIZE, "uint n; uint pad; float dt;", BUFFER));
+    assert_eq!(
+        found(&[("k.spv", pushed)]),
+        ["shader-layout | k.spv | push constants of `main` are not the parameters that the table declares"]
+    );
+    let moved = compiled("vulkan1.1", &source(SIZE, PUSHED, "uvec4 head; float v[];"));
+    assert_eq!(
+        found(&[("a/k.spv", good.clone()), ("b/k.spv", moved)]),
+        ["shader-layout | b/k.spv | set 0 binding 0 is not that of lib/volley/kernels/spirv/a/k.spv: 4 and 16 bytes"]
+    );
+    let newer = compiled("vulkan1.3", &source(SIZE, PUSHED, BUFFER));
+    assert_eq!(found(&[("k.spv", newer)]), ["shader-version | k.spv | is SPIR-V 1.6; the package is for 1.3"]);
+    let large = compiled("vulkan1.1", &source("local_size_x = 256", PUSHED, BUFFER));
+    assert_eq!(
+        found(&[("k.spv", large)]),
+        [
+            "shader-environment | k.spv | `main` has workgroups of 256x1x1, more than 128; not every device of vulkan1.1 has that"
+        ]
+    );
+    let double = source(SIZE, PUSHED, "uint head; double v[];");
+    assert_eq!(
+        found(&[("k.spv", compiled("vulkan1.1", &double))]),
+        ["shader-environment | k.spv | needs capability Float64; not every device of vulkan1.1 has that"]
+    );
+}

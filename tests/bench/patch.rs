@@ -1,0 +1,186 @@
+//! `cargo bench --bench patch`: `simpack patch` beside patchelf and `cp`, in one run.
+//!
+//! SIMPACK_BENCH_LIBRARY names a large library (the vendor's libcublasLt.so.13 has 540 MB); without it
+//! one of 512 MiB is made. SIMPACK_BENCH_PATCHELF names patchelf, else the one of PATH is taken.
+//! Every figure is a process of its own, with its peak memory; minima and medians of all rounds.
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use simpack::elf::edit::{Edits, PathTag, SearchPathEdit};
+use simpack::patch::apply_own;
+
+const ROUNDS: usize = 7;
+const SMALL: usize = 1000;
+const PATH: &str = "$ORIGIN/../lib:/usr/lib/wsl/lib";
+
+/// What one process took.
+struct Run {
+    time: Duration,
+    peak: i64,
+}
+
+/// Runs a program to its end; KiB of peak memory are what the kernel says of this one child.
+fn run(command: &mut Command) -> Run {
+    let start = Instant::now();
+    let child = command.stdout(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: the child is ours and waited for once; both places live through the call.
+    let waited = unsafe { libc::wait4(child.id().cast_signed(), &mut status, 0, usage.as_mut_ptr()) };
+    let time = start.elapsed();
+    assert!(waited > 0 && status == 0, "{command:?} ended by {status}");
+    // SAFETY: zeroed, and filled by the call.
+    Run { time, peak: unsafe { usage.assume_init() }.ru_maxrss }
+}
+
+/// Minimum and median of several runs, each on what `prepare` makes.
+fn measure(what: &str, mut prepare: impl FnMut(), mut once: impl FnMut() -> Run) -> (f64, f64) {
+    let mut runs: Vec<Run> = (0..ROUNDS)
+        .map(|_| {
+            prepare();
+            once()
+        })
+        .collect();
+    runs.sort_by_key(|run| run.time);
+    let (least, middle) = (runs[0].time.as_secs_f64(), runs[ROUNDS / 2].time.as_secs_f64());
+    let peak = runs.iter().map(|run| run.peak).max().unwrap_or(0);
+    print(&format!("{what:<44} {:>10.2} {:>10.2} {:>8}", least * 1e3, middle * 1e3, peak / 1024));
+    (least, middle)
+}
+
+#[allow(clippy::print_stdout)]
+fn print(line: &str) {
+    println!("{line}");
+}
+
+fn set(text: &str) -> Edits {
+    let directories = text.split(':').map(String::from).collect();
+    Edits { search_path: Some(SearchPathEdit::Set { directories, tag: PathTag::Runpath }), ..Edits::default() }
+}
+
+fn small_library(dir: &Path) -> PathBuf {
+    let (source, library) = (dir.join("answer.c"), dir.join("answer.so"));
+    std::fs::write(&source, "int answer(void) { return 42; }").unwrap();
+    assert!(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status().unwrap().success());
+    library
+}
+
+/// The named library, or a small one with half a gigabyte that is no hole behind its headers.
+fn large_library(dir: &Path) -> PathBuf {
+    let place = dir.join("large.so");
+    if let Some(named) = std::env::var_os("SIMPACK_BENCH_LIBRARY") {
+        std::fs::copy(named, &place).unwrap();
+        return place;
+    }
+    let (blob, source) = (dir.join("blob"), dir.join("large.c"));
+    let file = File::create(&blob).unwrap();
+    let block: Vec<u8> = (0..1u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8 | 1).collect();
+    for index in 0..512 {
+        file.write_all_at(&block, index << 20).unwrap();
+    }
+    let text =
+        format!("__asm__(\".section .rodata\\n.globl blob\\nblob: .incbin \\\"{}\\\"\\n.text\");\n", blob.display());
+    std::fs::write(&source, format!("{text}int answer(void) {{ return 42; }}")).unwrap();
+    assert!(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&place, &source]).status().unwrap().success());
+    std::fs::remove_file(blob).unwrap();
+    place
+}
+
+fn main() {
+    // A process of its own for what has no command: files that simpack itself just wrote.
+    if let Some(files) = std::env::var_os("SIMPACK_BENCH_IN_PLACE") {
+        let path = std::env::var("SIMPACK_BENCH_PATH").unwrap();
+        for file in files.to_str().unwrap().split(':') {
+            let path_of = Path::new(file);
+            let files = if path_of.is_dir() {
+                std::fs::read_dir(path_of).unwrap().map(|entry| entry.unwrap().path()).collect()
+            } else {
+                vec![path_of.to_owned()]
+            };
+            files.iter().for_each(|file| drop(apply_own(file, &set(&path)).unwrap()));
+        }
+        return;
+    }
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let simpack = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_simpack"));
+        command.arg("patch");
+        command
+    };
+    let in_place = |files: &Path, path: &str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env("SIMPACK_BENCH_IN_PLACE", files).env("SIMPACK_BENCH_PATH", path);
+        command
+    };
+    let patchelf = std::env::var_os("SIMPACK_BENCH_PATCHELF").unwrap_or_else(|| "patchelf".into());
+
+    let large = large_library(dir.path());
+    let other = at("copy.so");
+    let clean = |other: &Path| drop(std::fs::remove_file(other));
+    print(&format!("{} MB library, {ROUNDS} rounds", std::fs::metadata(&large).unwrap().len() / 1_000_000));
+    print(&format!("{:<44} {:>10} {:>10} {:>8}", "", "min ms", "median ms", "peak MiB"));
+    let copied = measure("cp", || clean(&other), || run(Command::new("cp").arg(&large).arg(&other)));
+    let output = || {
+        let mut command = simpack();
+        command.args(["--set-runpath", PATH, "--allow", "/usr/lib/wsl/lib", "--output"]);
+        run(command.arg(&other).arg(&large))
+    };
+    let patched = measure("simpack patch --output (copy + patch)", || clean(&other), output);
+    let mut round = 0;
+    // Another path each time: nothing to do would be faster.
+    let placed = measure(
+        "simpack, in place",
+        || {},
+        || {
+            round += 1;
+            run(&mut in_place(&other, &format!("$ORIGIN/{}", "x".repeat(20 + 10 * round))))
+        },
+    );
+    let rewritten = measure(
+        "patchelf, in place",
+        || clean(&other),
+        || {
+            std::fs::copy(&large, &other).unwrap();
+            run(Command::new(&patchelf).args(["--set-rpath", PATH]).arg(&other))
+        },
+    );
+    print(&format!("copy + patch / cp: {:.3} (minima), {:.3} (medians)", patched.0 / copied.0, patched.1 / copied.1));
+    print(&format!(
+        "patchelf / in place: {:.0} (minima), {:.0} (medians)\n",
+        rewritten.0 / placed.0,
+        rewritten.1 / placed.1
+    ));
+    clean(&other);
+    clean(&large);
+
+    let one = small_library(dir.path());
+    let many = at("many");
+    let fill = || {
+        drop(std::fs::remove_dir_all(&many));
+        std::fs::create_dir(&many).unwrap();
+        for index in 0..SMALL {
+            std::fs::copy(&one, many.join(format!("lib{index}.so"))).unwrap();
+        }
+        // SAFETY: takes nothing. What is written now is not what is measured.
+        unsafe { libc::sync() };
+    };
+    print(&format!("{SMALL} libraries of {} bytes, {ROUNDS} rounds", std::fs::metadata(&one).unwrap().len()));
+    let each = measure("patchelf once per file (peak of the last)", fill, || {
+        let start = Instant::now();
+        let mut last = None;
+        for index in 0..SMALL {
+            let file = many.join(format!("lib{index}.so"));
+            last = Some(run(Command::new(&patchelf).args(["--set-rpath", PATH]).arg(file)));
+        }
+        Run { time: start.elapsed(), peak: last.map_or(0, |run| run.peak) }
+    });
+    let one_call = measure("simpack patch, one call", fill, || run(simpack().args(["--set-runpath", PATH]).arg(&many)));
+    let own = measure("simpack, in place, one process", fill, || run(&mut in_place(&many, PATH)));
+    print(&format!("patchelf / one call: {:.1} (minima), {:.1} (medians)", each.0 / one_call.0, each.1 / one_call.1));
+    print(&format!("patchelf / in place: {:.1} (minima), {:.1} (medians)", each.0 / own.0, each.1 / own.1));
+}

@@ -1,0 +1,10 @@
+//! PTX text, recognised and read.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simpack::gpu::{is_ptx, ptx};
+
+fuzz_target!(|bytes: &[u8]| {
+    is_ptx(bytes);
+    let _ = ptx(bytes);
+});
