@@ -1,6 +1,14 @@
 //! The one door to external tools: clean environment, captured output, measured time.
 
+mod bubblewrap;
 mod interrupt;
+#[cfg(feature = "tool")]
+mod landlock;
+mod namespaces;
+mod sandbox;
+#[cfg(test)]
+#[path = "process/tests.rs"]
+mod sandbox_tests;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -9,6 +17,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub use interrupt::{InterruptGuard, interrupted, signal_name};
+pub use sandbox::{Isolation, Sandbox, candidates};
 pub use watched::{Ended, Watched};
 
 use crate::error::{Error, Result};
@@ -24,6 +33,8 @@ pub struct Call {
     pub dir: Option<PathBuf>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
+    /// What the program may see and write; everything when absent.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// What a finished program left.
@@ -88,7 +99,7 @@ impl Call {
         if let Ok(path) = std::env::var("PATH") {
             env.insert("PATH".to_owned(), path);
         }
-        Self { program: program.into(), args: Vec::new(), dir: None, env }
+        Self { program: program.into(), args: Vec::new(), dir: None, env, sandbox: None }
     }
 
     /// Adds one argument.
@@ -130,6 +141,13 @@ impl Call {
         self
     }
 
+    /// Holds the program to what it may see and write.
+    #[must_use]
+    pub fn within(mut self, sandbox: Option<Sandbox>) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
     /// The command as a line for a shell.
     pub fn line(&self) -> String {
         let quote = |word: &str| {
@@ -144,13 +162,34 @@ impl Call {
         words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
     }
 
-    fn command(&self) -> Command {
+    /// The call as something that can be started, inside its sandbox if it has one.
+    fn command(&self) -> Result<Command> {
+        let mut command = match &self.sandbox {
+            Some(sandbox) => sandbox.command(self)?,
+            None => self.plain(),
+        };
+        command.env_clear().envs(&self.env).stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Program, arguments and working directory.
+    fn plain(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).env_clear().envs(&self.env).stdin(Stdio::null());
+        command.args(&self.args);
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }
         command
+    }
+
+    /// How the program itself ended: bubblewrap tells of a signal by its exit code.
+    fn how_it_ended(&self, status: ExitStatus) -> ExitStatus {
+        use std::os::unix::process::ExitStatusExt;
+        let by_bubblewrap = matches!(&self.sandbox, Some(Sandbox { by: Isolation::Bubblewrap(_), .. }));
+        match status.code().and_then(bubblewrap::signal_of) {
+            Some(signal) if by_bubblewrap => ExitStatus::from_raw(signal),
+            _ => status,
+        }
     }
 
     /// Runs the program to its end, whatever it answers.
@@ -159,10 +198,11 @@ impl Call {
     /// The program cannot be started.
     pub fn run(&self) -> Result<Outcome> {
         let started = Instant::now();
-        let mut command = self.command();
+        let mut command = self.command()?;
         let output = patient(|| command.output())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
-        Ok(Outcome { status: output.status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })
+        let status = self.how_it_ended(output.status);
+        Ok(Outcome { status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })
     }
 
     /// Runs the program and answers its standard output; anything but exit 0 is an error that

@@ -13,12 +13,15 @@ use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry, StepKind};
 use super::diagnose::Cause;
+use super::headers::HeaderStore;
 use super::history::History;
+use super::isolation::StepIsolation;
 use super::memory;
 use super::slots::{Next, Slots, Waiting};
 use super::step::{StepFailure, StepRun};
 use super::toolset::Toolset;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Digest;
 use crate::manifest::MemoryModel;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, interrupted};
@@ -27,8 +30,16 @@ use crate::ui::Ui;
 /// How to run.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
+    /// Simulator's name.
+    pub name: String,
     /// Directory with the source, as it was when the plan was made.
     pub source: PathBuf,
+    /// Every file of the source with its digest, as the plan was made of them.
+    pub sources: BTreeMap<String, Digest>,
+    /// How steps are kept from what they do not declare.
+    pub isolation: StepIsolation,
+    /// Which headers earlier compilations read; this run's are added.
+    pub headers: HeaderStore,
     /// Directory for logs and intermediate files.
     pub work: PathBuf,
     /// Steps at a time, at most; memory may allow fewer.

@@ -12,20 +12,29 @@ use crate::recipe::BuildDriver;
 /// What a host step is called with.
 pub(super) struct HostStep<'a> {
     pub driver: BuildDriver,
-    /// Absolute directory of the top file.
+    /// Simulator's name.
+    pub name: &'a str,
+    /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: PathBuf,
     pub options: &'a BTreeMap<String, String>,
     pub targets: &'a [String],
     /// Empty directory of this step.
     pub work: &'a Path,
-    /// Directories whose names must not reach the output: source root and work directory.
-    pub hidden: &'a [&'a Path],
     pub jobs: usize,
 }
 
 /// Prefix that the build systems believe in; the real tree is below `DESTDIR`. A fixed one keeps
 /// the name of this machine's directories out of generated files.
 const PREFIX: &str = "/opt/simpack";
+
+/// What belongs to a compiler: CMake's option, the variable of make and scripts, the name.
+const COMPANIONS: [(&str, &str, &str); 5] = [
+    ("CMAKE_AR", "AR", "ar"),
+    ("CMAKE_RANLIB", "RANLIB", "ranlib"),
+    ("CMAKE_LINKER", "LD", "ld"),
+    ("CMAKE_NM", "NM", "nm"),
+    ("CMAKE_STRIP", "STRIP", "strip"),
+];
 
 impl HostStep<'_> {
     /// The calls, in order, and the directory that holds the installed tree afterwards.
@@ -37,8 +46,31 @@ impl HostStep<'_> {
             BuildDriver::Cmake => self.cmake(tools, &dest)?,
             BuildDriver::Make => self.make(tools, &dest)?,
             BuildDriver::Script => self.script(tools, &tree)?,
+            BuildDriver::Copy => {
+                copy_tree(&self.source, &tree.join("share").join(self.name))?;
+                Vec::new()
+            }
         };
         Ok((calls, tree))
+    }
+
+    /// Looks for what the build installed outside of its prefix.
+    ///
+    /// # Errors
+    /// There is such a file: it would be in no package.
+    pub(super) fn finish(&self, id: &str) -> Result<()> {
+        let prefix = PREFIX.trim_start_matches('/');
+        let outside = fs::walk(&self.work.join("dest"))?.into_iter().find(|entry| {
+            !matches!(entry.kind, fs::EntryKind::Directory) && !Path::new(&entry.path).starts_with(prefix)
+        });
+        match outside {
+            Some(entry) => {
+                Err(Error::build(format!("{id} installs /{}, which lies outside of its prefix", entry.path))
+                    .detail(format!("prefix: {PREFIX}"))
+                    .hint("install below the prefix that the build is given"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn fill(&self, value: &str, prefix: &str) -> String {
@@ -57,16 +89,23 @@ impl HostStep<'_> {
             ("CMAKE_BUILD_TYPE", "Release"),
             ("CMAKE_INSTALL_PREFIX", PREFIX),
             ("CMAKE_INSTALL_LIBDIR", "lib"),
+            // Otherwise the mode of libraries depends on whether the machine has /etc/debian_version.
+            ("CMAKE_INSTALL_SO_NO_EXE", "1"),
             // With sources that are newer than the clock, ninja would configure again for ever.
             ("CMAKE_SUPPRESS_REGENERATION", "ON"),
         ];
         for (name, value) in defaults {
             configure = configure.arg(format!("-D{name}={value}"));
         }
-        for (name, program) in [("CMAKE_AR", &tools.ar), ("CMAKE_RANLIB", &tools.ranlib)] {
-            if let Some(program) = program {
-                let path = self.program(name, program)?;
-                configure = configure.arg(format!("-D{name}={}", fs::utf8(&path)?));
+        for (option, _, name) in COMPANIONS {
+            if let Some(program) = tools.companions.get(name) {
+                configure = configure.arg(format!("-D{option}={}", fs::utf8(&self.program(name, program)?)?));
+            }
+        }
+        if let (Some(list), Some(nvcc)) = (self.options.get("CMAKE_CUDA_ARCHITECTURES"), &tools.nvcc) {
+            configure = configure.env("CUDAARCHS", list).env("CUDACXX", fs::utf8(nvcc)?);
+            if let Some(cxx) = &tools.nvcc_cxx {
+                configure = configure.env("CUDAHOSTCXX", fs::utf8(cxx)?);
             }
         }
         for (name, value) in self.options {
@@ -93,18 +132,13 @@ impl HostStep<'_> {
             self.options.iter().map(|(name, value)| format!("{name}={}", self.fill(value, PREFIX))).collect();
         options.push(format!("PREFIX={PREFIX}"));
         options.push(format!("DESTDIR={}", fs::utf8(dest)?));
-        // Make writes beside its sources, so it works on a copy.
-        let copy = self.work.join("source");
-        copy_tree(&self.source, &copy)?;
-        let base = self.base(tools, "make")?.dir(&copy).arg(format!("-j{}", self.jobs)).args(options);
+        let base = self.base(tools, "make")?.dir(&self.source).arg(format!("-j{}", self.jobs)).args(options);
         Ok(vec![base.clone().args(self.targets.iter().cloned()), base.arg("install")])
     }
 
     fn script(&self, tools: &Toolset, tree: &Path) -> Result<Vec<Call>> {
         let script = self.targets.first().ok_or_else(|| Error::bug("a script build without its script"))?;
-        let copy = self.work.join("source");
-        copy_tree(&self.source, &copy)?;
-        let mut call = self.base(tools, "/bin/sh")?.dir(&copy).args(["-eu", script.as_str()]);
+        let mut call = self.base(tools, "/bin/sh")?.dir(&self.source).args(["-eu", script.as_str()]);
         for (name, value) in self.options {
             call = call.env(name.clone(), self.fill(value, fs::utf8(tree)?));
         }
@@ -115,7 +149,8 @@ impl HostStep<'_> {
     /// which they are called: no build system can drop them, or split them where a directory has a space.
     fn base(&self, tools: &Toolset, program: impl Into<PathBuf>) -> Result<Call> {
         let mut flags = Vec::new();
-        for dir in self.hidden {
+        // The source lies in the step's directory: where both fit, compilers take the last.
+        for dir in [self.work, &self.source] {
             flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
         }
         let compiler = |name: &str, command: &[String]| match command {
@@ -124,7 +159,13 @@ impl HostStep<'_> {
         };
         let cc = compiler("cc", &tools.cc)?;
         let cxx = compiler("c++", &tools.cxx)?;
-        Ok(tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?))
+        let mut call = tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
+        for (_, variable, name) in COMPANIONS {
+            if let Some(program) = tools.companions.get(name) {
+                call = call.env(variable, fs::utf8(&self.program(name, program)?)?);
+            }
+        }
+        Ok(call)
     }
 
     /// Build systems want a compiler to be one file: a command of several words becomes a script.

@@ -4,8 +4,10 @@
 mod cache;
 mod diagnose;
 mod engine;
+mod headers;
 mod history;
 mod host;
+mod isolation;
 mod kernel;
 mod memory;
 mod nvcc;
@@ -13,12 +15,15 @@ mod slots;
 mod stage;
 mod step;
 mod toolset;
+mod undeclared;
 
 pub use cache::{
     Bounds, Cache, CacheEntry, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat, Made,
     StepKind, Trimmed,
 };
 pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
+pub use headers::HeaderStore;
+pub use isolation::{SandboxMode, StepIsolation};
 pub use nvcc::{same_file_names, same_source_path};
 pub use stage::{StageInputs, Staged, recipe_digest, seal, stage};
 pub use step::remove_leftovers;

@@ -14,7 +14,7 @@ use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
-use crate::recipe::{Component, ComponentKind, Recipe};
+use crate::recipe::{BuildDriver, Component, ComponentKind, Recipe};
 use crate::target::{GlibcVersion, KernelTarget};
 
 /// What staging works on.
@@ -209,6 +209,16 @@ fn steps_of(plan: &BuildPlan, target: KernelTarget) -> impl Iterator<Item = &Ste
     plan.steps.iter().filter(move |step| matches!(&step.action, Action::Kernel { target: of, .. } if *of == target))
 }
 
+/// Host steps that may have made files of a component. What is copied out of the source needs no other.
+fn host_steps(plan: &BuildPlan, component: ComponentKind) -> Vec<&Step> {
+    let is_copy = |step: &&Step| matches!(step.action, Action::Host { driver: BuildDriver::Copy, .. });
+    let host = || plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. }));
+    match host().find(|step| step.component == component && is_copy(step)) {
+        Some(copied) => vec![copied],
+        None => host().filter(|step| !is_copy(step)).collect(),
+    }
+}
+
 fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest {
     let (recipe, plan) = (inputs.recipe, inputs.plan);
     let component = recipe.component(planned.component);
@@ -219,7 +229,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     );
     let steps: Vec<&Step> = match planned.target {
         Some(target) => steps_of(plan, target).collect(),
-        None => plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })).collect(),
+        None => host_steps(plan, planned.component),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
     BundleManifest {

@@ -7,8 +7,10 @@ use super::cache::{Cache, CacheEntry, Made};
 use super::diagnose::{Cause, cause};
 use super::engine::{BuildOptions, kind_of};
 use super::host::HostStep;
-use super::kernel;
+use super::isolation::{copy_declared, plain};
+use super::kernel::KernelStep;
 use super::toolset::Toolset;
+use super::undeclared::{Scene, explain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Action, Step};
 use crate::process::{Call, Ended, Outcome, Watched, interrupted};
@@ -17,7 +19,7 @@ use crate::process::{Call, Ended, Outcome, Watched, interrupted};
 const TOLD_LINES: usize = 20;
 
 /// Beginning of the names of steps' own directories.
-const SCRATCH: &str = "step-";
+pub(super) const SCRATCH: &str = "step-";
 
 /// What steps run with.
 pub(super) struct StepRun<'a> {
@@ -85,38 +87,58 @@ impl StepRun<'_> {
             .map_err(|error| Error::file(&options.work, "cannot make a directory for a step").because(error))?;
         let work = fs_err::canonicalize(scratch.path()).map_err(Error::from)?;
         let root = fs_err::canonicalize(&options.source).map_err(Error::from)?;
-        let (calls, tree) = match &step.action {
-            Action::Kernel { source, target, args, .. } => {
-                let tree = work.join("made");
-                fs_err::create_dir_all(&tree).map_err(Error::from)?;
-                let output = tree.join(cached_name(step));
-                (vec![kernel::call(self.tools, &root, source, *target, args, &output, &work)?], tree)
+        let isolation = &options.isolation;
+        let (step, peak, tree) = match &step.action {
+            Action::Kernel { .. } => {
+                let kernel = KernelStep { step, root: &root, work: &work, options };
+                let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
+                let scene = Scene { seen_as: &root, source: &root, declared: &declared, isolation, work: &work };
+                let peak = self.call_all(step, &[kernel.call(self.tools)?], &scene)?;
+                (kernel.finish()?, peak, kernel.made())
             }
             Action::Host { driver, source, options: settings, targets } => {
+                let copy = work.join("source");
+                copy_declared(&root, source, step.inputs(), &copy)?;
                 let host = HostStep {
                     driver: *driver,
-                    source: root.join(source),
+                    name: &options.name,
+                    source: copy.clone(),
                     options: settings,
                     targets,
                     work: &work,
-                    hidden: &[&root, &work],
                     jobs,
                 };
-                host.calls(self.tools)?
+                let sandbox = isolation.sandbox(&work, [], self.tools.compiler_cache.clone())?;
+                let (calls, tree) = host.calls(self.tools)?;
+                let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
+                let real = plain(&root.join(source));
+                let declared = |path: &Path| {
+                    let path = Path::new(source).join(path);
+                    step.inputs().any(|(input, _)| Path::new(input) == path)
+                };
+                let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work: &work };
+                let peak = self.call_all(step, &calls, &scene)?;
+                host.finish(&step.id)?;
+                (step.clone(), peak, tree)
             }
         };
-        let peak = self.call_all(step, &calls)?;
-        let made = Made { step: step.id.clone(), kind: kind_of(step), seconds: started.elapsed().as_secs_f64(), peak };
+        let made = Made { step: step.id.clone(), kind: kind_of(&step), seconds: started.elapsed().as_secs_f64(), peak };
         Ok(self.cache.put(step.key, &made, &tree)?)
     }
 
     /// Makes the calls; answers the memory of the largest process.
-    fn call_all(&self, step: &Step, calls: &[Call]) -> Result<u64, StepFailure> {
+    fn call_all(&self, step: &Step, calls: &[Call], scene: &Scene<'_>) -> Result<u64, StepFailure> {
         let path = self.logs.join(log_name(step));
         let mut log = Log { path, text: String::new(), lost: None };
         let mut peak = 0;
         for call in calls {
-            let watched = call.run_watched(self.options.step_timeout)?;
+            let mut watched = call.run_watched(self.options.step_timeout)?;
+            let said = watched.outcome.all_text();
+            // A step that works on a copy of its source speaks of files that will be gone.
+            for text in [&mut watched.outcome.stdout, &mut watched.outcome.stderr] {
+                let real = String::from_utf8_lossy(text);
+                *text = real.replace(&*scene.seen_as.to_string_lossy(), &scene.source.to_string_lossy()).into_bytes();
+            }
             peak = peak.max(watched.peak);
             log.add(call, &watched);
             match watched.ended {
@@ -126,7 +148,9 @@ impl StepRun<'_> {
                 }
                 Ended::TimeOut => return Err(self.timed_out(step, call, &watched.outcome, &log).into()),
                 Ended::Itself if !watched.outcome.status.success() => {
-                    return Err(self.failed(step, call, &watched.outcome, peak, &log));
+                    let mut failure = self.failed(step, call, &watched.outcome, peak, &log);
+                    failure.error = Box::new(explain(*failure.error, &said, scene));
+                    return Err(failure);
                 }
                 Ended::Itself => {}
             }

@@ -1,5 +1,6 @@
 //! The programs that steps call, and the clean environment they are called in.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -17,21 +18,27 @@ pub struct Toolset {
     pub cc: Vec<String>,
     /// C++ compiler of the host part.
     pub cxx: Vec<String>,
-    /// Archiver and indexer, when the compiler brings its own.
-    pub ar: Option<Vec<String>>,
-    /// Archive indexer.
-    pub ranlib: Option<Vec<String>>,
+    /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
+    pub companions: BTreeMap<String, Vec<String>>,
     /// CMake.
     pub cmake: Option<PathBuf>,
     /// Ninja.
     pub ninja: Option<PathBuf>,
-    /// Directory in which compilers may keep what they build for themselves (zig's libc++).
-    pub compiler_cache: PathBuf,
+    /// Directory in which the compiler keeps what it builds for itself (zig's libc++); it is there.
+    pub compiler_cache: Option<PathBuf>,
     /// Stands in for every time stamp.
     pub source_date_epoch: u64,
 }
 
 impl Toolset {
+    /// All programs, with the one that plain names lead to.
+    pub(super) fn programs(&self) -> Vec<PathBuf> {
+        let commands = [&self.cc, &self.cxx].into_iter().chain(self.companions.values());
+        let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
+        let single = [&self.nvcc, &self.nvcc_cxx, &self.cmake, &self.ninja].into_iter().flatten().cloned();
+        commands.chain(single).filter(|program| program.is_absolute()).collect()
+    }
+
     /// A call with the environment of a step: nothing of the caller's but a plain `PATH`; home and
     /// temporary files below `work`.
     pub(super) fn call(&self, program: impl Into<PathBuf>, work: &Path) -> Result<Call> {
@@ -39,14 +46,16 @@ impl Toolset {
         let temporary = work.join("tmp");
         fs_err::create_dir_all(&home)?;
         fs_err::create_dir_all(&temporary)?;
-        Ok(Call::new(program)
+        let mut call = Call::new(program)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", fs::utf8(&home)?)
             .env("TMPDIR", fs::utf8(&temporary)?)
             .env("TZ", "UTC")
             .env("SOURCE_DATE_EPOCH", self.source_date_epoch.to_string())
-            .env("ZIG_GLOBAL_CACHE_DIR", fs::utf8(&self.compiler_cache)?)
-            .env("ZIG_LOCAL_CACHE_DIR", fs::utf8(&temporary)?)
-            .dir(work))
+            .dir(work);
+        if let Some(cache) = &self.compiler_cache {
+            call = call.env("ZIG_GLOBAL_CACHE_DIR", fs::utf8(cache)?).env("ZIG_LOCAL_CACHE_DIR", fs::utf8(&temporary)?);
+        }
+        Ok(call)
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
-use crate::ops::request::{BuildRequest, CudaSource};
+use crate::ops::request::{BuildRequest, CudaSource, SandboxMode};
 use crate::target::{Capability, CudaVersion};
 
 /// Which compilers.
@@ -27,6 +27,17 @@ enum HostArg {
     Zig,
     /// The machine's own C++ compiler
     System,
+}
+
+/// Whether steps are isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SandboxArg {
+    /// By the best means of this machine; it says so when there is none
+    Auto,
+    /// Not at all
+    Off,
+    /// Fail on a machine that has no means
+    Require,
 }
 
 /// What a build and its plan share.
@@ -90,6 +101,10 @@ pub(super) struct BuildArgs {
     /// Go on after a failed step with what does not need it
     #[arg(long)]
     keep_going: bool,
+
+    /// Keep steps from the network and from files that they do not declare
+    #[arg(long, value_enum, default_value = "auto")]
+    sandbox: SandboxArg,
 
     /// Show what would be built, and build nothing
     #[arg(long)]
@@ -188,6 +203,11 @@ impl BuildArgs {
             jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
+            sandbox: match self.sandbox {
+                SandboxArg::Auto => SandboxMode::Auto,
+                SandboxArg::Off => SandboxMode::Off,
+                SandboxArg::Require => SandboxMode::Require,
+            },
             dry_run: self.dry_run,
             dist: self.dist.clone(),
             work: self.work.clone(),

@@ -16,7 +16,7 @@ use super::summary::{Row, size, table};
 use super::unchanged::{self, LastResult};
 use super::{symbols, why};
 use crate::abi::SymbolsFile;
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepReport, Toolset};
+use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -42,6 +42,8 @@ pub struct Summary<'a> {
     version: String,
     /// The tag that ties kernels to core.
     kernel_abi: Option<String>,
+    /// By which means steps were kept from what they do not declare.
+    sandbox: &'a str,
     /// Package files.
     packages: &'a [Row],
     /// What happened to the steps; never in a file of `dist/`.
@@ -72,9 +74,8 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
     let job = Job::prepare(request, ui)?;
-    let (recipe, plan) = (&job.recipe, &job.plan);
     if request.dry_run {
-        return dry_run(plan, &cache::look()?, ui);
+        return dry_run(&job.plan, &cache::look()?, ui);
     }
     cache::check()?;
     // A build with a cache of its own leaves nothing outside its directories.
@@ -86,21 +87,28 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         return same_as_last(last, &job, request, ui, started);
     }
     let data = Data::here();
-    let symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
-    let context = VerifyContext::load(&data)?.recipe(recipe).symbols(symbols.clone()).partial(job.is_partial(request));
+    let symbols = symbols::read_all(&job.recipe.dir.join(symbols::DIRECTORY))?;
+    let context = VerifyContext::load(&data)?.recipe(&job.recipe);
+    let context = context.symbols(symbols.clone()).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
     ui.note(job.headline());
     ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
     ui.detail(format!("source     {}", job.source.display()));
     ui.detail(format!("lock       {}", job.lock.path.display()));
-    for (name, tool) in &plan.tools {
+    for (name, tool) in &job.plan.tools {
         ui.detail(format!("tool       {name} {}", tool.version));
     }
     let group = ui.group("toolchain");
-    let toolset = job.tools.fetch(recipe, &job.store, job.epoch, request.offline, ui)?;
+    let toolset = job.tools.fetch(&job.recipe, &job.store, job.epoch, request.offline, ui)?;
     drop(group);
+    let isolation = StepIsolation::find(request.sandbox, &toolset, &job.source, &request.work)?;
+    ui.note(format!("  steps      {}", isolation.describe()));
     let options = BuildOptions {
+        name: job.recipe.name.clone(),
         source: job.source.clone(),
+        sources: job.inputs.sources.clone(),
+        isolation,
+        headers: job.headers.clone(),
         work: request.work.clone(),
         jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         keep_going: request.keep_going,
@@ -108,13 +116,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work, request.artifacts.as_deref())?;
-    let answer = packages(
-        &job,
-        request,
-        Means { toolset, options, cache: &cache, settings, context, symbols, from },
-        ui,
-        started,
-    );
+    let means = Means { toolset, options, cache: &cache, settings, context, symbols };
+    let answer = packages(job, request, means, ui, started);
     cache::finish(cache, ui);
     answer
 }
@@ -128,21 +131,26 @@ struct Means<'a> {
     context: VerifyContext,
     /// Interfaces of earlier releases.
     symbols: Vec<SymbolsFile>,
-    /// Digest over all that the result depends on.
-    from: Option<fs::Digest>,
 }
 
 /// From steps to `dist/`.
-fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { toolset, options, cache, settings, context, symbols, from } = means;
-    let (recipe, plan) = (&job.recipe, &job.plan);
+fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
+    let Means { toolset, options, cache, settings, context, symbols } = means;
     let group = ui.group("build");
-    let outcome = build::run(plan, &toolset, cache, &options, ui)?;
+    let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
+    // Compilers have said which headers they read: keys are final now.
+    job.settle(request)?;
+    let (recipe, plan) = (&job.recipe, &job.plan);
     for (step, report) in plan.steps.iter().zip(&outcome.steps) {
         let how = if report.cached { "cached" } else { "compiled" };
         ui.detail(format!("step       {}  {how:<8} {:>6.2} s  {}", step.key.short(12), report.seconds, report.id));
     }
     drop(group);
+    if let Some(step) = plan.steps.iter().find(|step| !step.is_settled()) {
+        return Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again"));
+    }
+    let from = unchanged::origin(&job, request);
+    let sandbox = options.isolation.name();
 
     let group = ui.group("packages");
     let bundles_dir = request.work.join("bundles");
@@ -156,22 +164,28 @@ fn packages(job: &Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, starte
         build::seal(bundle)?;
     }
 
-    let staging =
-        Staging { unclaimed: staged.unclaimed, claimed_twice: staged.claimed_twice, empty_globs: staged.empty_globs };
-    let context = context.build_paths(machine_paths(job, &request.work)?).staging(staging);
+    let staging = Staging {
+        unclaimed: staged.unclaimed,
+        claimed_twice: staged.claimed_twice,
+        empty_globs: staged.empty_globs,
+        hard_coded: job.hygiene.hard_coded.clone(),
+        overrides: job.hygiene.overrides.clone(),
+    };
+    let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
 
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
+    let packed = pack(&job, &staged.bundles, &symbols, dist.root(), options.jobs)?;
     let rows = rows(&staged.bundles, packed, &report, plan, &outcome);
     let mut summary = Summary {
         schema: 1,
         simulator: &recipe.name,
         version: recipe.version.to_string(),
         kernel_abi: plan.kernel_abi.as_ref().map(ToString::to_string),
+        sandbox: &sandbox,
         packages: &rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect::<Vec<_>>(),
         steps: None,
         report: None,

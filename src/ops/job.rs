@@ -1,21 +1,22 @@
 //! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::hygiene::{Hygiene, examine};
 use super::lock::LockState;
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
 use super::sources::scan;
 use super::symbols;
 use super::tools::{Tools, identify};
+use crate::build::HeaderStore;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
-use crate::plan::{self, Action, BuildPlan, PlanInputs};
+use crate::plan::{self, Action, BuildPlan, PlanInputs, RecordedHeaders};
 use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
@@ -28,10 +29,14 @@ pub(super) struct Job {
     pub tools: Tools,
     /// Root of the source tree on disk.
     pub source: PathBuf,
-    /// Its files with their digests.
-    pub sources: BTreeMap<String, fs::Digest>,
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
+    /// What the plan is made of.
+    pub inputs: PlanInputs,
+    /// Which headers compilations read.
+    pub headers: HeaderStore,
+    /// What the source and the recipe choose by themselves.
+    pub hygiene: Hygiene,
     pub plan: BuildPlan,
     /// The lock beside the recipe, as it holds.
     pub lock: LockState,
@@ -68,10 +73,27 @@ impl Job {
         // Records of releases are no input of a build.
         let symbols = recipe.dir.join(symbols::DIRECTORY);
         let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
-        let inputs = PlanInputs { sources, tools: tools.versions.clone(), source_date_epoch: epoch };
-        let mut plan = plan::plan(&recipe, &inputs)?;
-        narrow(&mut plan, &recipe, &request.components)?;
-        Ok(Self { recipe, manifests, store, tools, source, sources: inputs.sources, epoch, plan, lock, shown })
+        let hygiene = examine(&recipe, &source, &sources)?;
+        let headers = HeaderStore::at(fs::cache_dir()?.join("headers"));
+        let inputs = PlanInputs {
+            sources,
+            tools: tools.versions.clone(),
+            source_date_epoch: epoch,
+            headers: RecordedHeaders::default(),
+            cuda_builds: hygiene.cuda_builds.clone(),
+        };
+        let plan = plan::plan(&recipe, &inputs)?;
+        let mut job =
+            Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, plan, lock, shown };
+        job.settle(request)?;
+        Ok(job)
+    }
+
+    /// Plans again with what compilers have read by now.
+    pub(super) fn settle(&mut self, request: &BuildRequest) -> Result<()> {
+        self.inputs.headers = self.headers.load(self.plan.steps.iter().filter_map(|step| step.direct));
+        self.plan = plan::plan(&self.recipe, &self.inputs)?;
+        narrow(&mut self.plan, &self.recipe, &request.components)
     }
 
     /// One line that says what the job is.

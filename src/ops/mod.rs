@@ -20,6 +20,7 @@ pub mod toolchain;
 pub mod verify;
 
 mod dist;
+mod hygiene;
 mod job;
 mod packages;
 mod recipe_dir;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::tools::CudaSource;
+pub use crate::build::SandboxMode;
 use crate::target::{Capability, CudaVersion};
 
 /// What a build is asked for.
@@ -33,6 +34,8 @@ pub struct BuildRequest {
     pub step_timeout: Option<Duration>,
     /// Go on after a failed step.
     pub keep_going: bool,
+    /// Whether steps are kept from what they do not declare.
+    pub sandbox: SandboxMode,
     /// Do nothing.
     pub dry_run: bool,
     /// Directory of finished packages.
@@ -66,6 +69,7 @@ impl Default for BuildRequest {
             jobs: None,
             step_timeout: None,
             keep_going: false,
+            sandbox: SandboxMode::Auto,
             dry_run: false,
             dist: PathBuf::from("dist"),
             work: PathBuf::from("target/simpack"),

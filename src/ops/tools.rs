@@ -66,6 +66,7 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
     }
     let drivers: Vec<BuildDriver> =
         recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
+    let drivers: Vec<BuildDriver> = drivers.into_iter().filter(|driver| *driver != BuildDriver::Copy).collect();
     if drivers.is_empty() {
         return Ok(tools);
     }
@@ -92,6 +93,9 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
                     .hint("set CXX to a newer compiler, or build with `--host zig`"));
             }
             tools.versions.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
+            if let Some(version) = cxx.binutils() {
+                tools.versions.insert("binutils".to_owned(), ToolVersion { version, sha256: None });
+            }
             tools.system_cxx = Some(cxx);
         }
     }
@@ -162,16 +166,18 @@ impl Tools {
             nvcc_cxx: self.nvcc_cxx.as_ref().map(|cxx| cxx.cxx.clone()),
             cc: Vec::new(),
             cxx: Vec::new(),
-            ar: None,
-            ranlib: None,
+            companions: BTreeMap::new(),
             cmake: tool("cmake")?,
             ninja: tool("ninja")?,
-            compiler_cache: fs::cache_dir()?.join("zig"),
+            compiler_cache: None,
             source_date_epoch: epoch,
         };
         match (&recipe.host, &self.system_cxx) {
             (HostToolchain::Zig { glibc }, _) if self.versions.contains_key("c++") => {
                 let zig = store.zig(*glibc, ui, offline)?;
+                let cache = fs::cache_dir()?.join("zig");
+                fs_err::create_dir_all(&cache)?;
+                toolset.compiler_cache = Some(fs_err::canonicalize(cache)?);
                 let program = fs::utf8(&zig.cxx)?.to_owned();
                 let words = |first: &str, rest: &[String]| {
                     [program.clone(), first.to_owned()].into_iter().chain(rest.iter().cloned()).collect::<Vec<_>>()
@@ -179,13 +185,25 @@ impl Tools {
                 let target = zig.args.get(1..).unwrap_or_default();
                 toolset.cxx = words("c++", target);
                 toolset.cc = words("cc", target);
-                toolset.ar = Some(words("ar", &[]));
-                toolset.ranlib = Some(words("ranlib", &[]));
+                for (name, word) in [("ar", "ar"), ("ranlib", "ranlib"), ("ld", "ld.lld")] {
+                    toolset.companions.insert(name.to_owned(), words(word, &[]));
+                }
+                // Zig has none, and the machine's must not stand in for it unseen.
+                let refusal = ["/bin/sh", "-c", "echo 'zig has no strip: link with -s' >&2; exit 1", "strip"];
+                toolset.companions.insert("strip".to_owned(), refusal.map(str::to_owned).to_vec());
             }
             (_, Some(cxx)) => {
                 let program = fs::utf8(&cxx.cxx)?.to_owned();
                 toolset.cc = std::iter::once(c_compiler(&program)).chain(cxx.args.iter().cloned()).collect();
                 toolset.cxx = std::iter::once(program).chain(cxx.args.iter().cloned()).collect();
+                for name in ["ar", "ranlib", "ld", "nm", "strip"] {
+                    if let Some(program) = cxx.companion(name) {
+                        toolset.companions.insert(name.to_owned(), vec![fs::utf8(&program)?.to_owned()]);
+                    }
+                }
+                for note in cxx.strangers(&toolset.cc, |name| std::env::var(name).ok()) {
+                    ui.note(format!("  note       {note}"));
+                }
             }
             _ => {}
         }

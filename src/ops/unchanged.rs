@@ -74,11 +74,11 @@ pub(super) fn origin(job: &Job, request: &BuildRequest) -> Option<Digest> {
         .field(serde_json::to_vec(&job.plan.bundles).ok()?)
         .field(serde_json::to_vec(&job.plan.tools).ok()?)
         .field(job.epoch.to_le_bytes())
-        .field(format!("{:?}", (&request.components, &request.allow, &request.warn, &request.deny)));
+        .field(format!("{:?}", (&request.components, request.sandbox, &request.allow, &request.warn, &request.deny)));
     for step in &job.plan.steps {
         digest = digest.field(&step.id).field(step.key.as_bytes());
     }
-    for (path, content) in &job.sources {
+    for (path, content) in &job.inputs.sources {
         digest = digest.field(path).field(content.as_bytes());
     }
     // Manifests and templates on disk go before those in the program.

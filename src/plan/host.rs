@@ -8,6 +8,7 @@ use super::kernels::tool_part;
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::error::{Error, Result};
 use crate::recipe::{BuildDriver, BuildSpec, Component, Recipe};
+use crate::target::KernelTarget;
 
 /// Steps of all components with a build.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
@@ -16,12 +17,15 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
 }
 
 fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &BuildSpec) -> Result<Step> {
-    let options: BTreeMap<String, String> =
+    let mut options: BTreeMap<String, String> =
         spec.options.iter().map(|(name, value)| (name.clone(), fill(value, recipe))).collect();
-
+    let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && inputs.tools.contains_key("nvcc");
+    if compiles_cuda {
+        options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures(recipe));
+    }
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
-        KeyPart::new("action", "host 2"),
+        KeyPart::new("action", "host 3"),
         KeyPart::new("driver", format!("{:?}", spec.driver).to_lowercase()),
         KeyPart::new("platform", recipe.platform),
         KeyPart::new("source-date-epoch", inputs.source_date_epoch),
@@ -30,8 +34,13 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
         BuildDriver::Cmake => &["c++", "cmake", "ninja"],
         BuildDriver::Make => &["c++", "make"],
         BuildDriver::Script => &["c++"],
+        BuildDriver::Copy => &[],
     };
-    for name in tools {
+    let of_cuda: &[&str] = if compiles_cuda { &["nvcc", "c++ of nvcc"] } else { &[] };
+    // The archiver and the linker are asked with the machine's own compiler only.
+    let binutils: &[&str] =
+        if inputs.tools.contains_key("binutils") && !tools.is_empty() { &["binutils"] } else { &[] };
+    for name in tools.iter().chain(of_cuda).chain(binutils) {
         parts.push(tool_part(inputs, name)?);
     }
     parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
@@ -47,13 +56,27 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
         component: component.kind,
         key: key_of(&parts),
         parts,
+        direct: None,
         action: Action::Host {
             driver: spec.driver,
-            source: spec.source.trim_matches('/').trim_start_matches("./").to_owned(),
+            source: directory(spec).to_owned(),
             options,
             targets: spec.targets.clone(),
         },
     })
+}
+
+/// CMake's name for the list of capabilities.
+const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
+
+/// The recipe's targets in CMake's words: `90a-real` for SASS, `75-virtual` for PTX.
+fn architectures(recipe: &Recipe) -> String {
+    let words = recipe.targets.iter().filter_map(|target| {
+        let number = target.capability()?.sm().trim_start_matches("sm_").to_owned();
+        let kind = if matches!(target, KernelTarget::Ptx(_)) { "virtual" } else { "real" };
+        Some(format!("{number}-{kind}"))
+    });
+    words.collect::<Vec<_>>().join(";")
 }
 
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
@@ -64,6 +87,15 @@ fn fill(value: &str, recipe: &Recipe) -> String {
         .replace("{version}", &recipe.version.to_string())
         .replace("{name}", &recipe.name)
         .replace("{cuda}", &recipe.cuda.to_string())
+        .replace("{cuda-architectures}", &architectures(recipe))
+}
+
+/// Directory of a build below the source root; empty for the root.
+fn directory(spec: &BuildSpec) -> &str {
+    match spec.source.trim_matches('/').trim_start_matches("./") {
+        "." => "",
+        dir => dir,
+    }
 }
 
 fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
@@ -72,9 +104,9 @@ fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
         globs.add(Glob::new(glob).map_err(|error| Error::recipe(format!("`{glob}` is not a glob")).because(error))?);
     }
     let globs = globs.build().map_err(|error| Error::recipe("the inputs of a build are no globs").because(error))?;
-    let dir = spec.source.trim_matches('/').trim_start_matches("./");
+    let dir = directory(spec);
     let below = |path: &str| match dir {
-        "" | "." => Some(path.to_owned()),
+        "" => Some(path.to_owned()),
         dir => Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned()),
     };
     let read = inputs.sources.iter().filter(|(path, _)| below(path).is_some_and(|rest| globs.is_match(rest)));

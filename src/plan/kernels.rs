@@ -1,17 +1,16 @@
-//! Kernel steps: one per translation unit x target x variant.
+//! Kernel steps: one per translation unit x target x variant, keyed by the headers they include.
 
+use super::headers::{HeaderList, Holding};
 use super::{Action, KeyPart, PlanInputs, Step, kernel_dir, key_of};
 use crate::error::{Error, Result};
+use crate::fs::Digest;
 use crate::recipe::{ComponentKind, Form, KernelGroup, Recipe, VariantChoice};
 use crate::target::{Capability, KernelTarget};
-
-/// Endings of files that a translation unit may include. All of them below the directory of the
-/// unit enter its key.
-const HEADERS: [&str; 7] = [".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl"];
 
 /// Steps of all kernel groups.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
+    let holding = Holding::new(&inputs.headers, &inputs.sources);
     for group in &recipe.groups {
         if group.form != Form::Cubin {
             return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not built yet", group.name))
@@ -22,26 +21,18 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
             for variant in &group.variants {
                 for &target in &recipe.targets {
                     if let Some(capability) = target.capability() {
-                        steps.push(step(recipe, inputs, group, source, variant, target, capability)?);
+                        let step = step(recipe, inputs, group, source, variant, target, capability)?;
+                        steps.push(match step.direct.and_then(|direct| holding.list(direct)) {
+                            Some(list) => step.settled(list),
+                            None => step,
+                        });
                     }
                 }
             }
         }
     }
     steps.sort_by(|a, b| a.id.cmp(&b.id));
-    if let Some(twice) = steps.windows(2).find(|pair| output(&pair[0]) == output(&pair[1])) {
-        return Err(Error::recipe(format!("two steps make {}", output(&twice[0]).unwrap_or_default()))
-            .detail(format!("{} and {}", twice[0].id, twice[1].id))
-            .hint("give the two sources different names"));
-    }
     Ok(steps)
-}
-
-fn output(step: &Step) -> Option<&str> {
-    match &step.action {
-        Action::Kernel { output, .. } => Some(output),
-        Action::Host { .. } => None,
-    }
 }
 
 fn step(
@@ -70,33 +61,51 @@ fn step(
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, &tag, &variant.name, target));
 
-    let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 2")];
+    let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 3")];
     for name in ["nvcc", "c++ of nvcc"] {
         parts.push(tool_part(inputs, name)?);
     }
     parts.extend(args.iter().enumerate().map(|(index, arg)| KeyPart::new(format!("argument {index}"), arg)));
-    for path in read_by(source, inputs) {
-        let digest = inputs.sources.get(&path).ok_or_else(|| missing(group, &path))?;
-        parts.push(KeyPart::new(format!("file {path}"), digest));
-    }
+    let digest = inputs.sources.get(source).ok_or_else(|| missing(group, source))?;
+    parts.push(KeyPart::new(format!("file {source}"), digest));
+    let direct = key_of(&parts);
+    parts.push(KeyPart::new(HEADERS, "known after the first compilation"));
     Ok(Step {
         id: format!("{source} {target} ({})", variant.name),
         component: ComponentKind::Kernels,
         key: key_of(&parts),
         parts,
+        direct: Some(direct),
         action: Action::Kernel { source: source.to_owned(), target, variant: variant.name.clone(), args, output },
     })
 }
 
-/// The unit itself and every header below its directory.
-fn read_by(source: &str, inputs: &PlanInputs) -> Vec<String> {
-    let dir = source.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
-    let headers =
-        inputs.sources.keys().filter(|path| path.starts_with(&dir) && HEADERS.iter().any(|end| path.ends_with(end)));
-    let mut read: Vec<String> = headers.cloned().collect();
-    read.push(source.to_owned());
-    read.sort();
-    read
+/// Part of a key that waits for a list of headers.
+const HEADERS: &str = "headers";
+
+impl Step {
+    /// Whether its key is final. That of a translation unit that was not compiled yet waits for the
+    /// compiler to say which headers it includes; nothing is ever found under such a key.
+    pub fn is_settled(&self) -> bool {
+        self.parts.last().is_none_or(|part| part.name != HEADERS)
+    }
+
+    /// Files that it declares to read, below the source root, with their digests.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, Digest)> {
+        let files = self.parts.iter().filter_map(|part| Some((part.name.strip_prefix("file ")?, &part.value)));
+        files.filter_map(|(path, digest)| Some((path, digest.parse().ok()?)))
+    }
+
+    /// The step with the key that a compilation's list gives it.
+    #[must_use]
+    pub fn settled(mut self, list: &HeaderList) -> Self {
+        let Action::Kernel { source, .. } = &self.action else { return self };
+        self.parts.retain(|part| part.name != HEADERS);
+        let included = list.read.iter().filter(|(path, _)| *path != source);
+        self.parts.extend(included.map(|(path, digest)| KeyPart::new(format!("header {path}"), digest)));
+        self.key = key_of(&self.parts);
+        self
+    }
 }
 
 fn missing(group: &KernelGroup, path: &str) -> Error {

@@ -1,10 +1,13 @@
 //! The whole job as a value, before anything is touched. Pure: sources come in as digests.
 
+mod graph;
+mod headers;
 mod host;
 mod kernels;
 mod key;
 mod model;
 
+pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, PLAN_SCHEMA, PlanInputs, PlannedBundle, Step, kernel_dir};
 
@@ -14,10 +17,11 @@ use crate::recipe::{ComponentKind, Recipe};
 /// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
 ///
 /// # Errors
-/// A declared source is missing, or the recipe asks for a form that is not built yet.
+/// A declared source is missing, two steps make one file, or the recipe asks for a form that is not built yet.
 pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
     let mut steps = host::steps(recipe, inputs)?;
     steps.extend(kernels::steps(recipe, inputs)?);
+    graph::check(&steps)?;
     Ok(BuildPlan {
         schema: PLAN_SCHEMA,
         simulator: recipe.name.clone(),

@@ -1,11 +1,11 @@
 //! The values of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::KeyPart;
+use super::{KeyPart, RecordedHeaders};
 use crate::bundle::ToolVersion;
 use crate::fs::Digest;
 use crate::recipe::{BuildDriver, ComponentKind, Recipe};
@@ -23,6 +23,10 @@ pub struct PlanInputs {
     pub tools: BTreeMap<String, ToolVersion>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
+    /// What earlier compilations read.
+    pub headers: RecordedHeaders,
+    /// Components whose own build compiles device code, and must be told for which capabilities.
+    pub cuda_builds: BTreeSet<ComponentKind>,
 }
 
 /// The whole job.
@@ -61,6 +65,10 @@ pub struct Step {
     pub key: Digest,
     /// What the key is made of.
     pub parts: Vec<KeyPart>,
+    /// Key of what is known before the compiler says which headers it read; lists of headers are
+    /// recorded under it. None for steps whose inputs are all declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct: Option<Digest>,
     /// What to do.
     pub action: Action,
 }

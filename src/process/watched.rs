@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::interrupt::interrupted;
-use super::{Call, Outcome, patient};
+use super::{Call, Isolation, Outcome, Sandbox, patient};
 use crate::error::{Error, Result};
 
 /// How often an interruption is looked for.
@@ -47,12 +47,14 @@ impl Call {
     /// The program cannot be started.
     pub fn run_watched(&self, limit: Option<Duration>) -> Result<Watched> {
         let started = Instant::now();
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let parent = std::process::id();
+        // A program in namespaces of its own has another parent; it sees to its end itself.
+        let has_namespaces = matches!(&self.sandbox, Some(Sandbox { by: Isolation::Namespaces { .. }, .. }));
         // SAFETY: only system calls that are safe between fork and exec; the thread that starts the
         // program waits for it, so that its death is that of the process.
-        unsafe {
+        let arrange = |command: &mut std::process::Command| unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 match libc::getppid() as u32 == parent {
@@ -61,6 +63,9 @@ impl Call {
                     false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
                 }
             });
+        };
+        if !has_namespaces {
+            arrange(&mut command);
         }
         let mut child = patient(|| command.spawn())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
@@ -79,7 +84,7 @@ impl Call {
         let [stdout, stderr] = watch.pipes.map(|pipe| pipe.map(|pipe| pipe.bytes).unwrap_or_default());
         let seconds = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
         Ok(Watched {
-            outcome: Outcome { status, stdout, stderr, time: started.elapsed() },
+            outcome: Outcome { status: self.how_it_ended(status), stdout, stderr, time: started.elapsed() },
             ended,
             // The kernel answers in units of 1024 bytes.
             peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),

@@ -195,6 +195,8 @@ pub enum BuildDriver {
     Make,
     /// A shell script that installs into `$PREFIX`.
     Script,
+    /// Nothing is run: what it reads is what it installs, below `share/<name>`.
+    Copy,
 }
 
 /// What a kernel group ships as.

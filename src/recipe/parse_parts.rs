@@ -26,7 +26,7 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 5] = ["kernel-abi", "version", "prefix", "jobs", "cuda"];
+const PLACEHOLDERS: [&str; 6] = ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures"];
 
 pub(super) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
     let mut found = BTreeMap::new();
@@ -64,7 +64,12 @@ fn component(reader: &mut Reader, mut fields: Fields<'_, '_>, kind: ComponentKin
 
 fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<BuildTable> {
     let mut fields = reader.fields(value, format!("build of [component.{kind}]"))?;
-    let drivers = [("cmake", BuildDriver::Cmake), ("make", BuildDriver::Make), ("script", BuildDriver::Script)];
+    let drivers = [
+        ("cmake", BuildDriver::Cmake),
+        ("make", BuildDriver::Make),
+        ("script", BuildDriver::Script),
+        ("copy", BuildDriver::Copy),
+    ];
     let table = BuildTable {
         driver: fields.get("driver").and_then(|value| reader.choice(value, "build driver", &drivers)),
         source: fields.get("source").and_then(|value| relative(reader, value)),

@@ -127,6 +127,13 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         let mistake = resolver.mistake(target, "`targets` has no place beside driver `cmake`");
         resolver.mistakes.push(mistake.hint("what CMake installs is built; choose with `options`"));
     }
+    if driver == BuildDriver::Copy {
+        for wrong in table.targets.iter().map(|target| &target.span).chain(table.options.values().map(|at| &at.span)) {
+            let place = At { value: (), span: wrong.clone() };
+            let mistake = resolver.mistake(&place, "driver `copy` runs nothing: it has neither targets nor options");
+            resolver.mistakes.push(mistake.hint("choose the files with `inputs`"));
+        }
+    }
     if driver == BuildDriver::Script && table.targets.len() != 1 {
         let place = At { value: (), span: table.driver.as_ref().map_or(0..0, |driver| driver.span.clone()) };
         let mistake = resolver.mistake(&place, "driver `script` needs one target: the script's file name");

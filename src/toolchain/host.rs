@@ -15,6 +15,9 @@ use crate::target::GlibcVersion;
 const OLDEST: u32 = 4;
 const NEWEST: u32 = 30;
 
+/// Where steps look for programs.
+const STEP_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Whose compiler it is; flags differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -114,6 +117,46 @@ impl HostCompiler {
         self.version.split('.').next()?.parse().ok()
     }
 
+    /// A program that the compiler itself would call, such as `ar` or `ld`; none if it is not there.
+    pub fn companion(&self, name: &str) -> Option<PathBuf> {
+        let said = self.call().arg(format!("-print-prog-name={name}")).read().ok()?;
+        let said = Path::new(said.trim());
+        if said.is_absolute() {
+            return said.is_file().then(|| said.to_owned());
+        }
+        let beside = self.cxx.parent().map(|dir| dir.join(name)).filter(|path| path.is_file());
+        beside.or_else(|| which::which_in(name, Some(STEP_PATH), "/").ok())
+    }
+
+    /// First line of what the linker says of itself: its version is part of what is made.
+    pub fn binutils(&self) -> Option<String> {
+        let said = Call::new(self.companion("ld")?).arg("--version").read().ok()?;
+        said.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+    }
+
+    /// What the environment says of tools that is not followed, because the whole toolchain follows from
+    /// the C++ compiler: a line for each. `cc` is the C compiler that is used.
+    pub fn strangers(&self, cc: &[String], variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let mut notes = Vec::new();
+        let used = cc.first().map_or("", String::as_str);
+        let file = |command: &str| {
+            let program = command.split_whitespace().next().unwrap_or_default();
+            program.rsplit('/').next().unwrap_or_default().to_owned()
+        };
+        if let Some(named) = set("CC").filter(|named| file(named) != file(used)) {
+            let why =
+                if set("CXX").is_some() { "belongs to CXX" } else { "belongs to the C++ compiler; CXX is not set" };
+            notes.push(format!("CC={named} is not used: {used} {why}"));
+        }
+        for (name, tool) in [("AR", "ar"), ("RANLIB", "ranlib"), ("LD", "ld"), ("NM", "nm"), ("STRIP", "strip")] {
+            if let Some(named) = set(name) {
+                notes.push(format!("{name}={named} is not used: {tool} comes with {}", self.describe()));
+            }
+        }
+        notes
+    }
+
     fn ask(program: PathBuf, args: Vec<String>) -> Result<Self> {
         let call = Call::new(&program).args(args.iter().cloned());
         let banner = call.clone().arg("--version").read()?;
@@ -196,6 +239,35 @@ mod tests {
         let text = format!("#!/bin/sh\ncase \"$*\" in *--version*) echo '{banner}';; *) echo '{version}';; esac\n");
         fs_err::write(dir.join(name), text).unwrap();
         crate::fs::set_mode(&dir.join(name), 0o755).unwrap();
+    }
+
+    #[test]
+    fn tools_of_the_environment_that_are_not_followed_are_told() {
+        let cxx = HostCompiler {
+            cxx: PathBuf::from("/usr/bin/g++-12"),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            kind: CompilerKind::Gcc,
+            version: "12.2.0".to_owned(),
+            target_glibc: None,
+        };
+        let told = |set: &[(&str, &str)]| {
+            let find = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            cxx.strangers(&["/usr/bin/gcc-12".to_owned()], find)
+        };
+        assert_eq!(told(&[]), [""; 0]);
+        assert_eq!(told(&[("CC", "gcc-12 -m64"), ("CXX", "g++-12"), ("AR", " ")]), [""; 0]);
+        assert_eq!(
+            told(&[("CC", "clang"), ("STRIP", "/opt/strip")]),
+            [
+                "CC=clang is not used: /usr/bin/gcc-12 belongs to the C++ compiler; CXX is not set",
+                "STRIP=/opt/strip is not used: strip comes with g++ 12.2.0"
+            ]
+        );
+        assert_eq!(
+            told(&[("CC", "clang"), ("CXX", "g++-12")]),
+            ["CC=clang is not used: /usr/bin/gcc-12 belongs to CXX"]
+        );
     }
 
     #[test]

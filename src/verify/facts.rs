@@ -94,6 +94,10 @@ pub struct Staging {
     pub claimed_twice: Vec<(String, Vec<ComponentKind>)>,
     /// Globs that match nothing.
     pub empty_globs: Vec<(ComponentKind, String)>,
+    /// Capabilities that the source fixes: file, line, text.
+    pub hard_coded: Vec<String>,
+    /// Tools that the recipe's options name.
+    pub overrides: Vec<String>,
 }
 
 impl BundleFacts {

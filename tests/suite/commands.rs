@@ -83,7 +83,7 @@ fn plan() {
     let (one, two) = (plan(&args).json(), plan(&args).json());
     assert_eq!(one, two);
     let steps = one["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 55);
+    assert_eq!(steps.len(), 56);
     assert!(steps.iter().all(|step| step["key"].as_str().is_some_and(|key| key.len() == 64)), "{}", steps[0]);
 }
 

@@ -89,11 +89,34 @@ fn one_source_file_changed_recompiles_that_file() {
 }
 
 #[test]
+fn editing_a_kernel_builds_no_host_part() {
+    let view = CacheView::with_artifacts();
+    let dir = scratch();
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/volley"), &dir.path().join("recipe"));
+    let source = dir.path().join("recipe/kernels/synapse.cu");
+    let text = fs_err::read_to_string(&source).unwrap();
+    fs_err::write(&source, format!("{text}\n// one line more\n")).unwrap();
+    let mut command = simpack(dir.path(), &["build", "recipe", "--json", "--capability", "9.0", "--ptx", "none"]);
+    let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
+    let mut expected = kernel_steps(&["synapse.cu"], &["sm_90"]);
+    expected.insert(0, "host source".to_owned());
+    assert_eq!(compiled(&ran), expected);
+    // The packages of the host part are the same files as before.
+    let (before, after) = (digests(&volley().dist), digests(&dir.path().join("dist")));
+    let changed = changed(&before, &after);
+    for part in ["core", "rtc", "dev"] {
+        let is_part = |path: &&String| path.contains(&format!("volley-{part}-"));
+        assert_eq!(changed.iter().find(is_part), None, "{changed:?}");
+    }
+    assert!(changed.iter().any(|path| path.contains("volley-source-")), "{changed:?}");
+}
+
+#[test]
 fn a_dry_run_builds_nothing() {
     let dir = scratch();
     let view = CacheView::new(&[]);
     let mut command = simpack(dir.path(), &["build", "volley", "--dry-run"]);
     let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
-    assert!(ran.stdout.contains("55 steps, 0 in the cache, 55 to compile; nothing done"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("56 steps, 0 in the cache, 56 to compile; nothing done"), "{}", ran.stdout);
     assert!(!dir.path().join("dist").exists() && !view.root.path().join("artifacts").exists());
 }

@@ -16,6 +16,8 @@ mod failures;
 mod floors;
 mod gate;
 mod growing;
+mod headers;
+mod hermetic;
 mod host_compiler;
 mod inspecting;
 mod inspecting_oracles;

@@ -20,6 +20,7 @@ mod safety;
 mod search_path;
 mod shaders;
 mod soname;
+mod source;
 mod symbols;
 mod toolchain;
 
@@ -52,6 +53,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         search_path::predicates(),
         shaders::predicates(),
         soname::predicates(),
+        source::predicates(),
         symbols::predicates(),
         toolchain::predicates(),
         vec![unused_waiver()],

@@ -61,6 +61,8 @@ fn what_staging_found_is_reported() {
         unclaimed: vec!["bin/left".to_owned()],
         claimed_twice: vec![("lib/x.so".to_owned(), vec![ComponentKind::Core, ComponentKind::Rtc])],
         empty_globs: vec![(ComponentKind::Dev, "include/**".to_owned())],
+        hard_coded: vec!["CMakeLists.txt:3: set(CMAKE_CUDA_ARCHITECTURES 70)".to_owned()],
+        overrides: vec!["option CMAKE_AR = /usr/bin/ar of component `core`".to_owned()],
     };
     let report = report(&[&two_files().seal()], &context().staging(staging));
     assert_eq!(
@@ -69,6 +71,9 @@ fn what_staging_found_is_reported() {
             "doubly-claimed | staging | lib/x.so is claimed by components `core`, `rtc`",
             "unclaimed-file | staging | bin/left was installed and no component claims it",
             "empty-glob | staging | `include/**` of component `dev` matches nothing that was installed",
+            "hard-coded-capability | source | fixes capabilities by itself: \
+             CMakeLists.txt:3: set(CMAKE_CUDA_ARCHITECTURES 70)",
+            "tool-override | recipe | option CMAKE_AR = /usr/bin/ar of component `core` replaces one tool of the toolchain",
         ]
     );
     assert_eq!(report.findings[2].level, Level::Warn);

@@ -141,7 +141,8 @@ impl Tiny {
 
     /// A call that builds into `dist`.
     pub fn build(&self, args: &[&str]) -> Command {
-        let mut all = vec!["build", "recipe"];
+        // The compilers of these tests leave marks outside of their step, and count themselves there.
+        let mut all = vec!["build", "recipe", "--sandbox", "off"];
         if self.cuda.is_some() {
             all.extend(["--toolchain", "system"]);
         }

@@ -104,6 +104,8 @@ impl CacheView {
             let entry = Path::new("artifacts").join(&key[..2]).join(key);
             copy_tree(&cache_dir().unwrap().join(&entry), &view.root.path().join(entry));
         }
+        // Without what its compilers read, no artifact of a kernel is found.
+        copy_tree(&cache_dir().unwrap().join("headers"), &view.root.path().join("headers"));
         view
     }
 }

@@ -1,0 +1,262 @@
+//! Which files a compiler read: from its own list to a value, and the lists of earlier compilations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::isolation::{StepIsolation, changed, plain};
+use crate::error::{Error, Result};
+use crate::fs::{self, Digest};
+use crate::plan::{HeaderList, RecordedHeaders, SoughtNames};
+
+/// Lists that are kept of one translation unit with one set of arguments.
+const KEPT: usize = 16;
+
+/// Lists of earlier compilations below one directory. What is damaged or missing only costs a compilation.
+#[derive(Debug, Clone)]
+pub struct HeaderStore {
+    root: PathBuf,
+    /// What this process recorded: it holds even where nothing can be written, or another run was later.
+    own: Arc<Mutex<RecordedHeaders>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lists {
+    schema: u32,
+    lists: Vec<HeaderList>,
+}
+
+impl HeaderStore {
+    /// The lists below `root`, which need not exist.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), own: Arc::default() }
+    }
+
+    fn place(&self, kind: &str, key: Digest) -> PathBuf {
+        let name = key.to_string();
+        self.root.join(kind).join(&name[..2]).join(format!("{name}.json"))
+    }
+
+    /// Everything that is recorded under `keys`.
+    pub fn load(&self, keys: impl IntoIterator<Item = Digest>) -> RecordedHeaders {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = RecordedHeaders { lists: BTreeMap::new(), sought: own.sought.clone() };
+        for key in keys {
+            let mut lists = own.lists.get(&key).cloned().unwrap_or_default();
+            lists.extend(
+                self.lists(key).into_iter().filter(|list| !own.lists.get(&key).is_some_and(|own| own.contains(list))),
+            );
+            for list in &lists {
+                if !found.sought.contains_key(&list.sought)
+                    && let Some(sought) = read::<SoughtNames>(&self.place("sought", list.sought))
+                    && sought.digest() == list.sought
+                {
+                    found.sought.insert(list.sought, sought);
+                }
+            }
+            if !lists.is_empty() {
+                found.lists.insert(key, lists);
+            }
+        }
+        found
+    }
+
+    fn lists(&self, key: Digest) -> Vec<HeaderList> {
+        let lists = read::<Lists>(&self.place("lists", key)).filter(|lists| lists.schema == 1);
+        lists.map(|lists| lists.lists).unwrap_or_default()
+    }
+
+    /// Adds one list. What cannot be written is known to this process alone, and costs the next one a
+    /// compilation; so does a list that another run replaces at the same time.
+    pub fn record(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.add(key, list.clone(), sought.clone());
+        drop(own);
+        let _ = self.write_down(key, list, sought);
+    }
+
+    fn write_down(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) -> Result<()> {
+        let names = self.place("sought", list.sought);
+        if !names.exists() {
+            write(&names, sought)?;
+        }
+        let mut lists = self.lists(key);
+        lists.retain(|old| old != list);
+        lists.insert(0, list.clone());
+        lists.truncate(KEPT);
+        write(&self.place("lists", key), &Lists { schema: 1, lists })
+    }
+}
+
+fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec(value).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
+    fs::write_atomic(path, &text)
+}
+
+/// What a compilation with its working directory in `root` read, by the list at `list`.
+///
+/// # Errors
+/// There is no list; a file belongs neither to the source nor to a tool; a file was changed meanwhile.
+pub(super) fn read_by(
+    unit: &str,
+    list: &Path,
+    root: &Path,
+    sources: &BTreeMap<String, Digest>,
+    isolation: &StepIsolation,
+) -> Result<(HeaderList, SoughtNames)> {
+    let text = fs_err::read_to_string(list)
+        .map_err(|error| Error::build(format!("the compiler did not say what it read for {unit}")).because(error))?;
+    let mut sought = SoughtNames::default();
+    let mut read = BTreeMap::new();
+    let mut undeclared = BTreeSet::new();
+    for named in dependencies(&text) {
+        let path = root.join(&named);
+        if let Some(name) = path.file_name() {
+            sought.names.insert(name.to_string_lossy().into_owned());
+        }
+        let own = source_path(&path, root, sources)?;
+        if let Ok(bytes) = std::fs::read(&path) {
+            asked_for(&bytes, own.is_some(), &mut sought);
+        }
+        match own {
+            Some(path) => {
+                read.insert(path.to_owned(), Digest::of_file(&root.join(path))?);
+            }
+            None if isolation.is_of_tools(&plain(&path)) => {}
+            None => {
+                undeclared.insert(plain(&path));
+            }
+        }
+    }
+    if let Some(first) = undeclared.first() {
+        let mut error = Error::build(format!("{unit} includes {}, which is not in the source", first.display()));
+        for path in undeclared.iter().skip(1) {
+            error = error.detail(format!("undeclared read: {}", path.display()));
+        }
+        return Err(error.hint("copy it into the source: what lies outside is in no key"));
+    }
+    if !read.contains_key(unit) {
+        return Err(Error::build(format!("the compiler's list of what it read for {unit} does not name it")));
+    }
+    if let Some((path, _)) = read.iter().find(|(path, digest)| sources.get(*path) != Some(*digest)) {
+        return Err(changed(path));
+    }
+    let list = HeaderList { read, sought: sought.digest(), alike: sought.alike(sources) };
+    Ok((list, sought))
+}
+
+/// Name of a file in the list of sources: by where it really lies, else by how it was spelled.
+fn source_path<'a>(path: &Path, root: &Path, sources: &'a BTreeMap<String, Digest>) -> Result<Option<&'a str>> {
+    for path in [std::fs::canonicalize(path).unwrap_or_default(), plain(path)] {
+        if path.starts_with(root)
+            && let Some((known, _)) = sources.get_key_value(&fs::relative(root, &path)?)
+        {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
+}
+
+/// Files that a rule of make's form depends on: blanks after a backslash belong to a name, `$$` is a dollar.
+fn dependencies(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('\n')) => {
+                chars.next();
+                words.push(std::mem::take(&mut word));
+            }
+            ('\\', Some(' ' | '#' | '\\')) | ('$', Some('$')) => word.extend(chars.next()),
+            (c, _) if c.is_whitespace() => words.push(std::mem::take(&mut word)),
+            (c, _) => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    let after = words.iter().position(|word| word.ends_with(':')).map_or(0, |at| at + 1);
+    words.split_off(after)
+}
+
+/// Names that `__has_include` may ask for: they were looked for and perhaps not found. Libraries wrap
+/// it into macros of their own, so every name that stands alone in parentheses counts.
+fn asked_for(bytes: &[u8], is_source: bool, sought: &mut SoughtNames) {
+    let text = String::from_utf8_lossy(bytes);
+    for (open, close) in [("(<", '>'), ("(\"", '"')] {
+        for part in text.split(open).skip(1) {
+            let Some((name, _)) = part.split_once([close, '\n']) else { continue };
+            let name = name.rsplit('/').next().unwrap_or(name);
+            if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c)) {
+                sought.names.insert(name.to_owned());
+            }
+        }
+    }
+    // Of the source itself a name that macros compute could be any; the tools' own do not reach into it.
+    for part in text.split("__has_include").skip(1).filter(|_| is_source) {
+        let rest = part.trim_start_matches("_next").trim_start();
+        if let Some(argument) = rest.strip_prefix('(') {
+            sought.any |= !argument.trim_start().starts_with(['<', '"']);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_gives_its_files() {
+        let text = "/a\\ b/x.cubin : k/a.cu \\\n    k/sp\\ ace.h \\\n  /usr/include/c$$d.h k/e\\#f.h\n";
+        assert_eq!(dependencies(text), ["k/a.cu", "k/sp ace.h", "/usr/include/c$d.h", "k/e#f.h"]);
+        assert_eq!(dependencies("x.o: a.c\n"), ["a.c"]);
+        assert_eq!(dependencies(""), [""; 0]);
+    }
+
+    #[test]
+    fn names_that_are_asked_for_are_sought() {
+        let asked = |text: &str, is_source| {
+            let mut sought = SoughtNames::default();
+            asked_for(text.as_bytes(), is_source, &mut sought);
+            (sought.names.into_iter().collect::<Vec<_>>(), sought.any)
+        };
+        assert_eq!(asked("#if __has_include(<a/b.h>) || WRAPPED(<c>)", true), (vec!["b.h".into(), "c".into()], false));
+        assert_eq!(asked("#ifdef __has_include\n#if __has_include(\"d.h\")", true), (vec!["d.h".into()], false));
+        assert_eq!(asked("#if __has_include(NAME)", true), (vec![], true));
+        assert_eq!(asked("#define HAS(x) __has_include(x)", false), (vec![], false));
+        assert_eq!(asked("#if defined(__has_include)", true), (vec![], false));
+    }
+
+    #[test]
+    fn what_is_recorded_is_found_and_what_is_damaged_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = HeaderStore::at(dir.path());
+        let key = Digest::of(b"key");
+        let sought = SoughtNames { names: ["a.h".to_owned()].into(), any: false };
+        let list = |text: &[u8]| HeaderList {
+            read: [("k/a.h".to_owned(), Digest::of(text))].into(),
+            sought: sought.digest(),
+            alike: BTreeSet::new(),
+        };
+        assert_eq!(store.load([key]), RecordedHeaders::default());
+        for number in 0..KEPT + 2 {
+            store.record(key, &list(number.to_string().as_bytes()), &sought);
+        }
+        let found = HeaderStore::at(dir.path()).load([key]);
+        assert_eq!(found.lists[&key].len(), KEPT);
+        assert_eq!(found.lists[&key][0], list((KEPT + 1).to_string().as_bytes()));
+        assert_eq!(found.sought[&sought.digest()], sought);
+        fs_err::write(store.place("lists", key), "{").unwrap();
+        assert_eq!(HeaderStore::at(dir.path()).load([key]).lists.len(), 0);
+        assert_eq!(store.load([key]).lists[&key].len(), KEPT + 2, "this process remembers");
+        HeaderStore::at(dir.path()).record(key, &list(b"1"), &sought);
+        assert_eq!(HeaderStore::at(dir.path()).load([key]).lists[&key].len(), 1);
+    }
+}

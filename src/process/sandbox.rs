@@ -1,0 +1,111 @@
+//! What a program may see and write, as a value; and the means of this machine to hold it to that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Call, bubblewrap, namespaces};
+use crate::error::{Error, Result};
+
+/// The means to hold a program to what it may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Isolation {
+    /// The program `bwrap`.
+    Bubblewrap(PathBuf),
+    /// Namespaces of the kernel, made by simpack itself. `user` is false where a privileged process
+    /// needs no user namespace, and may not make one.
+    Namespaces {
+        /// With a user namespace.
+        user: bool,
+    },
+    /// The kernel's Landlock: what is not allowed is there, but cannot be opened; no TCP.
+    Landlock,
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Bubblewrap(_) => "bubblewrap",
+            Self::Namespaces { .. } => "namespaces",
+            Self::Landlock => "landlock",
+        })
+    }
+}
+
+/// What one program may see and write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// The means.
+    pub by: Isolation,
+    /// Directories and files that can be read, by the name under which they are seen.
+    pub read: BTreeSet<PathBuf>,
+    /// Directories that can be written.
+    pub write: BTreeSet<PathBuf>,
+    /// Symbolic links of the top directory: `/lib` to `usr/lib`.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// What is seen as `/tmp`.
+    pub temporary: PathBuf,
+    /// An empty directory on which the program's root is made.
+    pub root: PathBuf,
+}
+
+/// Devices that every program may expect.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+impl Sandbox {
+    /// The call as something that can be started inside.
+    pub(super) fn command(&self, call: &Call) -> Result<Command> {
+        match &self.by {
+            Isolation::Bubblewrap(program) => Ok(bubblewrap::command(self, program, call)),
+            Isolation::Namespaces { user } => namespaces::command(self, *user, call),
+            #[cfg(feature = "tool")]
+            Isolation::Landlock => super::landlock::command(self, call),
+            #[cfg(not(feature = "tool"))]
+            Isolation::Landlock => Err(Error::toolchain("this program was built without landlock")),
+        }
+    }
+
+    /// Everything that is seen, each with whether it can be written, parents before what is in them.
+    pub(super) fn mounts(&self) -> Vec<(&Path, bool)> {
+        let read = self.read.difference(&self.write).map(|path| (path.as_path(), false));
+        let mut mounts: Vec<_> = read.chain(self.write.iter().map(|path| (path.as_path(), true))).collect();
+        mounts.sort();
+        mounts
+    }
+
+    /// Tries whether this machine lets a program run like this, able to read the directory `see`.
+    ///
+    /// # Errors
+    /// It does not, and why.
+    pub fn probe(&self, see: &Path) -> Result<()> {
+        let script = "test -r \"$SEE\" && test -w \"$TMPDIR\"";
+        let call = Call {
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".to_owned(), script.to_owned()],
+            dir: Some(PathBuf::from("/")),
+            env: BTreeMap::from([
+                ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
+                ("SEE".to_owned(), see.to_string_lossy().into_owned()),
+                ("TMPDIR".to_owned(), self.temporary.to_string_lossy().into_owned()),
+            ]),
+            sandbox: Some(self.clone()),
+        };
+        let outcome = call.run()?;
+        if outcome.status.success() {
+            return Ok(());
+        }
+        let text = outcome.all_text();
+        let why = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing said");
+        Err(Error::toolchain(format!("{}: {why}, {}", self.by, outcome.how())))
+    }
+}
+
+/// The means that this machine may have, the best first. Each has to be tried.
+pub fn candidates() -> Vec<Isolation> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let bwrap = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join("bwrap"));
+    let bwrap = bwrap.into_iter().find(|path| path.is_file()).map(Isolation::Bubblewrap);
+    let own = [Isolation::Namespaces { user: true }, Isolation::Namespaces { user: false }, Isolation::Landlock];
+    bwrap.into_iter().chain(own).collect()
+}

@@ -1,0 +1,139 @@
+//! What sandboxes keep in, by every means that the machine has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::{Call, Isolation, Outcome, Sandbox, candidates};
+
+/// A directory with a declared file, one that is not, and the step's own directory.
+struct Scene {
+    dir: tempfile::TempDir,
+    by: Isolation,
+}
+
+impl Scene {
+    fn path(&self, below: &str) -> PathBuf {
+        std::fs::canonicalize(self.dir.path()).unwrap().join(below)
+    }
+
+    fn sandbox(&self) -> Sandbox {
+        let top = ["/usr", "/bin", "/lib", "/lib64", "/nix/store"].map(PathBuf::from);
+        let links = top.iter().filter_map(|path| Some((path.clone(), std::fs::read_link(path).ok()?)));
+        let links: BTreeMap<_, _> = links.collect();
+        let mut read: BTreeSet<_> = top.into_iter().filter(|path| path.exists() && !links.contains_key(path)).collect();
+        read.insert(self.path("declared"));
+        read.insert(self.path("one/file"));
+        Sandbox {
+            by: self.by.clone(),
+            read,
+            write: [self.path("work")].into(),
+            links,
+            temporary: self.path("work/tmp"),
+            root: self.path("work/root"),
+        }
+    }
+
+    fn sh(&self, script: &str) -> Outcome {
+        let call = Call::new("/bin/sh").args(["-c", script]).dir(self.path("work"));
+        call.env("TOP", self.path("").to_str().unwrap()).within(Some(self.sandbox())).run().unwrap()
+    }
+}
+
+/// Every means that works here, with a scene of its own.
+fn scenes() -> Vec<Scene> {
+    let scene = |by| {
+        let dir = tempfile::tempdir().unwrap();
+        for below in ["declared", "one", "other", "work/tmp", "work/root"] {
+            std::fs::create_dir_all(dir.path().join(below)).unwrap();
+        }
+        for below in ["declared/file", "one/file", "one/secret", "other/file"] {
+            std::fs::write(dir.path().join(below), below).unwrap();
+        }
+        Scene { dir, by }
+    };
+    let scenes: Vec<_> = candidates().into_iter().map(scene).collect();
+    let works = |scene: &Scene| scene.sandbox().probe(&scene.path("declared")).is_ok();
+    let scenes: Vec<_> = scenes.into_iter().filter(works).collect();
+    if scenes.is_empty() {
+        crate::skip::skip("this kernel has no means to isolate a program");
+    }
+    scenes
+}
+
+#[test]
+fn only_what_is_declared_can_be_read_and_only_the_own_directory_written() {
+    for scene in scenes() {
+        let by = &scene.by;
+        assert_eq!(scene.sh("cat $TOP/declared/file $TOP/one/file").stdout_text(), "declared/fileone/file", "{by}");
+        for hidden in ["$TOP/other/file", "$TOP/one/secret", "/etc/passwd"] {
+            let outcome = scene.sh(&format!("cat {hidden}"));
+            assert!(!outcome.status.success() && outcome.stdout.is_empty(), "{by}: {hidden}: {}", outcome.all_text());
+        }
+        for protected in ["$TOP/declared/new", "$TOP/declared/file", "$TOP/other/new", "/usr/new", "/new"] {
+            let outcome = scene.sh(&format!("echo 1 > {protected}"));
+            assert!(!outcome.status.success(), "{by}: {protected} could be written");
+        }
+        assert_eq!(std::fs::read(scene.path("declared/file")).unwrap(), b"declared/file");
+        let outcome = scene.sh("echo made > file && mkdir -p a && mv file a/file && echo 1 > /dev/null && pwd");
+        assert!(outcome.status.success(), "{by}: {}", outcome.all_text());
+        assert_eq!(Path::new(outcome.stdout_text().trim()), scene.path("work"), "{by}");
+        assert_eq!(std::fs::read(scene.path("work/a/file")).unwrap(), b"made\n", "{by}");
+    }
+}
+
+#[test]
+fn a_listening_port_of_the_machine_cannot_be_reached() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    let connect =
+        |sandbox| Call::new("/bin/bash").args(["-c", script.as_str()]).within(sandbox).dir("/").run().unwrap();
+    assert_eq!(connect(None).stdout_text(), "connected\n", "the port can be reached from outside");
+    for scene in scenes() {
+        let outcome = connect(Some(scene.sandbox()));
+        assert!(!outcome.status.success() && outcome.stdout.is_empty(), "{}: {}", scene.by, outcome.all_text());
+    }
+}
+
+#[test]
+fn programs_end_as_they_do_outside() {
+    for scene in scenes() {
+        let by = &scene.by;
+        for (script, how) in [
+            ("exit 0", "exit 0"),
+            ("exit 3", "exit 3"),
+            ("kill -9 $$", "killed by SIGKILL"),
+            ("kill -11 $$", "killed by SIGSEGV"),
+            ("echo said; echo told >&2; exit 1", "exit 1"),
+        ] {
+            assert_eq!(scene.sh(script).how(), how, "{by}: {script}");
+        }
+        let outcome = scene.sh("echo said; echo told >&2");
+        assert_eq!((outcome.stdout_text().as_str(), outcome.all_text().as_str()), ("said\n", "told\nsaid\n"), "{by}");
+        let missing = Call::new("/no/such/program").dir("/").within(Some(scene.sandbox())).run();
+        assert!(missing.map_or(true, |outcome| !outcome.status.success()), "{by}");
+    }
+}
+
+#[test]
+fn what_a_program_leaves_running_ends_with_it() {
+    for scene in scenes().into_iter().filter(|scene| scene.by != Isolation::Landlock) {
+        let started = std::time::Instant::now();
+        let outcome = scene.sh("(sleep 60; echo late > late) & echo started");
+        assert_eq!(outcome.stdout_text(), "started\n");
+        assert!(started.elapsed().as_secs() < 30, "{}: waited for what was left", scene.by);
+    }
+}
+
+#[test]
+fn a_program_has_no_rights_to_undo_its_sandbox() {
+    for scene in scenes().into_iter().filter(|scene| scene.by != Isolation::Landlock) {
+        let by = &scene.by;
+        let outcome = scene.sh("grep -E '^Cap(Prm|Eff|Bnd)|NoNewPrivs' /proc/self/status");
+        let text = outcome.stdout_text();
+        let words: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().last()).collect();
+        assert_eq!(words, ["0000000000000000", "0000000000000000", "0000000000000000", "1"], "{by}: {text}");
+        let outcome = scene.sh("ls -d /proc/[0-9]*");
+        assert!(outcome.stdout_text().lines().count() < 6, "{by}: {}", outcome.stdout_text());
+    }
+}
