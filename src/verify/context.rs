@@ -84,9 +84,11 @@ impl VerifyContext {
         if let HostToolchain::Zig { glibc } = &recipe.host {
             self.rules.glibc_ceiling = Some(*glibc);
         }
+        // Capabilities of a recipe without kernel groups have nothing to be compiled for.
+        let targets = if recipe.groups.is_empty() { Vec::new() } else { recipe.targets.clone() };
         self.rules.declared = Some(Declared {
             simulator: recipe.name.clone(),
-            targets: recipe.targets.clone(),
+            targets,
             components: recipe.components.iter().map(|component| component.kind).collect(),
             sources: None,
         });
