@@ -18,6 +18,8 @@ const KEPT: usize = 16;
 #[derive(Debug, Clone)]
 pub struct HeaderStore {
     root: PathBuf,
+    /// A second directory of lists, which is read and never written.
+    remote: Option<PathBuf>,
     /// What this process recorded: it holds even where nothing can be written, or another run was later.
     own: Arc<Mutex<RecordedHeaders>>,
 }
@@ -32,12 +34,22 @@ struct Lists {
 impl HeaderStore {
     /// The lists below `root`, which need not exist.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), own: Arc::default() }
+        Self { root: root.into(), remote: None, own: Arc::default() }
+    }
+
+    /// Reads the lists of a second directory, too: whoever shares artifacts shares what leads to them.
+    #[must_use]
+    pub fn with_remote(self, remote: Option<PathBuf>) -> Self {
+        Self { remote, ..self }
     }
 
     fn place(&self, kind: &str, key: Digest) -> PathBuf {
-        let name = key.to_string();
-        self.root.join(kind).join(&name[..2]).join(format!("{name}.json"))
+        place(&self.root, kind, key)
+    }
+
+    /// Where something of this kind may lie, in the order in which it is looked for.
+    fn places(&self, kind: &str, key: Digest) -> impl Iterator<Item = PathBuf> {
+        [Some(&self.root), self.remote.as_ref()].into_iter().flatten().map(move |root| place(root, kind, key))
     }
 
     /// Everything that is recorded under `keys`.
@@ -51,8 +63,10 @@ impl HeaderStore {
             );
             for list in &lists {
                 if !found.sought.contains_key(&list.sought)
-                    && let Some(sought) = read::<SoughtNames>(&self.place("sought", list.sought))
-                    && sought.digest() == list.sought
+                    && let Some(sought) = self
+                        .places("sought", list.sought)
+                        .filter_map(|place| read::<SoughtNames>(&place))
+                        .find(|sought| sought.digest() == list.sought)
                 {
                     found.sought.insert(list.sought, sought);
                 }
@@ -65,8 +79,14 @@ impl HeaderStore {
     }
 
     fn lists(&self, key: Digest) -> Vec<HeaderList> {
-        let lists = read::<Lists>(&self.place("lists", key)).filter(|lists| lists.schema == 1);
-        lists.map(|lists| lists.lists).unwrap_or_default()
+        let found = self.places("lists", key).filter_map(|place| read::<Lists>(&place));
+        let mut lists: Vec<HeaderList> = Vec::new();
+        for list in found.filter(|lists| lists.schema == 1).flat_map(|lists| lists.lists) {
+            if !lists.contains(&list) {
+                lists.push(list);
+            }
+        }
+        lists
     }
 
     /// Adds one list. What cannot be written is known to this process alone, and costs the next one a
@@ -89,6 +109,11 @@ impl HeaderStore {
         lists.truncate(KEPT);
         write(&self.place("lists", key), &Lists { schema: 1, lists })
     }
+}
+
+fn place(root: &Path, kind: &str, key: Digest) -> PathBuf {
+    let name = key.to_string();
+    root.join(kind).join(&name[..2]).join(format!("{name}.json"))
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
@@ -256,6 +281,10 @@ mod tests {
         fs_err::write(store.place("lists", key), "{").unwrap();
         assert_eq!(HeaderStore::at(dir.path()).load([key]).lists.len(), 0);
         assert_eq!(store.load([key]).lists[&key].len(), KEPT + 2, "this process remembers");
+        let second = tempfile::tempdir().unwrap();
+        HeaderStore::at(second.path()).record(key, &list(b"elsewhere"), &sought);
+        let both = HeaderStore::at(dir.path()).with_remote(Some(second.path().to_owned()));
+        assert_eq!(both.load([key]).lists[&key], [list(b"elsewhere")], "a second directory is read");
         HeaderStore::at(dir.path()).record(key, &list(b"1"), &sought);
         assert_eq!(HeaderStore::at(dir.path()).load([key]).lists[&key].len(), 1);
     }

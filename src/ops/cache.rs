@@ -52,6 +52,14 @@ fn place() -> Result<(PathBuf, Option<u64>)> {
     Ok((fs::cache_dir()?.join(ARTIFACTS), limit))
 }
 
+/// Directory of the lists of headers below a cache directory.
+pub(super) const HEADERS: &str = "headers";
+
+/// The second cache's lists of headers: its artifacts of kernels are found through them.
+pub(super) fn remote_headers() -> Option<PathBuf> {
+    Some(config::current().path("cache-remote")?.join(HEADERS))
+}
+
 /// The second cache, which is read when an artifact is not in the first.
 fn remote() -> Option<PathBuf> {
     Some(config::current().path("cache-remote")?.join(ARTIFACTS))

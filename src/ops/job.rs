@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cache;
 use super::hygiene::{Hygiene, examine};
 use super::lock::LockState;
 use super::recipes::{Located, locate};
@@ -74,7 +75,7 @@ impl Job {
         let symbols = recipe.dir.join(symbols::DIRECTORY);
         let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
         let hygiene = examine(&recipe, &source, &sources)?;
-        let headers = HeaderStore::at(fs::cache_dir()?.join("headers"));
+        let headers = HeaderStore::at(fs::cache_dir()?.join(cache::HEADERS)).with_remote(cache::remote_headers());
         let inputs = PlanInputs {
             sources,
             tools: tools.versions.clone(),

@@ -48,6 +48,9 @@ pub struct Cache {
     notes: Mutex<Vec<String>>,
 }
 
+/// How often an entry is put into its place, while other runs do the same and damaged ones are removed.
+const ATTEMPTS: u64 = 50;
+
 impl Cache {
     /// The cache below `root`, which need not exist, to look at it: nothing is registered as used.
     pub fn at(root: impl Into<PathBuf>) -> Self {
@@ -267,7 +270,9 @@ impl Cache {
         fs_err::write(&path, text)?;
         // Everybody who may use the cache may stamp the use.
         fs::set_mode(&path, self.mode & 0o666)?;
-        for _ in 0..3 {
+        for attempt in 0..ATTEMPTS {
+            // Other runs put and remove the same entry: each attempt gives them more time.
+            std::thread::sleep(std::time::Duration::from_millis(attempt));
             match std::fs::rename(fresh.path(), &place) {
                 Ok(()) => {
                     // The directory has its final name now; there is nothing left to clean up.
