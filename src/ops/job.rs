@@ -71,9 +71,9 @@ impl Job {
         let Located { recipe, shown, fetched, .. } = located;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
-        // Records of releases are no input of a build.
+        // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(symbols::DIRECTORY);
-        let sources = scan(&source, &[&request.dist, &request.work, &symbols])?;
+        let sources = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
         let hygiene = examine(&recipe, &source, &sources)?;
         let headers = HeaderStore::at(fs::cache_dir()?.join(cache::HEADERS)).with_remote(cache::remote_headers());
         let inputs = PlanInputs {

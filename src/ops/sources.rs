@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::fs::{self, Digest};
 
-/// Every file below `root` but version control and the directories in `outside` (the build's own
+/// Every file below `root` but version control and the files and directories in `outside` (the build's own
 /// output may lie in the source tree).
 pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<BTreeMap<String, Digest>> {
     let outside: Vec<_> = outside.iter().filter_map(|dir| fs_err::canonicalize(dir).ok()).collect();

@@ -16,6 +16,7 @@ mod tests;
 mod tokens;
 mod tree;
 
+#[cfg(feature = "tool")]
 pub(crate) use answer::file_name;
 pub use answer::{Candidate, End, Link, LoadedObject, MissingVersion, Outcome, PathEntry, Resolution, Rule};
 pub use loader::{Cpu, Environment, Libc, Loader};
