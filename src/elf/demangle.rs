@@ -1,18 +1,22 @@
-//! Names as people wrote them.
+//! Names as people wrote them: of host symbols and of kernels.
 
-/// The C++ or Rust name behind a mangled one; none when it is not mangled or not well formed.
+/// Longer names are not demangled: what they stand for may be exponentially longer than they are.
+const MOST_NAME: usize = 1 << 16;
+
+/// A mangled name in words: `two(float*, int)`; none for a name that is none of C++ (Itanium ABI) or Rust.
 pub fn demangled(name: &str) -> Option<String> {
-    // Longer names are seen in hostile files only, and the demangler's work grows with them.
-    if name.len() > 8192 {
+    if name.len() > MOST_NAME {
         return None;
     }
     if let Ok(symbol) = rustc_demangle::try_demangle(name) {
         return Some(format!("{symbol:#}"));
     }
-    if !name.starts_with("_Z") && !name.starts_with("__Z") {
+    if !name.starts_with("_Z") {
         return None;
     }
-    cpp_demangle::Symbol::new(name).ok()?.demangle().ok()
+    let limits = cpp_demangle::ParseOptions::default().recursion_limit(200);
+    let options = cpp_demangle::DemangleOptions::default().recursion_limit(200);
+    cpp_demangle::Symbol::new_with_options(name, &limits).ok()?.demangle_with_options(&options).ok()
 }
 
 #[cfg(test)]
@@ -23,11 +27,12 @@ mod tests {
     fn both_languages() {
         assert_eq!(demangled("_ZN6volley7Network4stepEi").as_deref(), Some("volley::Network::step(int)"));
         assert_eq!(demangled("_ZTVN6volley7BackendE").as_deref(), Some("{vtable(volley::Backend)}"));
-        assert_eq!(
-            demangled("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE").as_deref(),
-            Some("core::fmt::Formatter::pad")
-        );
+        let rust = demangled("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE");
+        assert_eq!(rust.as_deref(), Some("core::fmt::Formatter::pad"));
+        assert_eq!(demangled("_Z3twoPfi").as_deref(), Some("two(float*, int)"));
+        assert_eq!(demangled("_Z4manyILi3EEvPdx").as_deref(), Some("void many<3>(double*, long long)"));
         assert_eq!(demangled("volley_run"), None);
+        assert_eq!(demangled("_Z"), None);
         assert_eq!(demangled("_Zgarbage"), None);
     }
 }

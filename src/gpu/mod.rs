@@ -10,7 +10,6 @@ mod error;
 mod fatbin;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod names;
 mod offload;
 mod ptx;
 mod signature;
@@ -22,7 +21,7 @@ pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
 pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, may_hold_code};
 pub use error::CodeError;
 pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
-pub use names::demangled;
+
 pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use signature::{KernelSignature, Param, kernel_abi_tag};

@@ -116,6 +116,6 @@ fn image(image: CodeImage) -> ImageFacts {
 }
 
 fn kernel(kernel: Kernel) -> KernelFacts {
-    let demangled = gpu::demangled(&kernel.signature.name);
+    let demangled = elf::demangled(&kernel.signature.name);
     KernelFacts { demangled, name: kernel.signature.name, params: kernel.signature.params, resources: kernel.resources }
 }
