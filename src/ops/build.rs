@@ -42,7 +42,8 @@ pub struct Summary<'a> {
     version: String,
     /// The tag that ties kernels to core.
     kernel_abi: Option<String>,
-    /// By which means steps were kept from what they do not declare.
+    /// By which means steps were kept from what they do not declare; absent in the first files of this form.
+    #[schemars(default)]
     sandbox: &'a str,
     /// Package files.
     packages: &'a [Row],

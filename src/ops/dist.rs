@@ -80,7 +80,8 @@ fn remove_leftovers(parent: &Path) -> Result<()> {
 pub(super) fn refuse_fixed(place: &Path, option: &str) -> Result<()> {
     let above = std::path::absolute(place)?;
     let parent = above.ancestors().skip(1).find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
-    match tempfile::tempdir_in(parent) {
+    // A file without a name: who is killed here leaves nothing.
+    match tempfile::tempfile_in(parent) {
         Ok(_) => Ok(()),
         Err(error) => Err(Error::file(parent, "cannot be written")
             .because(error)

@@ -37,7 +37,8 @@ pub struct Counts {
     pub deny: usize,
     /// Findings that do not.
     pub warn: usize,
-    /// Findings that are good to know.
+    /// Findings that are good to know; absent in the first files of this form.
+    #[schemars(default)]
     pub note: usize,
     /// What could not be examined.
     pub incomplete: usize,

@@ -46,12 +46,13 @@ fn below(directories: &[PathBuf], depth: usize, most: usize) -> Vec<Subject> {
 
 fn subject(path: &Path) -> Option<Subject> {
     // With raised rights the loader lists nothing.
-    if fs_err::metadata(path).ok()?.permissions().mode() & 0o6000 != 0 {
+    let mode = fs_err::metadata(path).ok()?.permissions().mode();
+    if mode & 0o6000 != 0 {
         return None;
     }
     let content = simpack::fs::Content::open(path).ok()?;
     let object = simpack::elf::resolve::read_object(content.bytes(), 62).ok()?;
-    let own = object.interpreter.as_deref() == Some(LOADER) && object.soname.is_none();
+    let own = object.interpreter.as_deref() == Some(LOADER) && object.soname.is_none() && mode & 0o111 != 0;
     let library = object.interpreter.is_none() && object.program_only.is_none();
     // Without needs the loader calls a file static; the loader itself is no question.
     let asks = object.dynamic && !object.needs.is_empty() && (own || library);
