@@ -312,7 +312,7 @@ fn read_group<'a>(
     let mut members = Vec::new();
     let mut member_at = ENTRY_SIZE + 8;
     for _ in 0..count {
-        let member = Bytes(header.get(member_at, header_size - member_at)?);
+        let member = Bytes(header.get(member_at, header_size.checked_sub(member_at)?)?);
         let head = head(member)?;
         let (offset, size) = (u64::from(member.u32(4)?), member.u64(8)?);
         if offset.checked_add(size)? > group.unpacked {

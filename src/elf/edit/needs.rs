@@ -48,6 +48,11 @@ impl NeedsTable {
         let offset = image.offset_of(address).ok_or_else(damaged)?;
         let mut table = Self { offset, size: 0, files: Vec::new() };
         table.read(image.bytes, dynamic).ok_or_else(damaged)?;
+        // Every linker writes them one after another; what lies between others would be overwritten.
+        let records: usize = table.files.iter().map(|file| 1 + file.versions.len()).sum();
+        if table.size != records as u64 * RECORD {
+            return Err(ElfError::damaged("the version records of needed libraries do not lie one after another"));
+        }
         Ok(Some(table))
     }
 

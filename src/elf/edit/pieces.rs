@@ -139,21 +139,26 @@ fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64,
         PieceKind::VersionDefinitions => elf::SHT_GNU_VERDEF,
         _ => elf::SHT_GNU_VERNEED,
     };
-    if let Some(section) = image.sections.iter().find(|it| it.kind == section && it.address == address) {
-        return Ok(section.size);
-    }
     let unknown = || ElfError::refused("the size of one of its tables is unknown", "keep the section headers");
-    Ok(match kind {
+    let own = match kind {
         PieceKind::Hash => {
-            let count = |at| image.bytes.u32(at).map(u64::from).ok_or_else(unknown);
-            8 + 4 * (count(offset)? + count(offset + 4)?)
+            let count = |at: u64| image.bytes.u32(at).map(u64::from);
+            count(offset).zip(count(offset + 4)).map(|(buckets, chains)| 8 + 4 * (buckets + chains))
         }
-        PieceKind::GnuHash => hash_size(image.bytes, offset).ok_or_else(unknown)?,
-        PieceKind::Symbols => SymbolTable::dynamic(image, dynamic)?.len() * SYMBOL_SIZE,
-        PieceKind::SymbolVersions => SymbolTable::dynamic(image, dynamic)?.len() * 2,
-        PieceKind::VersionNeeds => NeedsTable::parse(image, dynamic)?.map_or(0, |table| table.size),
-        _ => definitions_size(image, offset).ok_or_else(unknown)?,
-    })
+        PieceKind::GnuHash => hash_size(image.bytes, offset),
+        PieceKind::Symbols => Some(SymbolTable::dynamic(image, dynamic)?.len() * SYMBOL_SIZE),
+        PieceKind::SymbolVersions => Some(SymbolTable::dynamic(image, dynamic)?.len() * 2),
+        PieceKind::VersionNeeds => NeedsTable::parse(image, dynamic)?.map(|table| table.size),
+        _ => definitions_size(image, offset),
+    };
+    // A table that is cut to what its section header says would lose what the loader reads behind that.
+    match (image.sections.iter().find(|it| it.kind == section && it.address == address), own) {
+        (Some(section), Some(own)) if section.size < own => {
+            Err(ElfError::damaged("a section header makes one of its tables smaller than it is"))
+        }
+        (Some(section), _) => Ok(section.size),
+        (None, own) => own.ok_or_else(unknown),
+    }
 }
 
 fn definitions_size(image: &Image<'_>, start: u64) -> Option<u64> {
@@ -197,7 +202,7 @@ fn notes(image: &Image<'_>) -> Vec<Piece> {
     for area in areas {
         match merged.last_mut() {
             Some(last) if area.offset < last.offset.saturating_add(last.size) => {
-                let end = (last.offset + last.size).max(area.offset.saturating_add(area.size));
+                let end = last.offset.saturating_add(last.size).max(area.offset.saturating_add(area.size));
                 last.size = end - last.offset;
                 last.align = last.align.max(area.align);
             }

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use simpack::gpu::{cubin, demangled};
+use simpack::elf::demangled;
+use simpack::gpu::cubin;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(cubin) = cubin(bytes) {

@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     for path in ["/bin/main", "/lib/libc.so.6", "/lib/libm.so.6"] {
         tree.file(path, bytes);
     }
-    let environment = Environment { library_path: Some("$ORIGIN:lib:".into()), directory: "/".into(), ..Default::default() };
+    let environment =
+        Environment { library_path: Some("$ORIGIN:lib:".into()), directory: "/".into(), ..Default::default() };
     if let Ok(process) = Process::start(&tree, &loader, &environment, "/bin/main") {
         process.finish();
     }
