@@ -64,6 +64,14 @@ fn groups_show_their_members() {
     assert_eq!(entries[2].unpack().unwrap(), b"third");
 }
 
+/// Found by fuzzing: a group's header that ends in the number of its members.
+#[test]
+fn a_group_without_room_for_members_is_refused() {
+    let mut bytes = container(&[group(&[(2, 90, 0x11, b"", b"first")])]);
+    bytes[20..24].copy_from_slice(&68u32.to_le_bytes());
+    assert!(fatbins(&bytes).is_err() || fatbins(&bytes).unwrap()[0].entries.is_empty());
+}
+
 #[test]
 fn bombs_and_lies_are_refused() {
     let zeros = vec![0; 1 << 20];

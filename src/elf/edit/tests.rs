@@ -324,6 +324,42 @@ fn stripping_afterwards_leaves_a_working_library() {
     }
 }
 
+/// Found by fuzzing: each of these once lost something, or ended the program.
+#[test]
+fn lies_about_tables_are_refused() {
+    let dir = fixture::dir();
+    let sound = std::fs::read(fixture::library(dir.path(), "liblies.so", &[])).unwrap();
+    let image = crate::elf::Image::parse(&sound).unwrap();
+    let long = set(&"/long".repeat(200));
+    let refused = |at: u64, lie: &[u8], edits: &Edits| {
+        let mut bytes = sound.clone();
+        bytes[at as usize..at as usize + lie.len()].copy_from_slice(lie);
+        plan(&bytes, edits).unwrap_err().to_string()
+    };
+    assert!(plan(&sound, &long).is_ok());
+
+    // A section header that cuts the hash table: moved by that size, the table would be lost.
+    let hash = image.sections.iter().position(|section| section.kind == object::elf::SHT_GNU_HASH).unwrap() as u64;
+    let said = refused(image.header.sections_at + hash * 64 + 32, &0u64.to_le_bytes(), &long);
+    assert!(said.contains("smaller than it is"), "{said}");
+
+    // A version record far from the first one: what lies between them was overwritten.
+    let dynamic = crate::elf::Dynamic::parse(&image).unwrap().unwrap();
+    let records = image.offset_of(dynamic.value(object::elf::DT_VERNEED).unwrap()).unwrap();
+    let replace = Edits {
+        needed: vec![NeededEdit::Replace { from: "libc.so.6".into(), to: "libc.so.7".into() }],
+        ..Edits::default()
+    };
+    assert!(plan(&sound, &replace).is_ok());
+    let said = refused(records + 8, &0x1000u32.to_le_bytes(), &replace);
+    assert!(said.contains("one after another") || said.contains("cannot be read"), "{said}");
+
+    // A note that ends behind the last address.
+    let note = image.segments.iter().position(|segment| segment.kind == object::elf::PT_NOTE).unwrap() as u64;
+    let said = refused(image.header.segments_at + note * 56 + 32, &u64::MAX.to_le_bytes(), &long);
+    assert!(said.contains("damaged"), "{said}");
+}
+
 mod damage {
     use std::sync::OnceLock;
 
