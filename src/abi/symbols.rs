@@ -69,10 +69,13 @@ impl SymbolsFile {
         }
         let mut head: BTreeMap<&str, &str> = BTreeMap::new();
         let mut symbols = BTreeMap::new();
-        for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+        // The head ends with the first empty line: a symbol may be called `library`, too.
+        let mut in_head = true;
+        for (number, line) in lines.filter(|(_, line)| !line.starts_with('#')) {
+            in_head &= !line.is_empty();
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
-                [key @ ("library" | "package" | "policy"), value] if symbols.is_empty() => {
+                [key @ ("library" | "package" | "policy"), value] if in_head => {
                     if head.insert(key, value).is_some() {
                         return Err(format!("line {number}: `{key}` stands twice"));
                     }
@@ -122,7 +125,12 @@ impl SymbolsFile {
     pub fn update(&mut self, interface: &Interface, release: &Release) -> Update {
         let mut update = Update::default();
         let newest = self.newest().is_none_or(|newest| *release >= newest);
-        for name in interface.symbols.keys() {
+        // A name that cannot be written in a line of its own is no name of a compiler.
+        let writable = |name: &&SymbolName| {
+            let text = name.to_string();
+            !text.starts_with('#') && text.parse().as_ref() == Ok(*name)
+        };
+        for name in interface.symbols.keys().filter(writable) {
             match self.symbols.get_mut(name) {
                 None => {
                     self.symbols.insert(name.clone(), Recorded { since: release.clone(), gone: None });
@@ -171,6 +179,41 @@ mod tests {
         let file = SymbolsFile::parse(text).unwrap();
         assert_eq!(file.symbols.len(), 2);
         assert_eq!(file.print(), text);
+    }
+
+    #[test]
+    fn any_name_of_a_symbol_is_kept() {
+        let mut file = SymbolsFile::new("liba.so.1", "a", VersionPolicy::Major);
+        let names = ["library", "package", "policy", "#odd", "two words", "f@V_1"];
+        for name in names {
+            let (name, node) = name.split_once('@').map_or((name, None), |(name, node)| (name, Some(node.to_owned())));
+            file.symbols.insert(
+                SymbolName { name: name.to_owned(), node },
+                Recorded { since: "1.0.0".parse().unwrap(), gone: None },
+            );
+        }
+        let interface = Interface {
+            soname: None,
+            machine: crate::elf::Machine::X86_64,
+            static_tls: false,
+            debug_info: false,
+            nodes: std::collections::BTreeSet::new(),
+            symbols: file.symbols.keys().map(|name| (name.clone(), offer())).collect(),
+        };
+        let mut fresh = SymbolsFile::new("liba.so.1", "a", VersionPolicy::Major);
+        fresh.update(&interface, &"1.0.0".parse().unwrap());
+        assert_eq!(fresh.symbols.len(), 4, "{:?}", fresh.symbols);
+        assert_eq!(SymbolsFile::parse(&fresh.print()), Ok(fresh));
+    }
+
+    fn offer() -> crate::abi::Offer {
+        crate::abi::Offer {
+            kind: "function".into(),
+            binding: "global".into(),
+            visibility: "default".into(),
+            default: true,
+            size: None,
+        }
     }
 
     #[test]
