@@ -18,7 +18,7 @@ use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs, RecordedHeaders};
-use crate::recipe::{BuildDriver, ComponentKind, Recipe, Source};
+use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -155,8 +155,6 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
     plan.bundles.retain(|bundle| asked.contains(&bundle.component));
     let wants_host = asked.iter().any(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));
     plan.steps.retain(|step| match step.action {
-        // A step that copies makes the files of its own component alone.
-        Action::Host { driver: BuildDriver::Copy, .. } => asked.contains(&step.component),
         Action::Host { .. } => wants_host,
         Action::Kernel { .. } => asked.contains(&ComponentKind::Kernels),
     });
