@@ -171,7 +171,7 @@ pub fn may_hold_code(head: &[u8]) -> bool {
         || is_spirv(head)
         || is_offload_bundle(head)
         || head.starts_with(&LTO_IR)
-        || matches!(head.trim_ascii_start(), [] | [b'.', ..] | [b'/', b'/' | b'*', ..])
+        || matches!(head.trim_ascii_start(), [] | [b'/'] | [b'.', ..] | [b'/', b'/' | b'*', ..])
 }
 
 /// Where HIP keeps its bundles (clang, "HIP Support").

@@ -214,3 +214,11 @@ fn nvcc_objects_in_every_mode() {
     let lto = device_code(&nvcc(&cuda, dir.path(), "l.o", &["-c", "-dlto", "-arch=sm_90"])).unwrap();
     assert!(lto.images.iter().any(|image| image.kind == CodeKind::LtoIr), "{lto:?}");
 }
+
+/// Found by fuzzing: a head of so many bytes can end between the two letters that begin a comment.
+#[test]
+fn a_comment_that_the_head_cuts_may_be_code() {
+    let text = format!("{}// by hand\n.version 8.0\n.target sm_80\n", "\n".repeat(63));
+    assert!(super::may_hold_code(&text.as_bytes()[..64]) && super::may_hold_code(text.as_bytes()));
+    assert!(!super::may_hold_code(b"text"));
+}

@@ -76,7 +76,9 @@ pub(super) fn plan(
     for region in &mut regions {
         let end = compose(region, together, &mut fates);
         let (at, size) = (region.section.offset + end, region.section.offset + region.section.size);
-        let gone = if room == Room::Cut { (size - at) & !(grain - 1) } else { 0 };
+        // Containers that lie in each other can need more room than they have.
+        let room_left = size.checked_sub(at).ok_or_else(|| ElfError::damaged("its containers overlap"))?;
+        let gone = if room == Room::Cut { room_left & !(grain - 1) } else { 0 };
         if gone > 0 {
             fates.push((at, at + gone, Fate::Gap));
             gaps.push((at, gone));
@@ -86,7 +88,9 @@ pub(super) fn plan(
             writes.push(word(image.header.sections_at + region.index as u64 * 64 + 32, end));
         }
     }
-    let moved = |offset: u64| offset - gaps.iter().filter(|(at, _)| *at < offset).map(|(_, gone)| gone).sum::<u64>();
+    // Of sections that lie in each other the gaps can add up to more; the result is read back.
+    let gone_before = |offset: u64| gaps.iter().filter(|(at, _)| *at < offset).map(|(_, gone)| gone).sum::<u64>();
+    let moved = |offset: u64| offset.saturating_sub(gone_before(offset));
     if !gaps.is_empty() {
         for (index, section) in image.sections.iter().enumerate() {
             writes.push(word(image.header.sections_at + index as u64 * 64 + 24, moved(section.offset)));
