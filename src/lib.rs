@@ -26,6 +26,7 @@ pub mod bundle;
 pub mod elf;
 pub mod gpu;
 pub mod lock;
+pub mod machine;
 pub mod manifest;
 pub mod recipe;
 

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 7] = [
     &["config", "data", "error", "fs", "near", "process", "ui"],
     &["report", "target"],
-    &["bundle", "elf", "gpu", "lock", "manifest", "recipe"],
-    &["abi", "lint", "plan", "toolchain"],
-    &["build", "pack", "patch", "slice", "verify"],
+    &["bundle", "elf", "gpu", "lock", "machine", "manifest", "recipe"],
+    &["abi", "fit", "lint", "plan", "probe", "toolchain"],
+    &["build", "doctor", "generate", "pack", "patch", "slice", "verify"],
     &["ops"],
     &["cli"],
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 9] = ["abi", "elf", "gpu", "lock", "recipe", "target", "report", "lint", "plan"];
+const PURE: [&str; 10] = ["abi", "elf", "gpu", "lock", "machine", "recipe", "target", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))
