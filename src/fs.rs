@@ -1,5 +1,6 @@
 //! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
 
+mod directories;
 mod root;
 
 use std::fmt;
@@ -302,11 +303,14 @@ pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOn
 }
 
 /// The bytes of one file: mapped, so that only the pages that are looked at are read.
+#[derive(Debug)]
 pub enum Content {
     /// An empty file cannot be mapped.
     Empty,
     /// A mapped one.
     Mapped(memmap2::Mmap),
+    /// One that was read: too small to be worth a map.
+    Read(Vec<u8>),
 }
 
 impl Content {
@@ -332,9 +336,10 @@ impl Content {
         if length == 0 {
             return Ok(Self::Empty);
         }
+        let length = usize::try_from(length).map_err(std::io::Error::other)?;
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
         // meanwhile ends the program with SIGBUS; bundles and unpacked packages are simpack's own.
-        let map = unsafe { memmap2::Mmap::map(file) }?;
+        let map = unsafe { memmap2::MmapOptions::new().len(length).map(file) }?;
         Ok(Self::Mapped(map))
     }
 
@@ -353,6 +358,7 @@ impl Content {
         match self {
             Self::Empty => &[],
             Self::Mapped(map) => map,
+            Self::Read(bytes) => bytes,
         }
     }
 }

@@ -55,3 +55,33 @@ pub(crate) fn round_up(value: u64, step: u64) -> Option<u64> {
     }
     Some(value.checked_add(step - 1)? & !(step - 1))
 }
+
+/// Position of the first `word` in `data`, by Horspool's skips: most bytes are never looked at.
+pub(crate) fn find(data: &[u8], word: &[u8]) -> Option<usize> {
+    let last = word.len().checked_sub(1)?;
+    let mut skips = [word.len(); 256];
+    for (index, byte) in word[..last].iter().enumerate() {
+        skips[usize::from(*byte)] = last - index;
+    }
+    let mut at = 0;
+    while let Some(window) = data.get(at..at + word.len()) {
+        if window == word {
+            return Some(at);
+        }
+        at += skips[usize::from(window[last])];
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn words_are_found_wherever_they_stand() {
+        for (data, at) in [("libcuda.so", Some(0)), ("liblibcuda.so", Some(3)), ("libcuda.s", None), ("", None)] {
+            assert_eq!(find(data.as_bytes(), b"libcuda.so"), at, "{data}");
+        }
+        assert_eq!(find(b"abc", b""), None);
+    }
+}

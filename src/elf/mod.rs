@@ -14,6 +14,7 @@ pub(crate) mod facts;
 pub(crate) mod fixture;
 mod image;
 pub mod ld_cache;
+mod names;
 pub mod resolve;
 mod symbols;
 
@@ -22,4 +23,5 @@ pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
+pub use names::library_names;
 pub use symbols::{Symbol, SymbolTable, Versions};

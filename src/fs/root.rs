@@ -1,40 +1,84 @@
 //! A directory as the root of another machine's files: links inside it lead to places inside it.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Content;
+use super::directories::{Directories, Directory};
 use crate::error::Result;
 
 /// As many links as Linux follows in one path.
 const MOST_LINKS: usize = 40;
+/// Files up to so many bytes are read, not mapped: setting up a map costs more than copying them.
+const SMALL: u64 = 32 * 1024;
 
 /// Files below a directory, by the absolute paths that a program sees whose root it is.
+///
+/// What is not there is not looked for a second time: a value is for one look at a tree that rests.
 #[derive(Debug)]
 pub struct Root {
     /// None for the machine's own root, where the kernel follows links.
     directory: Option<PathBuf>,
     /// Directories by the text of their path: libraries share few of them.
     known: RefCell<HashMap<PathBuf, PathBuf>>,
+    directories: Directories,
 }
 
-/// An opened file.
+/// An opened file; its bytes are read when they are asked for.
 pub struct RootFile {
     /// Device and inode.
     pub id: (u64, u64),
     /// Permission bits.
     pub mode: u32,
-    /// Its bytes.
-    pub content: Content,
+    length: u64,
+    file: std::fs::File,
+    content: OnceCell<Content>,
+}
+
+impl RootFile {
+    fn of(file: std::fs::File) -> io::Result<Self> {
+        let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !data.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let (id, mode, length) = ((data.dev(), data.ino()), data.mode(), data.len());
+        Ok(Self { id, mode, length, file, content: OnceCell::new() })
+    }
+
+    /// Its bytes; only the pages of a large file that are looked at are read. Of a file that can
+    /// neither be mapped nor read there are none.
+    pub fn bytes(&self) -> &[u8] {
+        let content = self.content.get_or_init(|| {
+            let small = (self.length <= SMALL).then(|| self.read());
+            let mapped = || Content::of(&self.file, self.length);
+            small.unwrap_or_else(mapped).or_else(|_| self.read()).unwrap_or(Content::Empty)
+        });
+        content.bytes()
+    }
+
+    fn read(&self) -> io::Result<Content> {
+        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(Content::Read(bytes))
+    }
+}
+
+impl AsRef<[u8]> for RootFile {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
 }
 
 impl Root {
     /// The machine's own root.
     pub fn machine() -> Self {
-        Self { directory: None, known: RefCell::default() }
+        Self { directory: None, known: RefCell::default(), directories: Directories::default() }
     }
 
     /// A directory as root.
@@ -44,31 +88,50 @@ impl Root {
     pub fn at(directory: &Path) -> Result<Self> {
         let real = fs_err::canonicalize(directory)?;
         let own = real == Path::new("/");
-        Ok(Self { directory: (!own).then_some(real), known: RefCell::default() })
+        Ok(Self { directory: (!own).then_some(real), ..Self::machine() })
     }
 
-    /// Opens a regular file; only the pages that are looked at are read.
+    /// Opens a regular file.
     ///
     /// # Errors
     /// It is not there, may not be read, is a directory ([`io::ErrorKind::IsADirectory`]), or is neither.
     pub fn open(&self, path: &str) -> io::Result<RootFile> {
-        use fs_err::os::unix::fs::OpenOptionsExt;
-        // A pipe without a writer would hold up a plain opening for ever.
-        let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path)?)?;
-        let data = file.metadata()?;
-        if data.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+        let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !matches!(*name, "" | "." | "..")) else {
+            return self.open_path(path);
+        };
+        let directory = self.directory(parent)?;
+        if self.directories.is_absent(&directory, name) {
+            return Err(io::ErrorKind::NotFound.into());
         }
-        if !data.is_file() {
-            return Err(io::Error::other("not a regular file"));
+        // A pipe without a writer would hold up a plain opening for ever. Links below another root are
+        // not the kernel's to follow.
+        let no_links = if self.directory.is_some() { libc::O_NOFOLLOW } else { 0 };
+        match directory.open(name, libc::O_NONBLOCK | no_links) {
+            None => self.open_path(path),
+            Some(Err(error)) if no_links != 0 && error.raw_os_error() == Some(libc::ELOOP) => self.open_path(path),
+            Some(Err(error)) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    self.directories.miss(&directory, name);
+                }
+                Err(error)
+            }
+            Some(Ok(file)) => RootFile::of(file),
         }
-        let content = Content::of(file.file(), data.len())?;
-        Ok(RootFile { id: (data.dev(), data.ino()), mode: data.mode(), content })
+    }
+
+    fn open_path(&self, path: &str) -> io::Result<RootFile> {
+        let place = self.place(path)?;
+        RootFile::of(std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(place)?)
     }
 
     /// Whether a directory is there.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.place(path).is_ok_and(|place| place.is_dir())
+        self.directory(path.trim_end_matches('/')).is_ok()
+    }
+
+    /// The directory of a path, which is empty for the top.
+    fn directory(&self, path: &str) -> io::Result<Directory> {
+        self.directories.get(path, self.directory.is_none(), &|path| self.place(path))
     }
 
     /// The path without links, as a program inside sees it.
@@ -146,10 +209,14 @@ mod tests {
         }
         let root = Root::at(dir.path()).unwrap();
         for path in ["/lib/a", "/lib/b", "/lib/c", "/usr/lib/../../lib/./b", "/../../lib/c"] {
-            assert_eq!(root.open(path).unwrap().content.bytes(), b"a", "{path}");
+            assert_eq!(root.open(path).unwrap().bytes(), b"a", "{path}");
             assert_eq!(root.real(path).as_deref(), Some("/usr/lib/a"), "{path}");
         }
         assert!(root.open("/x").is_err() && root.open("/lib").is_err());
+        for path in ["/lib/none", "/lib/none", "/usr/lib/none", "/none/a", "/usr/none/a"] {
+            assert_eq!(root.open(path).err().map(|error| error.kind()), Some(io::ErrorKind::NotFound), "{path}");
+        }
+        assert!(!root.is_directory("/usr/none") && !root.is_directory("/usr/none/") && root.is_directory("/"));
         assert!(root.is_directory("/lib/") && !root.is_directory("/lib/a"));
         assert_eq!(root.inside(&at("lib/a")).as_deref(), Some("/usr/lib/a"));
         assert_eq!(root.inside(Path::new("/")), None);

@@ -62,7 +62,11 @@ impl DriverProfile {
 }
 
 impl Drivers {
-    pub(super) fn load(data: &Data) -> Result<Self> {
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// It is wrong: the message says where.
+    pub fn load(data: &Data) -> Result<Self> {
         let text = ManifestText::read(data, "manifests/drivers.toml")?;
         let file: File = text.parse()?;
         text.edition(file.edition)?;

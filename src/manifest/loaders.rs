@@ -1,11 +1,13 @@
 //! Loader profiles, and names that programs open at run time.
 
-use globset::GlobMatcher;
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::load::ManifestText;
-use super::vendor::{Pattern, globs};
+use super::vendor::{Pattern, glob};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Loader};
 use crate::error::Result;
@@ -54,7 +56,9 @@ enum LibcName {
 pub struct OpenedLibrary {
     /// How it begins.
     pub stem: String,
-    file: GlobMatcher,
+    glob: Glob,
+    /// Compiled when the first name of that beginning comes: few are ever asked for.
+    file: OnceLock<GlobMatcher>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +86,7 @@ struct OpenedEntry {
 impl OpenedLibrary {
     /// Whether a whole name is one of this library.
     pub fn is(&self, name: &str) -> bool {
-        self.file.is_match(name)
+        name.starts_with(&self.stem) && self.file.get_or_init(|| self.glob.compile_matcher()).is_match(name)
     }
 }
 
@@ -110,7 +114,11 @@ impl LoaderProfile {
 }
 
 impl Loaders {
-    pub(super) fn load(data: &Data) -> Result<Self> {
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// It is wrong: the message says where.
+    pub fn load(data: &Data) -> Result<Self> {
         let text = ManifestText::read(data, "manifests/loaders.toml")?;
         let file: File = text.parse()?;
         text.edition(file.edition)?;
@@ -126,11 +134,8 @@ impl Loaders {
         }
         let mut opened = Vec::new();
         for entry in file.opened {
-            // The set checks the glob at its place.
-            globs(&text, std::slice::from_ref(&entry.file))?;
-            let glob = globset::Glob::new(entry.file.get_ref().text());
-            let glob = glob.map_err(|error| text.wrong(Some(entry.file.span()), error))?;
-            opened.push(OpenedLibrary { stem: entry.stem, file: glob.compile_matcher() });
+            let glob = glob(&text, &entry.file)?;
+            opened.push(OpenedLibrary { stem: entry.stem, glob, file: OnceLock::new() });
         }
         Ok(Self { profiles: file.profile, assumed: file.assumed.libraries, opened })
     }
@@ -138,6 +143,11 @@ impl Loaders {
     /// A profile by name.
     pub fn get(&self, name: &str) -> Option<&LoaderProfile> {
         self.profiles.iter().find(|profile| profile.name() == name)
+    }
+
+    /// Whether programs open a library of this name.
+    pub fn is_opened(&self, name: &str) -> bool {
+        self.opened.iter().any(|library| library.is(name))
     }
 
     /// All profiles.
@@ -158,12 +168,11 @@ mod tests {
         for profile in loaders.profiles() {
             assert!(profile.driver.as_ref().is_none_or(|name| drivers.get(name).is_some()), "{}", profile.name());
         }
-        let named = |name: &str| loaders.opened.iter().filter(|it| name.starts_with(&it.stem)).any(|it| it.is(name));
         for name in ["libcuda.so.1", "libnvrtc-builtins.so.13.0", "libcudnn_ops.so.9", "libcublasLt.so.12"] {
-            assert!(named(name), "{name}");
+            assert!(loaders.is_opened(name), "{name}");
         }
         for name in ["libcuda.so", "libcudart.so.13", "libnvrtc.so", "libcuda.so.1.old"] {
-            assert!(!named(name), "{name}");
+            assert!(!loaders.is_opened(name), "{name}");
         }
     }
 }

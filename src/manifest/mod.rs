@@ -8,6 +8,7 @@ mod glibc;
 mod load;
 mod loaders;
 mod memory;
+mod opened;
 mod spirv;
 mod vendor;
 
@@ -19,5 +20,6 @@ pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
 pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};
 pub use memory::MemoryModel;
+pub use opened::opened;
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};

@@ -1,7 +1,9 @@
 //! The vendor's libraries: the driver's, which are never shipped, and the toolkit's, which are
 //! dependencies and never bundled.
 
-use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,12 +16,38 @@ use crate::error::Result;
 pub struct Vendor {
     drivers: Vec<DriverLibrary>,
     libraries: Vec<VendorLibrary>,
+    driver_files: Files,
+    library_files: Files,
+}
+
+/// Globs over file names, each with the index of what it belongs to; compiled when the first name comes.
+#[derive(Debug, Clone)]
+struct Files {
+    globs: Vec<(Glob, usize)>,
+    set: OnceLock<GlobSet>,
+}
+
+impl Files {
+    fn new(globs: Vec<(Glob, usize)>) -> Self {
+        Self { globs, set: OnceLock::new() }
+    }
+
+    /// The lowest index whose glob matches a name.
+    fn find(&self, name: &str) -> Option<usize> {
+        let set = self.set.get_or_init(|| {
+            let mut builder = GlobSetBuilder::new();
+            self.globs.iter().for_each(|(glob, _)| {
+                builder.add(glob.clone());
+            });
+            builder.build().expect("each glob was checked when the manifest was read")
+        });
+        set.matches(name).into_iter().map(|index| self.globs[index].1).min()
+    }
 }
 
 /// A library that belongs to the driver.
 #[derive(Debug, Clone)]
 pub struct DriverLibrary {
-    file: GlobMatcher,
     /// Why it is never shipped.
     pub reason: String,
 }
@@ -31,11 +59,11 @@ pub struct VendorLibrary {
     pub name: String,
     /// Conda package that provides it.
     pub conda: String,
-    files: GlobSet,
     /// What its SONAME carries.
     pub soname: SonameVersion,
     /// Globs over libraries that it opens with `dlopen`: NEEDED does not show them.
     pub opens: Vec<String>,
+    opened: Files,
     /// What their SONAMEs carry.
     pub opens_soname: Option<SonameVersion>,
     /// Its version is the toolkit's.
@@ -58,12 +86,6 @@ pub enum SonameVersion {
 #[serde(transparent)]
 pub(super) struct Pattern(String);
 
-impl Pattern {
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
 /// Compiles globs; a wrong one is named at its place.
 pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Result<GlobSet> {
     let mut builder = GlobSetBuilder::new();
@@ -73,7 +95,8 @@ pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Resul
     builder.build().map_err(|error| text.wrong(None, error))
 }
 
-fn glob(text: &ManifestText, pattern: &Spanned<Pattern>) -> Result<Glob> {
+/// One glob; a wrong one is named at its place.
+pub(super) fn glob(text: &ManifestText, pattern: &Spanned<Pattern>) -> Result<Glob> {
     Glob::new(&pattern.get_ref().0).map_err(|error| text.wrong(Some(pattern.span()), error))
 }
 
@@ -107,45 +130,52 @@ struct LibraryEntry {
 }
 
 impl Vendor {
-    pub(super) fn load(data: &Data) -> Result<Self> {
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// It is wrong: the message says where.
+    pub fn load(data: &Data) -> Result<Self> {
         let text = ManifestText::read(data, "manifests/vendor.toml")?;
         let file: File = text.parse()?;
         text.edition(file.edition)?;
-        let mut drivers = Vec::new();
-        for entry in &file.driver {
-            drivers.push(DriverLibrary {
-                file: glob(&text, &entry.file)?.compile_matcher(),
-                reason: entry.reason.clone(),
-            });
+        let (mut drivers, mut driver_files) = (Vec::new(), Vec::new());
+        for entry in file.driver {
+            driver_files.push((glob(&text, &entry.file)?, drivers.len()));
+            drivers.push(DriverLibrary { reason: entry.reason });
         }
+        let mut library_files = Vec::new();
         let mut libraries: Vec<VendorLibrary> = Vec::new();
         for entry in file.library {
             let name = entry.name.get_ref().clone();
             if libraries.iter().any(|library| library.name == name) {
                 return Err(text.wrong(Some(entry.name.span()), format!("library `{name}` is listed twice")));
             }
-            globs(&text, &entry.opens)?;
+            for pattern in &entry.files {
+                library_files.push((glob(&text, pattern)?, libraries.len()));
+            }
+            let opened = entry.opens.iter().map(|pattern| Ok((glob(&text, pattern)?, 0))).collect::<Result<_>>()?;
             libraries.push(VendorLibrary {
                 name,
                 conda: entry.conda,
-                files: globs(&text, &entry.files)?,
                 soname: entry.soname,
                 opens: entry.opens.into_iter().map(|pattern| pattern.into_inner().0).collect(),
+                opened: Files::new(opened),
                 opens_soname: entry.opens_soname,
                 versioned_with_cuda: entry.versioned_with_cuda,
             });
         }
-        Ok(Self { drivers, libraries })
+        let (driver_files, library_files) = (Files::new(driver_files), Files::new(library_files));
+        Ok(Self { drivers, libraries, driver_files, library_files })
     }
 
     /// The driver library that a file name belongs to: `libcuda.so.1`.
     pub fn driver(&self, file: &str) -> Option<&DriverLibrary> {
-        self.drivers.iter().find(|library| library.file.is_match(file))
+        self.drivers.get(self.driver_files.find(file)?)
     }
 
     /// The vendor library that a file name or SONAME belongs to: `libnvrtc.so.13`.
     pub fn library(&self, file: &str) -> Option<&VendorLibrary> {
-        self.libraries.iter().find(|library| library.files.is_match(file))
+        self.libraries.get(self.library_files.find(file)?)
     }
 
     /// The vendor library of a name in `uses`: `nvrtc`, or its conda package.
@@ -156,6 +186,13 @@ impl Vendor {
     /// All vendor libraries.
     pub fn libraries(&self) -> impl Iterator<Item = &VendorLibrary> {
         self.libraries.iter()
+    }
+}
+
+impl VendorLibrary {
+    /// Whether it opens a library of this name.
+    pub fn opens(&self, name: &str) -> bool {
+        !self.opens.is_empty() && self.opened.find(name).is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use object::elf;
 use serde::Serialize;
 
-use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
+use crate::elf::{Dynamic, ElfError, Image, SymbolTable, library_names};
 use crate::manifest::Vendor;
 
 /// How a file comes to the driver.
@@ -31,9 +31,6 @@ impl fmt::Display for DriverUse {
     }
 }
 
-/// How names of driver libraries begin; the whole name is then judged by the manifest.
-const STEMS: [&str; 4] = ["libcuda.so", "libnvidia-", "libnvcuvid.so", "libnvoptix.so"];
-
 /// Functions by which programs start with the driver (CUDA Driver API, NVML API). Other functions are
 /// called only after one of these.
 const ENTRY_POINTS: [&str; 8] = [
@@ -46,9 +43,6 @@ const ENTRY_POINTS: [&str; 8] = [
     "nvmlInit",
     "nvmlInit_v2",
 ];
-
-/// Section with device code: hundreds of megabytes without a name of a host library.
-const DEVICE_CODE: &str = ".nv_fatbin";
 
 /// How the file with these bytes comes to the driver; nothing if it does not, or is the driver.
 ///
@@ -69,69 +63,13 @@ pub fn driver_use(bytes: &[u8], vendor: &Vendor) -> Result<Option<DriverUse>, El
     if let Some((_, symbol)) = entry {
         return Ok(Some(DriverUse::Imports(symbol.name)));
     }
-    for data in constants(&image, &dynamic) {
-        if let Some(name) = STEMS.iter().find_map(|stem| opened(data, stem, vendor)) {
-            return Ok(Some(DriverUse::Opens(name)));
+    for name in library_names(&image, &dynamic) {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        if vendor.driver(name).is_some() {
+            return Ok(Some(DriverUse::Opens(name.to_owned())));
         }
     }
     Ok(None)
-}
-
-/// Bytes in which string constants may lie: loaded data by sections, or all loaded bytes without them.
-fn constants<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a [u8]> {
-    let file = image.bytes();
-    let part = |at: u64, size: u64| {
-        let start = usize::try_from(at).ok()?;
-        file.get(start..start.checked_add(usize::try_from(size).ok()?)?)
-    };
-    if image.sections.is_empty() {
-        return image.loads().filter_map(|segment| part(segment.offset, segment.file_size)).collect();
-    }
-    let sections = image.sections.iter().filter(|section| {
-        section.kind == elf::SHT_PROGBITS
-            && section.flags.0 & elf::SHF_ALLOC.0 != 0
-            && section.flags.0 & elf::SHF_EXECINSTR.0 == 0
-            && section.offset != dynamic.strings_at
-            && section.name != DEVICE_CODE
-    });
-    sections.filter_map(|section| part(section.offset, section.size)).collect()
-}
-
-/// The first whole string constant that begins with `stem`, behind slashes or not, and names a
-/// library of the driver.
-fn opened(data: &[u8], stem: &str, vendor: &Vendor) -> Option<String> {
-    let mut from = 0;
-    while let Some(found) = find(data.get(from..)?, stem.as_bytes()) {
-        let at = from + found;
-        from = at + stem.len();
-        if at > 0 && data[at - 1] != 0 && data[at - 1] != b'/' {
-            continue;
-        }
-        // No library's name is longer than a file name may be.
-        let text = data[at..].iter().take(256).take_while(|byte| byte.is_ascii_graphic()).count();
-        let Ok(name) = std::str::from_utf8(&data[at..at + text]) else { continue };
-        if data.get(at + text) == Some(&0) && vendor.driver(name).is_some() {
-            return Some(name.to_owned());
-        }
-    }
-    None
-}
-
-/// Position of `word` in `data`, by Horspool's skips: most bytes are never looked at.
-fn find(data: &[u8], word: &[u8]) -> Option<usize> {
-    let last = word.len().checked_sub(1)?;
-    let mut skips = [word.len(); 256];
-    for (index, byte) in word[..last].iter().enumerate() {
-        skips[usize::from(*byte)] = last - index;
-    }
-    let mut at = 0;
-    while let Some(window) = data.get(at..at + word.len()) {
-        if window == word {
-            return Some(at);
-        }
-        at += skips[usize::from(window[last])];
-    }
-    None
 }
 
 #[cfg(test)]
@@ -140,13 +78,6 @@ mod tests {
     use crate::data::Data;
     use crate::elf::fixture;
     use crate::manifest::Manifests;
-
-    #[test]
-    fn words_are_found_wherever_they_stand() {
-        for (data, at) in [("libcuda.so", Some(0)), ("liblibcuda.so", Some(3)), ("libcuda.s", None), ("", None)] {
-            assert_eq!(find(data.as_bytes(), b"libcuda.so"), at, "{data}");
-        }
-    }
 
     #[test]
     fn users_of_the_driver_are_told_from_look_alikes() {

@@ -1,12 +1,10 @@
 //! The description of a machine as its loader sees it: what is built into the loader, what the CPU is,
 //! what is configured. Plain values; most of them can be read from the loader's own file.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
-use super::object::contains;
 use super::tree::{Opened, Tree};
+use crate::elf::bytes::find;
 use crate::elf::ld_cache::{CacheReader, LdCache};
 use crate::target::GlibcVersion;
 
@@ -88,7 +86,7 @@ impl Loader {
     /// say stays as it is. Answers whether there is such a file.
     pub fn find(&mut self, tree: &dyn Tree, path: &str) -> bool {
         let Opened::File(file) = tree.open(path) else { return false };
-        self.read((*file.content).as_ref());
+        self.read(file.bytes());
         path.clone_into(&mut self.path);
         self.configure(tree);
         true
@@ -97,7 +95,7 @@ impl Loader {
     /// Reads the configuration: the cache, `/etc/ld.so.preload`, musl's path file.
     pub fn configure(&mut self, tree: &dyn Tree) {
         let text = |path: &str| match tree.open(path) {
-            Opened::File(file) => Some((*file.content).as_ref().to_vec()),
+            Opened::File(file) => Some(file.bytes().to_vec()),
             _ => None,
         };
         if self.libc == Libc::Musl {
@@ -124,36 +122,49 @@ impl Loader {
     /// cache, version. They are texts in it (glibc: `SYSTEM_DIRS`, `DL_DST_LIB`, `LD_SO_CACHE` and the
     /// version banner; musl: `sys_path` of `ldso/dynlink.c`).
     pub fn read(&mut self, bytes: &[u8]) {
-        let texts: Vec<&str> =
-            bytes.split(|byte| *byte == 0).map(|text| std::str::from_utf8(text).unwrap_or_default()).collect();
-        if contains(bytes, b"musl libc") {
-            self.libc = Libc::Musl;
-            let path = texts.iter().find(|text| {
-                text.contains(':') && text.split(':').all(|part| part.starts_with('/') && part.contains("lib"))
-            });
-            if let Some(path) = path {
-                self.directories = path.split(':').map(str::to_owned).collect();
+        let musl = find(bytes, b"musl libc").is_some();
+        self.libc = if musl { Libc::Musl } else { Libc::Glibc };
+        // Of several runs of directories the longest, of equal ones the first.
+        let (mut run, mut longest): (Vec<&str>, Vec<&str>) = Default::default();
+        let mut cache = None;
+        for text in bytes.split(|byte| *byte == 0) {
+            // The loader's file has tens of thousands of texts, and few of them are paths.
+            let text = if text.first() == Some(&b'/') { std::str::from_utf8(text).unwrap_or_default() } else { "" };
+            if musl {
+                if longest.is_empty() && is_path_of_musl(text) {
+                    longest = text.split(':').collect();
+                }
+                continue;
             }
+            if text.len() > 4 && text.ends_with('/') && text.is_ascii() {
+                run.push(text.trim_end_matches('/'));
+                continue;
+            }
+            if run.len() > longest.len() {
+                std::mem::swap(&mut run, &mut longest);
+            }
+            run.clear();
+            if text.ends_with("/ld.so.cache") {
+                cache = cache.or(Some(text));
+            }
+        }
+        if !longest.is_empty() {
+            self.directories = longest.into_iter().map(str::to_owned).collect();
+        }
+        if musl {
             self.cache_path = None;
             return;
         }
-        self.libc = Libc::Glibc;
-        let directory = |text: &str| text.len() > 4 && text.starts_with('/') && text.ends_with('/') && text.is_ascii();
-        let runs = texts.split(|text| !directory(text));
-        // Of several runs the longest, of equal ones the first.
-        if let Some(run) = runs.filter(|run| !run.is_empty()).rev().max_by_key(|run| run.len()) {
-            self.directories = run.iter().map(|text| text.trim_end_matches('/').to_owned()).collect();
-        }
-        let all: BTreeSet<&str> = texts.iter().copied().collect();
-        let lib = self.directories.iter().filter_map(|text| text.strip_prefix("/usr/")).find(|text| all.contains(text));
-        if let Some(lib) = lib {
+        // `$LIB` stands as a text of its own: the system directories are made of it.
+        let alone = |text: &&str| find(bytes, format!("\0{text}\0").as_bytes()).is_some();
+        if let Some(lib) = self.directories.iter().filter_map(|text| text.strip_prefix("/usr/")).find(alone) {
             self.lib = lib.to_owned();
         }
-        if let Some(cache) = all.iter().find(|text| text.starts_with('/') && text.ends_with("/ld.so.cache")) {
-            self.cache_path = Some((*cache).to_owned());
-        }
-        let banner = texts.iter().find_map(|text| text.split("release version ").nth(1));
-        let version = banner.and_then(|text| text.split(|c: char| !c.is_ascii_digit() && c != '.').next());
+        self.cache_path = cache.map(str::to_owned).or(self.cache_path.take());
+        const BANNER: &[u8] = b"release version ";
+        let banner = find(bytes, BANNER).and_then(|at| bytes.get(at + BANNER.len()..));
+        let version = banner.map(|rest| rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.'));
+        let version = version.map(|digits| digits.map(|byte| char::from(*byte)).collect::<String>());
         self.version = version.and_then(|text| text.trim_end_matches('.').parse().ok()).or(self.version);
     }
 
@@ -227,6 +238,11 @@ impl Loader {
             _ => 0x0003,
         }
     }
+}
+
+/// Whether a text is musl's list of directories.
+fn is_path_of_musl(text: &str) -> bool {
+    text.contains(':') && text.split(':').all(|part| part.starts_with('/') && part.contains("lib"))
 }
 
 /// What a process is started with.

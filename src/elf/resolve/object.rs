@@ -3,7 +3,7 @@
 use object::elf;
 use serde::Serialize;
 
-use crate::elf::bytes::Bytes;
+use crate::elf::bytes::{Bytes, find};
 use crate::elf::{Dynamic, FileKind, Image, Versions};
 
 /// How an object asks for another.
@@ -123,7 +123,8 @@ fn object(bytes: &[u8]) -> Result<Object, crate::elf::ElfError> {
     object.versions = versions.defined.into_values().collect();
     object.versions.sort();
     object.version_needs = versions.files;
-    object.calls_dlopen = contains(dynamic.strings(), b"\0dlopen\0") || contains(dynamic.strings(), b"\0dlmopen\0");
+    object.calls_dlopen =
+        [b"\0dlopen\0".as_slice(), b"\0dlmopen\0"].iter().any(|name| find(dynamic.strings(), name).is_some());
     Ok(object)
 }
 
@@ -133,23 +134,5 @@ fn kind(tag: elf::DynamicTag) -> Option<NeedKind> {
         elf::DT_FILTER => Some(NeedKind::Filter),
         elf::DT_AUXILIARY => Some(NeedKind::Auxiliary),
         _ => None,
-    }
-}
-
-/// Whether `text` lies in `bytes`.
-pub(super) fn contains(bytes: &[u8], text: &[u8]) -> bool {
-    position(bytes, text).is_some()
-}
-
-/// Where `text` first lies in `bytes`: by its last byte but one, which is rare in tables of strings.
-pub(super) fn position(bytes: &[u8], text: &[u8]) -> Option<usize> {
-    let (first, rest) = text.split_first()?;
-    let mut from = 0;
-    loop {
-        let at = from + bytes.get(from..)?.iter().position(|byte| byte == first)?;
-        if bytes.get(at + 1..)?.starts_with(rest) {
-            return Some(at);
-        }
-        from = at + 1;
     }
 }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::answer::{Candidate, Outcome, Rule};
 use super::object::{NeedKind, Object};
-use super::process::{Found, Process, SearchDir, SearchEnd};
+use super::process::{Found, Process, SearchEnd};
+use super::search_path::SearchDir;
 use super::tree::{FileId, Opened};
 
 /// One list of places.

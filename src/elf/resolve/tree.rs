@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::rc::Rc;
 
-use crate::fs::{Content, Root};
+use super::Object;
+use crate::fs::Root;
 
 /// What makes a file the same file: device and inode.
 pub type FileId = (u64, u64);
@@ -16,8 +18,26 @@ pub struct OpenFile<'a> {
     pub setuid: bool,
     /// The set-group-ID bit.
     pub setgid: bool,
+    /// What is in it.
+    pub source: Source<'a>,
+}
+
+/// What is in a file.
+pub enum Source<'a> {
     /// Its bytes.
-    pub content: Box<dyn AsRef<[u8]> + 'a>,
+    Bytes(Box<dyn AsRef<[u8]> + 'a>),
+    /// What a loader would read of it: somebody else has read the file.
+    Object(Rc<Object>),
+}
+
+impl OpenFile<'_> {
+    /// Its bytes; none when only its object is known.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.source {
+            Source::Bytes(bytes) => (**bytes).as_ref(),
+            Source::Object(_) => &[],
+        }
+    }
 }
 
 /// What lies at a path.
@@ -44,12 +64,6 @@ pub trait Tree {
     fn real(&self, path: &str) -> Option<String>;
 }
 
-impl AsRef<[u8]> for Content {
-    fn as_ref(&self) -> &[u8] {
-        self.bytes()
-    }
-}
-
 impl Tree for Root {
     fn open(&self, path: &str) -> Opened<'_> {
         match Root::open(self, path) {
@@ -57,7 +71,7 @@ impl Tree for Root {
                 id: file.id,
                 setuid: file.mode & 0o4000 != 0,
                 setgid: file.mode & 0o2000 != 0,
-                content: Box::new(file.content),
+                source: Source::Bytes(Box::new(file)),
             }),
             Err(error) if error.kind() == ErrorKind::IsADirectory => Opened::Directory,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Opened::Absent,
@@ -78,18 +92,34 @@ impl Tree for Root {
 /// Files in memory: a layout that is asked about without being on a disk.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryTree {
-    files: BTreeMap<String, (u64, Vec<u8>)>,
+    files: BTreeMap<String, (u64, Stored)>,
     links: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone)]
+enum Stored {
+    Bytes(Vec<u8>),
+    Object(Rc<Object>),
 }
 
 impl MemoryTree {
     /// Adds a file; its directories come with it.
     pub fn file(&mut self, path: impl Into<String>, bytes: impl Into<Vec<u8>>) {
-        let id = self.files.len() as u64 + 1;
-        self.files.insert(path.into(), (id, bytes.into()));
+        self.store(path.into(), Stored::Bytes(bytes.into()));
     }
 
-    /// Adds a link from a path (of a file or a directory) to an absolute path.
+    /// Adds a file of which only is known what a loader would read of it.
+    pub fn object(&mut self, path: impl Into<String>, object: Object) {
+        self.store(path.into(), Stored::Object(Rc::new(object)));
+    }
+
+    fn store(&mut self, path: String, stored: Stored) {
+        let id = self.files.len() as u64 + 1;
+        self.files.insert(path, (id, stored));
+    }
+
+    /// Adds a link from a path (of a file or a directory) to an absolute path, or one that counts from the
+    /// directory of the link.
     pub fn link(&mut self, path: impl Into<String>, to: impl Into<String>) {
         self.links.insert(path.into(), to.into());
     }
@@ -107,11 +137,13 @@ impl MemoryTree {
                     at.truncate(at.rfind('/').unwrap_or(0));
                     continue;
                 }
-                at = format!("{at}/{part}");
-                if let Some(target) = self.links.get(&at) {
-                    linked = Some(format!("{target}/{}", parts[index + 1..].join("/")));
+                let link = format!("{at}/{part}");
+                if let Some(target) = self.links.get(&link) {
+                    let from = if target.starts_with('/') { "" } else { &at };
+                    linked = Some(format!("{from}/{target}/{}", parts[index + 1..].join("/")));
                     break;
                 }
+                at = link;
             }
             match linked {
                 Some(next) => path = next,
@@ -126,11 +158,14 @@ impl Tree for MemoryTree {
     fn open(&self, path: &str) -> Opened<'_> {
         let Some(path) = self.followed(path) else { return Opened::Failed("too many links".to_owned()) };
         match self.files.get(&path) {
-            Some((id, bytes)) => Opened::File(OpenFile {
+            Some((id, stored)) => Opened::File(OpenFile {
                 id: (0, *id),
                 setuid: false,
                 setgid: false,
-                content: Box::new(bytes.as_slice()),
+                source: match stored {
+                    Stored::Bytes(bytes) => Source::Bytes(Box::new(bytes.as_slice())),
+                    Stored::Object(object) => Source::Object(object.clone()),
+                },
             }),
             None if Tree::is_directory(self, &path) => Opened::Directory,
             None => Opened::Absent,

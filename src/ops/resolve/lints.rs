@@ -2,29 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use super::machine::Lists;
 use crate::data::Data;
 use crate::elf::resolve::{End, Environment, Link, NeedKind, Outcome, Resolution, Rule};
 use crate::error::Result;
 use crate::lint::{Hits, Parameters, Predicate, Registry};
-use crate::manifest::{Drivers, Vendor};
 
 /// What the lints look at.
-pub(super) struct ProcessFacts {
+pub(super) struct ProcessFacts<'a> {
     pub(super) file: String,
     pub(super) resolution: Resolution,
     pub(super) environment: Environment,
     /// Directories of the system, where its own packages keep libraries.
     pub(super) system: Vec<String>,
-    pub(super) drivers: Drivers,
-    pub(super) vendor: Vendor,
+    pub(super) lists: &'a Lists,
 }
 
 /// Every lint over processes, joined with its words.
-pub(super) fn registry(data: &Data) -> Result<Registry<ProcessFacts>> {
+pub(super) fn registry<'a>(data: &Data) -> Result<Registry<ProcessFacts<'a>>> {
     Registry::new(predicates(), |id| data.text(&format!("manifests/lints/{id}.toml")))
 }
 
-fn predicates() -> Vec<Predicate<ProcessFacts>> {
+fn predicates<'a>() -> Vec<Predicate<ProcessFacts<'a>>> {
     let check = |id, check| Predicate { id, parameters: &[], check };
     vec![
         check("load-missing", missing),
@@ -38,7 +37,7 @@ fn predicates() -> Vec<Predicate<ProcessFacts>> {
     ]
 }
 
-impl ProcessFacts {
+impl ProcessFacts<'_> {
     fn asker(&self, link: &Link) -> &str {
         &self.resolution.objects[link.from].path
     }
@@ -61,7 +60,7 @@ fn directory_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
-fn missing(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn missing(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     for link in facts.resolution.failures() {
         let message = match &link.end {
             End::Fatal { reason } => format!("needs {}, and the process ends there: {reason}", link.name),
@@ -73,29 +72,38 @@ fn missing(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn stub(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
-    let what = |directory: &str| match directory {
-        path if facts.drivers.is_stubs(path) => Some("link-time stubs"),
-        path if facts.drivers.is_compat(path) => Some("the forward compatibility driver"),
-        _ => None,
+fn stub(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
+    // A process has few directories and thousands of candidates.
+    let mut known: BTreeMap<String, Option<&'static str>> = BTreeMap::new();
+    let mut what = |directory: &str| {
+        if let Some(known) = known.get(directory) {
+            return *known;
+        }
+        let what = match directory {
+            path if facts.lists.drivers.is_stubs(path) => Some("link-time stubs"),
+            path if facts.lists.drivers.is_compat(path) => Some("the forward compatibility driver"),
+            _ => None,
+        };
+        known.insert(directory.to_owned(), what);
+        what
     };
     for link in &facts.resolution.links {
-        for candidate in &link.candidates {
-            let taken = matches!(candidate.outcome, Outcome::Wins | Outcome::Shadowed);
-            let Some(what) = what(directory_of(&candidate.path)).filter(|_| taken) else { continue };
+        let taken = |outcome: &Outcome| matches!(outcome, Outcome::Wins | Outcome::Shadowed);
+        for candidate in link.candidates.iter().filter(|candidate| taken(&candidate.outcome)) {
+            let Some(what) = what(directory_of(&candidate.path)) else { continue };
             let verb = if candidate.outcome == Outcome::Wins { "takes" } else { "can take" };
             hits.add(facts.asker(link), format!("{verb} {} of {what} for {}", candidate.path, link.name))
                 .evidence(format!("by {}", candidate.rule));
         }
     }
     for entry in &facts.resolution.paths {
-        if let Some(what) = what(&entry.directory).filter(|_| entry.exists) {
+        if let Some(what) = entry.exists.then(|| what(&entry.directory)).flatten() {
             hits.add(&entry.of, format!("{} names {}, which holds {what}", entry.tag, entry.entry));
         }
     }
 }
 
-fn twice(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn twice(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for object in facts.resolution.objects.iter().filter(|object| object.id.is_some()) {
         let name = object.soname.as_deref().unwrap_or_else(|| object.path.rsplit('/').next().unwrap_or_default());
@@ -106,11 +114,13 @@ fn twice(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn vendor_system(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn vendor_system(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     for link in &facts.resolution.links {
-        let Some(winner) = facts.winner(link).filter(|_| facts.vendor.library(&link.name).is_some()) else { continue };
         let by_system = matches!(link.by, Some(Rule::Cache | Rule::Default { .. }));
-        if by_system && !facts.is_system(facts.asker(link)) {
+        let Some(winner) = facts.winner(link).filter(|_| by_system && !facts.is_system(facts.asker(link))) else {
+            continue;
+        };
+        if facts.lists.vendor.library(&link.name).is_some() {
             let by = link.by.as_ref().map(ToString::to_string).unwrap_or_default();
             hits.add(facts.asker(link), format!("takes {winner} of the system for {}", link.name))
                 .evidence(format!("by {by}"));
@@ -118,7 +128,7 @@ fn vendor_system(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn wrong_machine(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn wrong_machine(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     for link in &facts.resolution.links {
         for candidate in &link.candidates {
             let what = match candidate.outcome {
@@ -133,7 +143,7 @@ fn wrong_machine(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn environment(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn environment(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     if facts.environment.library_path.is_none() {
         return;
     }
@@ -152,7 +162,7 @@ fn environment(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn path(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn path(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     for entry in &facts.resolution.paths {
         let shown = if entry.entry.is_empty() { "an empty entry" } else { &entry.entry };
         if entry.relative {
@@ -163,7 +173,7 @@ fn path(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-fn version(facts: &ProcessFacts, _: &Parameters, hits: &mut Hits) {
+fn version(facts: &ProcessFacts<'_>, _: &Parameters, hits: &mut Hits) {
     let objects = &facts.resolution.objects;
     for lack in &facts.resolution.missing_versions {
         let (from, object) = (&objects[lack.from], &objects[lack.object]);

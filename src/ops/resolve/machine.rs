@@ -1,10 +1,15 @@
 //! The machine that a call asks about: its files, its loader, its processor.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::data::Data;
 use crate::elf::resolve::{Cpu, Environment, Loader, Opened, Tree, read_object};
 use crate::elf::{ElfError, Image};
 use crate::error::{Error, Result};
 use crate::fs::Root;
-use crate::manifest::{LoaderProfile, Manifests};
+use crate::manifest::{Drivers, LoaderProfile, Loaders, Vendor};
 
 use super::assumed::Assumed;
 use super::run::ResolveRequest;
@@ -62,6 +67,63 @@ fn vendor() -> [u8; 12] {
     text
 }
 
+/// The lists that a call needs: not all manifests, since a call is short.
+pub(super) struct Lists {
+    pub(super) loaders: Loaders,
+    pub(super) drivers: Drivers,
+    pub(super) vendor: Vendor,
+}
+
+impl Lists {
+    pub(super) fn load(data: &Data) -> Result<Self> {
+        Ok(Self { loaders: Loaders::load(data)?, drivers: Drivers::load(data)?, vendor: Vendor::load(data)? })
+    }
+}
+
+/// The machine of a call: its files, and the loaders that its files named so far.
+pub(super) struct Machine<'a> {
+    request: &'a ResolveRequest,
+    lists: &'a Lists,
+    root: Rc<Root>,
+    /// By path and `e_machine`: a loader's file is read once, however many files name it.
+    found: RefCell<HashMap<(String, u16), Loader>>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(request: &'a ResolveRequest, lists: &'a Lists) -> Result<Self> {
+        let root = match &request.root {
+            Some(root) => Root::at(root)?,
+            None => Root::machine(),
+        };
+        Ok(Self { request, lists, root: Rc::new(root), found: RefCell::default() })
+    }
+
+    /// The loader at a path, as far as the machine's files and the profile say.
+    fn loader(&self, profile: &LoaderProfile, interpreter: &str, machine: u16) -> Loader {
+        let key = (interpreter.to_owned(), machine);
+        let mut found = self.found.borrow_mut();
+        let read = || {
+            let mut loader = profile.loader(machine);
+            loader.cpu = match self.request.cpu_level {
+                Some(level) => Cpu::x86_64(level),
+                None => this_cpu(),
+            };
+            // A profile without the machine's files: what this machine's loader says would be wrong there.
+            let foreign = self.request.profile.is_some() && self.request.root.is_none();
+            if foreign {
+                if profile.name() != "nixos" {
+                    loader.configure(&*self.root);
+                }
+            } else if !loader.find(&*self.root, interpreter) {
+                interpreter.clone_into(&mut loader.path);
+                loader.configure(&*self.root);
+            }
+            loader
+        };
+        found.entry(key).or_insert_with(read).clone()
+    }
+}
+
 /// What a call asks about.
 pub(super) struct Asked {
     pub(super) tree: Assumed,
@@ -72,43 +134,25 @@ pub(super) struct Asked {
 }
 
 /// Puts together files, loader and environment for one file.
-pub(super) fn asked(request: &ResolveRequest, manifests: &Manifests, file: &str) -> Result<Asked> {
-    let root = match &request.root {
-        Some(root) => Root::at(root)?,
-        None => Root::machine(),
-    };
-    let path = place(&root, request, file)?;
-    let opened = match Tree::open(&root, &path) {
+pub(super) fn asked(machine: &Machine<'_>, file: &str) -> Result<Asked> {
+    let Machine { request, lists, root, .. } = machine;
+    let path = place(root, request, file)?;
+    let opened = match Tree::open(&**root, &path) {
         Opened::File(file) => file,
         Opened::Absent => return Err(Error::file(file, "there is no such file")),
         Opened::Denied => return Err(Error::file(file, "permission denied")),
         Opened::Directory => return Err(Error::file(file, "it is a directory").hint("name a program or a library")),
         Opened::Failed(reason) => return Err(Error::file(file, reason)),
     };
-    let bytes: &[u8] = (*opened.content).as_ref();
+    let bytes = opened.bytes();
     let wrong = |error: ElfError| error.at(std::path::Path::new(file));
-    let machine = Image::segments_only(bytes).map_err(wrong)?.header.machine.0;
-    let object = read_object(bytes, machine).map_err(|_| Error::file(file, "no loader takes it"))?;
-    let profile = profile(request, manifests)?;
-    let mut loader = profile.loader(machine);
-    loader.cpu = this_cpu();
-    if let Some(level) = request.cpu_level {
-        loader.cpu = Cpu::x86_64(level);
-    }
+    let processor = Image::segments_only(bytes).map_err(wrong)?.header.machine.0;
+    let object = read_object(bytes, processor).map_err(|_| Error::file(file, "no loader takes it"))?;
+    let profile = profile(request, &lists.loaders)?;
+    let secure = request.secure || ((opened.setuid || opened.setgid) && object.soname.is_none());
     let interpreter = object.interpreter.filter(|_| request.profile.is_none() && request.libc.is_none());
     let interpreter = interpreter.unwrap_or_else(|| profile.interpreter.clone());
-    // A profile without the machine's files: what this machine's loader says would be wrong there.
-    let foreign = request.profile.is_some() && request.root.is_none();
-    if foreign {
-        if profile.name() != "nixos" {
-            loader.configure(&root);
-        }
-    } else if !loader.find(&root, &interpreter) {
-        interpreter.clone_into(&mut loader.path);
-        loader.configure(&root);
-    }
-    let secure = request.secure || ((opened.setuid || opened.setgid) && object.soname.is_none());
-    drop(opened);
+    let loader = machine.loader(profile, &interpreter, processor);
     let mut environment = Environment {
         library_path: request.library_path.clone(),
         preload: request.preload.clone(),
@@ -118,15 +162,16 @@ pub(super) fn asked(request: &ResolveRequest, manifests: &Manifests, file: &str)
     if environment.library_path.is_none() && !profile.library_path.is_empty() {
         environment.library_path = Some(profile.library_path.join(":"));
     }
-    let tree = Assumed::new(root, machine, profile.driver.as_deref(), manifests);
+    drop(opened);
+    let tree = Assumed::new(root.clone(), processor, profile.driver.as_deref(), &lists.loaders, &lists.drivers);
     Ok(Asked { tree, loader, environment, file: path })
 }
 
-fn profile<'a>(request: &ResolveRequest, manifests: &'a Manifests) -> Result<&'a LoaderProfile> {
+fn profile<'a>(request: &ResolveRequest, loaders: &'a Loaders) -> Result<&'a LoaderProfile> {
     let name = request.profile.as_deref().or(request.libc.as_deref().filter(|libc| *libc == "musl"));
     let name = name.unwrap_or("conventional");
-    manifests.loaders.get(name).ok_or_else(|| {
-        let known: Vec<&str> = manifests.loaders.profiles().map(LoaderProfile::name).collect();
+    loaders.get(name).ok_or_else(|| {
+        let known: Vec<&str> = loaders.profiles().map(LoaderProfile::name).collect();
         Error::usage(format!("no profile `{name}`")).hint(format!("known are {}", known.join(", ")))
     })
 }

@@ -4,7 +4,6 @@ mod assumed;
 mod drawing;
 mod lints;
 mod machine;
-mod opens;
 mod report;
 mod run;
 

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use super::drawing::{dot, svg};
 use super::lints::{ProcessFacts, registry};
-use super::machine::{Asked, asked};
-use super::opens::opened;
+use super::machine::{Asked, Lists, Machine, asked};
 use super::report::{Answer, Answers, text, tree};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Open, Process, Resolution, file_name};
 use crate::error::{Error, Result};
 use crate::fs::write_atomic;
 use crate::lint::Settings;
-use crate::manifest::Manifests;
+use crate::manifest::opened;
 use crate::report::{Report, TextOptions};
 use crate::ui::Ui;
 
@@ -61,23 +60,23 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
         return Err(Error::usage("--libc and --profile both say whose rules hold").hint("leave one of them out"));
     }
     let data = Data::here();
-    let manifests = Manifests::load(&data)?;
+    let lists = Lists::load(&data)?;
+    let machine = Machine::new(request, &lists)?;
     let registry = registry(&data)?;
     let mut done: Vec<(Asked, Resolution, Report)> = Vec::new();
     for file in &request.files {
-        let mut asked = asked(request, &manifests, file)?;
+        let mut asked = asked(&machine, file)?;
         if request.libc.as_deref() == Some("glibc") {
             asked.loader.libc = Libc::Glibc;
         }
-        let resolution = process(request, &manifests, &asked).map_err(|refusal| Error::file(file, refusal))?;
+        let resolution = process(request, &lists, &asked).map_err(|refusal| Error::file(file, refusal))?;
         let system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"].map(str::to_owned).to_vec();
         let facts = ProcessFacts {
             file: asked.file.clone(),
             system: asked.loader.directories.iter().cloned().chain(system).collect(),
             resolution,
             environment: asked.environment.clone(),
-            drivers: manifests.drivers.clone(),
-            vendor: manifests.vendor.clone(),
+            lists: &lists,
         };
         let report = registry.run(&facts, &Settings::default(), vec![asked.file.clone()], Vec::new());
         done.push((asked, facts.resolution, report));
@@ -105,11 +104,7 @@ fn words(request: &ResolveRequest, asked: &Asked, resolution: &Resolution, repor
 }
 
 /// The process: what is needed, then what is opened, until nothing new is opened.
-fn process(
-    request: &ResolveRequest,
-    manifests: &Manifests,
-    asked: &Asked,
-) -> Result<Resolution, crate::elf::resolve::Refusal> {
+fn process(request: &ResolveRequest, lists: &Lists, asked: &Asked) -> Result<Resolution, crate::elf::resolve::Refusal> {
     let mut process = Process::start(&asked.tree, &asked.loader, &asked.environment, &asked.file)?;
     for name in &request.dlopen {
         process.open(&Open { from: 0, name: name.clone() });
@@ -121,7 +116,7 @@ fn process(
         if object.calls_dlopen && object.id.is_some() {
             let own = object.soname.clone().unwrap_or_else(|| file_name(&object.path).to_owned());
             if let Some(content) = process.content(looked) {
-                names = opened((*content).as_ref(), &own, &manifests.loaders, &manifests.vendor);
+                names = opened(content, &own, &lists.loaders, &lists.vendor);
             }
         }
         for name in names {

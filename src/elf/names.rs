@@ -1,0 +1,72 @@
+//! Names of libraries among the constants of a file: what its code may pass to `dlopen`.
+
+use object::elf;
+
+use super::bytes::find;
+use super::{Dynamic, Image};
+
+/// Section with device code: hundreds of megabytes without a name of a host library.
+const DEVICE_CODE: &str = ".nv_fatbin";
+/// No name or path is longer (`PATH_MAX`).
+const LONGEST: usize = 4096;
+
+/// Whole string constants whose last part begins with `lib` and holds `.so`, as often as they stand
+/// there: names as they are passed to `dlopen`, and paths.
+///
+/// Looked at is loaded data, without code, device code and the dynamic strings, in which the names of
+/// linked libraries stand; of a file without sections all that is loaded.
+pub fn library_names<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a str> {
+    constants(image, dynamic).into_iter().flat_map(names).collect()
+}
+
+fn constants<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a [u8]> {
+    let file = image.bytes();
+    let part = |at: u64, end: u64| file.get(usize::try_from(at).ok()?..usize::try_from(end).ok()?);
+    if image.sections.is_empty() {
+        let strings = (dynamic.strings_at, dynamic.strings_at.saturating_add(dynamic.strings().len() as u64));
+        let around = |at: u64, end: u64| {
+            [(at, end.min(strings.0)), (at.max(strings.1), end)].into_iter().filter(|(at, end)| at < end)
+        };
+        let loads = image.loads().map(|segment| (segment.offset, segment.offset.saturating_add(segment.file_size)));
+        return loads.flat_map(|(at, end)| around(at, end)).filter_map(|(at, end)| part(at, end)).collect();
+    }
+    let sections = image.sections.iter().filter(|section| {
+        section.kind == elf::SHT_PROGBITS
+            && section.flags.0 & elf::SHF_ALLOC.0 != 0
+            && section.flags.0 & elf::SHF_EXECINSTR.0 == 0
+            && section.offset != dynamic.strings_at
+            && section.name != DEVICE_CODE
+    });
+    sections.filter_map(|section| image.section_bytes(section)).collect()
+}
+
+fn names(data: &[u8]) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + find(data.get(from..)?, b".so")?;
+            from = at + 3;
+            let start = data[..at].iter().rev().take(LONGEST).position(|byte| *byte == 0).map_or(0, |back| at - back);
+            let end = at + data[at..].iter().take(LONGEST).position(|byte| *byte == 0)?;
+            from = from.max(end);
+            let text = data.get(start..end).and_then(|text| std::str::from_utf8(text).ok());
+            let name = |text: &str| text.rsplit('/').next().is_some_and(|name| name.starts_with("lib"));
+            if let Some(text) = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()) && name(text)) {
+                return Some(text);
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_texts_only() {
+        let data =
+            b"x\0libcuda.so.1\0cannot open libcuda.so.1\0libz.so\0/usr/lib/libq.so\0lib cuda.so\0my.so\0libend.so";
+        assert_eq!(names(data).collect::<Vec<_>>(), ["libcuda.so.1", "libz.so", "/usr/lib/libq.so"]);
+        assert_eq!(names(b"libfirst.so\0.so\0").collect::<Vec<_>>(), ["libfirst.so"]);
+    }
+}

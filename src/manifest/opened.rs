@@ -1,0 +1,21 @@
+//! Which libraries a file opens at run time, as far as its constants and the manifests say.
+
+use super::{Loaders, Vendor};
+use crate::elf::{Dynamic, Image, is_elf, library_names};
+
+/// Known names among the constants of a file, sorted; `own` is its SONAME or file name, by which the
+/// manifest may say what it opens besides the names that all programs do. Empty when the file cannot be read.
+pub fn opened(bytes: &[u8], own: &str, loaders: &Loaders, vendor: &Vendor) -> Vec<String> {
+    let Some(image) = is_elf(bytes).then(|| Image::parse(bytes).ok()).flatten() else { return Vec::new() };
+    let Ok(Some(dynamic)) = Dynamic::parse(&image) else { return Vec::new() };
+    let library = vendor.library(own);
+    let known = |name: &str| loaders.is_opened(name) || library.is_some_and(|library| library.opens(name));
+    let mut found: Vec<String> = library_names(&image, &dynamic)
+        .into_iter()
+        .filter(|name| *name != own && known(name))
+        .map(str::to_owned)
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
