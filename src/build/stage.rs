@@ -248,6 +248,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         kernels: if is_kernels { recipe.kernels() } else { Vec::new() },
         glibc: None,
         uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
+        opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
         artifacts: Vec::new(),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
@@ -301,6 +302,7 @@ mod tests {
             build: None,
             files: files.iter().map(ToString::to_string).collect(),
             uses: Vec::new(),
+            opens: Vec::new(),
         };
         Claims::new(&components.iter().map(component).collect::<Vec<_>>()).unwrap()
     }

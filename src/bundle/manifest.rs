@@ -53,6 +53,9 @@ pub struct BundleManifest {
     pub glibc: Option<GlibcVersion>,
     /// Dependencies outside the distribution, as match specs.
     pub uses: Vec<String>,
+    /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub opens: Vec<String>,
     /// Every file and link, sorted by path, without this manifest itself.
     pub artifacts: Vec<Artifact>,
     /// Where it comes from.

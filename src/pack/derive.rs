@@ -334,6 +334,7 @@ impl Derivation<'_> {
             kernels: Vec::new(),
             glibc: None,
             uses: Vec::new(),
+            opens: Vec::new(),
             artifacts: Vec::new(),
             provenance: Provenance {
                 simpack: env!("CARGO_PKG_VERSION").to_owned(),

@@ -112,6 +112,8 @@ pub struct ComponentTable {
     pub files: Option<Vec<At<String>>>,
     /// Dependencies.
     pub uses: Vec<At<Use>>,
+    /// Libraries that its code opens at run time.
+    pub opens: Vec<At<String>>,
 }
 
 /// `build` of a component.

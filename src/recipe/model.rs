@@ -167,6 +167,9 @@ pub struct Component {
     /// Dependencies on packages simpack does not make, as conda match specs (`nvrtc >=13.0,<14`
     /// resolved to the channel's names).
     pub uses: Vec<String>,
+    /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<String>,
 }
 
 /// How a host component is built.

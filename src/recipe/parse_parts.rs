@@ -58,8 +58,29 @@ fn component(reader: &mut Reader, mut fields: Fields<'_, '_>, kind: ComponentKin
         let list = reader.list(value, "uses", |reader, value| reader.parsed(value, "a dependency"))?;
         Some(reader.unique("uses", list))
     });
+    let opens = fields.get("opens").and_then(|value| {
+        let list = reader.list(value, "opens", library)?;
+        Some(reader.unique("opens", list))
+    });
     fields.finish(reader);
-    ComponentTable { span: key.span.clone(), policy, build: build_table, files, uses: uses.unwrap_or_default() }
+    ComponentTable {
+        span: key.span.clone(),
+        policy,
+        build: build_table,
+        files,
+        uses: uses.unwrap_or_default(),
+        opens: opens.unwrap_or_default(),
+    }
+}
+
+/// A name as `dlopen` takes it, which the loader searches for.
+fn library(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let name = reader.text(value, "a library")?;
+    if name.value.contains('/') || !name.value.contains(".so") || name.value.contains(char::is_whitespace) {
+        reader.wrong(name.span, format!("`{}` is not a library's name such as \"libnvrtc.so.13\"", name.value));
+        return None;
+    }
+    Some(name)
 }
 
 fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<BuildTable> {

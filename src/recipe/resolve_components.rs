@@ -56,7 +56,8 @@ fn component(
         None => None,
     };
     let uses = table.uses.iter().filter_map(|dependency| used(resolver, dependency, cuda)).collect();
-    Component { kind, policy, build, files, uses }
+    let opens = table.opens.iter().map(|name| name.value.clone()).collect();
+    Component { kind, policy, build, files, uses, opens }
 }
 
 fn policy(resolver: &mut Resolver<'_>, kind: ComponentKind, table: &ComponentTable) -> VersionPolicy {

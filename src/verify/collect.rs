@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
-use super::Rules;
 use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
 use super::input::Foreign;
+use super::{Loads, Rules};
 use crate::bundle::{Bundle, KERNELS_LIST};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, DeviceCode};
+use crate::manifest::opened;
 use crate::report::Incomplete;
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
@@ -107,7 +108,8 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let mut indexes = indexes.to_vec();
     indexes.sort();
     indexes.dedup();
-    Collected { facts: BundleFacts { packages, foreign, indexes, rules: rules.clone() }, incomplete }
+    let loads = Loads::of(&packages, &rules.manifests.loaders);
+    Collected { facts: BundleFacts { packages, foreign, indexes, loads, rules: rules.clone() }, incomplete }
 }
 
 /// A lock that a panicking thread left is taken over: the panic itself ends the scope.
@@ -154,6 +156,7 @@ impl Examination<'_> {
             holds_tag: false,
             list: None,
             builtins: None,
+            opens: Vec::new(),
         };
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
@@ -189,6 +192,7 @@ impl Examination<'_> {
             self.archive(bytes, facts);
         } else if elf::is_elf(bytes) {
             self.object(bytes, None, facts);
+            self.opened(bytes, facts);
         }
         match gpu::device_code(bytes) {
             Ok(device) => {
@@ -200,6 +204,15 @@ impl Examination<'_> {
             // The ELF reader has said it of the same bytes.
             Err(CodeError::Elf(_)) => {}
             Err(error) => self.gap(&path, "device-code", &error.to_string()),
+        }
+    }
+
+    /// Names that a package's file may open. What others made promises nothing about them.
+    fn opened(&self, bytes: &[u8], facts: &mut FileFacts) {
+        let [object] = facts.objects.as_slice() else { return };
+        if self.tree.bundle.is_some() && (object.elf.imports_symbol("dlopen") || object.elf.imports_symbol("dlmopen")) {
+            let own = object.elf.soname.as_deref().unwrap_or(facts.name());
+            facts.opens = opened(bytes, own, &self.rules.manifests.loaders, &self.rules.manifests.vendor);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::fs::{Digest, EntryKind};
 use crate::gpu::{CodeImage, CodeKind, DeviceCode};
 use crate::recipe::ComponentKind;
 
-use super::Rules;
+use super::{Loads, Rules};
 
 /// All bundles of one verification, sorted by package.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct BundleFacts {
     pub foreign: Vec<Contents>,
     /// What package managers are told of the packages, sorted.
     pub indexes: Vec<PackageIndex>,
+    /// What the loader takes from the packages for the names that their files ask for.
+    pub loads: Loads,
     /// What is known beside them.
     pub rules: Rules,
 }
@@ -74,6 +76,8 @@ pub struct FileFacts {
     pub list: Option<Result<KernelsList, String>>,
     /// The library of built-in functions that an NVRTC opens by name.
     pub builtins: Option<String>,
+    /// Known names of libraries among the constants of a package's file that calls `dlopen`.
+    pub opens: Vec<String>,
 }
 
 /// One ELF object of host code.

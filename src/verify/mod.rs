@@ -9,6 +9,7 @@ mod context;
 mod facts;
 mod input;
 mod lints;
+mod loads;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -17,5 +18,6 @@ mod unpack;
 pub use context::{Declared, Rules, VerifyContext};
 pub use facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Staging};
 pub use input::{Foreign, Opened, open};
+pub use loads::{Load, Loads};
 pub use run::verify;
 pub use unpack::unpack_whole;

@@ -1,7 +1,7 @@
 //! Which files a loader takes, and why: glibc's and musl's rules over a [`Tree`] of files, a [`Loader`]
 //! (the machine as a value) and an [`Environment`].
 //!
-//! [`Process::start`] loads a program or a library with all it needs, [`Process::direct`] what it names itself, [`Process::open`] what is opened
+//! [`Process::start`] loads a program or a library with all it needs, [`Process::first`] what it names itself, [`Process::open`] what is opened
 //! at run time, [`Process::finish`] answers. Nothing is executed. Left out: `dlmopen` namespaces,
 //! `LD_AUDIT`, the order of constructors.
 
@@ -26,4 +26,5 @@ pub use answer::{Candidate, End, Link, LoadedObject, MissingVersion, Outcome, Pa
 pub use loader::{Cpu, Environment, Libc, Loader};
 pub use object::{NeedKind, Object, Rejection, read_object};
 pub use process::{Open, Process, Refusal};
+pub use tokens::normal;
 pub use tree::{FileId, MemoryTree, OpenFile, Opened, Source, Tree};

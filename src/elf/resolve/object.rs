@@ -4,7 +4,7 @@ use object::elf;
 use serde::Serialize;
 
 use crate::elf::bytes::{Bytes, find};
-use crate::elf::{Dynamic, FileKind, Image, Versions};
+use crate::elf::{Dynamic, Facts, FileKind, Image, Machine, Versions};
 
 /// How an object asks for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -49,6 +49,47 @@ pub struct Object {
     pub versions: Vec<String>,
     /// Its dynamic strings name `dlopen`: it may ask for libraries at run time.
     pub calls_dlopen: bool,
+}
+
+impl From<&Facts> for Object {
+    /// What a loader would have read of a file whose facts are known. Filters (`DT_FILTER`) are not in them.
+    fn from(facts: &Facts) -> Self {
+        let machine = match facts.machine {
+            Machine::X86_64 => elf::EM_X86_64.0,
+            Machine::Aarch64 => elf::EM_AARCH64.0,
+            Machine::Ppc64 => elf::EM_PPC64.0,
+            Machine::Riscv => elf::EM_RISCV.0,
+            Machine::Cuda => elf::EM_CUDA.0,
+            Machine::Other(number) => number,
+        };
+        Self {
+            machine,
+            soname: facts.soname.clone(),
+            needs: facts.needed.iter().map(|name| (NeedKind::Needed, name.clone())).collect(),
+            rpath: facts.rpath.clone(),
+            runpath: facts.runpath.clone(),
+            flags_1: facts.flags_1,
+            interpreter: facts.interp.clone(),
+            program_only: program_only(facts.kind, facts.flags_1),
+            dynamic: facts.dynamic,
+            version_needs: facts
+                .version_needs
+                .iter()
+                .map(|(file, versions)| (file.clone(), versions.iter().cloned().collect()))
+                .collect(),
+            versions: facts.version_definitions.iter().cloned().collect(),
+            calls_dlopen: facts.imports_symbol("dlopen") || facts.imports_symbol("dlmopen"),
+        }
+    }
+}
+
+/// Why a file may not be loaded as a library although it is one for this machine.
+fn program_only(kind: FileKind, flags_1: u64) -> Option<&'static str> {
+    match kind {
+        FileKind::Executable => Some("cannot dynamically load executable"),
+        _ if flags_1 & elf::DF_1_PIE.0 != 0 => Some("cannot dynamically load position-independent executable"),
+        _ => None,
+    }
 }
 
 impl Object {
@@ -114,11 +155,7 @@ fn object(bytes: &[u8]) -> Result<Object, crate::elf::ElfError> {
     object.flags_1 = dynamic.value(elf::DT_FLAGS_1).unwrap_or(0);
     object.needs =
         dynamic.entries.iter().filter_map(|entry| Some((kind(entry.tag)?, dynamic.string(entry.value)?))).collect();
-    object.program_only = match FileKind::of(&image, Some(&dynamic)) {
-        FileKind::Executable => Some("cannot dynamically load executable"),
-        _ if object.flags_1 & elf::DF_1_PIE.0 != 0 => Some("cannot dynamically load position-independent executable"),
-        _ => None,
-    };
+    object.program_only = program_only(FileKind::of(&image, Some(&dynamic)), object.flags_1);
     let versions = Versions::parse(&image, &dynamic);
     object.versions = versions.defined.into_values().collect();
     object.versions.sort();

@@ -105,24 +105,24 @@ impl<'a> Process<'a> {
         Ok(process)
     }
 
-    /// What the file itself needs, and not what that needs. These come first, so the answer is the one of
-    /// [`Process::start`] as far as it goes.
+    /// Starts a file and loads what it needs itself, and not what that needs. These come first, so the
+    /// answer is the one of [`Process::start`] as far as it goes.
     ///
     /// # Errors
     /// The file itself cannot be loaded.
-    pub fn direct(
+    pub fn first(
         tree: &'a dyn Tree,
         loader: &'a Loader,
         environment: &'a Environment,
         file: &str,
-    ) -> Result<Resolution, Refusal> {
+    ) -> Result<Self, Refusal> {
         let mut process = Self::begin(tree, loader, environment, file)?;
         process.preload();
         let object = process.inside[PROGRAM].object.clone();
         for (kind, name) in &object.needs {
             process.ask(PROGRAM, name, *kind);
         }
-        Ok(process.finish())
+        Ok(process)
     }
 
     fn begin(

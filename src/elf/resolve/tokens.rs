@@ -86,7 +86,7 @@ fn token(text: &str, name: &str) -> Option<usize> {
 }
 
 /// An absolute path without `.`, `..` and doubled slashes, by text alone.
-pub(super) fn normal(path: &str) -> String {
+pub fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

@@ -49,9 +49,30 @@ fn libraries(facts: &BundleFacts) -> Vec<Library<'_>> {
     all.filter(|library| library.elf.kind == FileKind::Library).collect()
 }
 
-/// The distribution's libraries by the name that NEEDED entries use.
-fn by_name<'a>(libraries: &[Library<'a>]) -> BTreeMap<&'a str, Library<'a>> {
-    libraries.iter().map(|library| (library.name(), *library)).collect()
+/// Which library of the distribution a file gets for a name.
+struct Winners<'a> {
+    facts: &'a BundleFacts,
+    by_path: BTreeMap<&'a str, Library<'a>>,
+    /// By the name that NEEDED entries use.
+    by_name: BTreeMap<&'a str, Library<'a>>,
+}
+
+impl<'a> Winners<'a> {
+    fn new(facts: &'a BundleFacts) -> Self {
+        let libraries = libraries(facts);
+        Self {
+            facts,
+            by_path: libraries.iter().map(|library| (library.file.path.as_str(), *library)).collect(),
+            by_name: libraries.iter().map(|library| (library.name(), *library)).collect(),
+        }
+    }
+
+    /// The one that the loader takes; of a name that it does not reach, which another lint says, the one
+    /// that was meant.
+    fn get(&self, file: &FileFacts, name: &str) -> Option<Library<'a>> {
+        let load = self.facts.loads.get(&file.path, name).and_then(|load| load.file.as_deref());
+        load.and_then(|path| self.by_path.get(path)).or_else(|| self.by_name.get(name)).copied()
+    }
 }
 
 fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
@@ -106,12 +127,11 @@ fn offers(library: &Facts, import: &Import) -> bool {
 }
 
 fn overlinked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    let libraries = libraries(facts);
-    let own = by_name(&libraries);
+    let winners = Winners::new(facts);
     for package in &facts.packages {
-        for (subject, _, elf) in package.loaded() {
+        for (subject, file, elf) in package.loaded() {
             for needed in &elf.needed {
-                let Some(library) = own.get(needed.as_str()) else { continue };
+                let Some(library) = winners.get(file, needed) else { continue };
                 if !elf.imports.iter().any(|import| offers(library.elf, import)) {
                     hits.add(&subject, format!("needs {needed} and uses none of its symbols"));
                 }
@@ -124,13 +144,14 @@ fn overlinked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 const SHOWN: usize = 12;
 
 fn symbol_unresolved(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    let libraries = libraries(facts);
-    let own = by_name(&libraries);
+    let winners = Winners::new(facts);
     for package in &facts.packages {
-        for (subject, _, elf) in package.loaded() {
+        for (subject, file, elf) in package.loaded() {
             let mut missing: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
             for import in elf.imports.iter().filter(|import| !import.weak) {
-                let Some(library) = import.library.as_deref().and_then(|name| own.get(name)) else { continue };
+                let Some(library) = import.library.as_deref().and_then(|name| winners.get(file, name)) else {
+                    continue;
+                };
                 if !offers(library.elf, import) {
                     let shown = crate::elf::demangled(&import.name).unwrap_or_else(|| import.name.clone());
                     let version = import.version.as_deref().unwrap_or("no version");

@@ -1,17 +1,20 @@
-//! NEEDED entries: each has a provider that the package depends on and that its RUNPATH reaches.
+//! Libraries that files need or open: each has a provider that the package depends on and that the loader
+//! reaches.
 
 use std::collections::BTreeMap;
 
 use super::super::{BundleFacts, FileFacts, PackageFacts};
-use super::search_path::{SearchDir, search_dir};
 use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
 
+const BASE: &[(&str, ParameterKind)] = &[("base", ParameterKind::Texts)];
+
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "driver-linked", parameters: &[], check: driver_linked },
-        Predicate { id: "needed-resolved", parameters: &[("base", ParameterKind::Texts)], check: needed_resolved },
+        Predicate { id: "needed-resolved", parameters: BASE, check: needed_resolved },
+        Predicate { id: "opened-resolved", parameters: BASE, check: opened_resolved },
     ]
 }
 
@@ -32,81 +35,130 @@ fn driver_linked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 type Providers<'a> = BTreeMap<&'a str, Vec<(&'a PackageFacts, &'a str)>>;
 
 fn needed_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
-    let mut providers: Providers<'_> = BTreeMap::new();
-    for package in &facts.packages {
-        for file in package.files() {
-            providers.entry(file.name()).or_default().push((package, file.directory()));
-        }
-    }
+    let providers = providers(facts);
     let base = parameters.texts("base");
     for package in &facts.packages {
         for (subject, file, elf) in package.loaded() {
+            let asker = Asker { facts, package, file, elf, verb: "needs", providers: &providers };
             for needed in &elf.needed {
                 if needed.contains('/') {
                     hits.add(&subject, format!("NEEDED {needed} is a path; the loader then looks nowhere else"))
                         .fix("link the library by a SONAME without directories");
                 } else if !base.contains(&needed.as_str()) && facts.rules.manifests.vendor.driver(needed).is_none() {
-                    one(facts, package, &subject, file, elf, needed, &providers, hits);
+                    asker.judge(&subject, needed, hits);
                 }
             }
         }
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call site; a struct would only name them twice")]
-fn one(
-    facts: &BundleFacts,
-    package: &PackageFacts,
-    subject: &str,
-    file: &FileFacts,
-    elf: &elf::Facts,
-    needed: &str,
-    providers: &Providers<'_>,
-    hits: &mut Hits,
-) {
-    let own = providers.get(needed).map(Vec::as_slice).unwrap_or_default();
-    let for_users: Vec<_> =
-        own.iter().filter(|(package, _)| package.manifest.component != ComponentKind::Dev).collect();
-    if let Some((provider, _)) = own.first().filter(|_| for_users.is_empty()) {
-        hits.add(subject, format!("needs {needed}, which only the development package {} has", provider.name()))
-            .fix("link against a library whose SONAME carries the version, and ship that name");
-        return;
-    }
-    if !for_users.is_empty() {
-        let reached: Vec<SearchDir> =
-            elf.search_path().iter().map(|entry| search_dir(entry, file.directory())).collect();
-        let found = for_users.iter().any(|(_, dir)| reached.contains(&SearchDir::Prefix((*dir).to_owned())));
-        if !found {
-            let (provider, dir) = for_users[0];
-            let where_ = if *dir == "." || dir.is_empty() { "the prefix" } else { dir };
-            hits.add(subject, format!("needs {needed} of {}, but no RUNPATH entry leads to {where_}", provider.name()))
-                .evidence(match elf.search_path().join(":") {
-                    path if path.is_empty() => "it has no RUNPATH".to_owned(),
-                    path => format!("its RUNPATH: {path}"),
-                })
-                .fix(format!("give it a RUNPATH with {}", origin_to(file.directory(), dir)));
+/// Names that code passes to `dlopen`: the component declares them, or they stand in its files.
+fn opened_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let providers = providers(facts);
+    let base = parameters.texts("base");
+    let outside = |name: &str| base.contains(&name) || facts.rules.manifests.vendor.driver(name).is_some();
+    for package in &facts.packages {
+        let mut opened = false;
+        for (subject, file, elf) in package.loaded() {
+            let asker = Asker { facts, package, file, elf, verb: "opens", providers: &providers };
+            let opens = elf.imports_symbol("dlopen") || elf.imports_symbol("dlmopen");
+            opened |= opens;
+            let declared = package.manifest.opens.iter().filter(|_| opens);
+            let found = file.opens.iter().filter(|name| !package.manifest.opens.contains(name));
+            declared.filter(|name| !outside(name)).for_each(|name| asker.judge(&subject, name, hits));
+            found.filter(|name| !outside(name)).for_each(|name| asker.judge(&subject, name, hits));
         }
-        return;
-    }
-    if let Some(library) = facts.rules.manifests.vendor.library(needed) {
-        if !package.uses().any(|name| name == library.conda || name == library.name) {
-            hits.add(subject, format!("needs {needed} of {}, which `uses` does not declare", library.conda)).fix(
-                format!("add \"{} >=X,<Y\" to `uses` of component `{}`", library.name, package.manifest.component),
-            );
+        if !opened && !package.manifest.opens.is_empty() && package.has_files() {
+            let names = package.manifest.opens.join(", ");
+            hits.add(package.name(), format!("declares that it opens {names}, and none of its files calls dlopen"))
+                .fix("take `opens` out of the recipe");
         }
-        return;
     }
-    // A library with a symbols file: its package gets into the dependencies with a computed floor.
-    if facts.rules.symbols.iter().any(|file| file.library == needed) {
-        return;
+}
+
+fn providers(facts: &BundleFacts) -> Providers<'_> {
+    let mut providers: Providers<'_> = BTreeMap::new();
+    for package in &facts.packages {
+        for file in package.files() {
+            providers.entry(file.name()).or_default().push((package, file.directory()));
+        }
     }
-    if package.uses().any(|name| provides_by_name(name, needed)) {
-        return;
+    providers
+}
+
+/// A file that asks for libraries.
+struct Asker<'a> {
+    facts: &'a BundleFacts,
+    package: &'a PackageFacts,
+    file: &'a FileFacts,
+    elf: &'a elf::Facts,
+    /// `needs` or `opens`.
+    verb: &'static str,
+    providers: &'a Providers<'a>,
+}
+
+impl Asker<'_> {
+    /// Whether a name comes from the distribution, by the loader's rules, or from a declared dependency.
+    fn judge(&self, subject: &str, name: &str, hits: &mut Hits) {
+        let Self { facts, package, verb, .. } = self;
+        let own = self.providers.get(name).map(Vec::as_slice).unwrap_or_default();
+        let for_users: Vec<_> =
+            own.iter().filter(|(package, _)| package.manifest.component != ComponentKind::Dev).collect();
+        if let Some((provider, _)) = own.first().filter(|_| for_users.is_empty()) {
+            hits.add(subject, format!("{verb} {name}, which only the development package {} has", provider.name()))
+                .fix("link against a library whose SONAME carries the version, and ship that name");
+        } else if let Some((provider, directory)) = for_users.first() {
+            self.reached(subject, name, provider, directory, &for_users, hits);
+        } else if let Some(library) = facts.rules.manifests.vendor.library(name) {
+            if !package.uses().any(|used| used == library.conda || used == library.name) {
+                hits.add(subject, format!("{verb} {name} of {}, which `uses` does not declare", library.conda)).fix(
+                    format!("add \"{} >=X,<Y\" to `uses` of component `{}`", library.name, package.manifest.component),
+                );
+            }
+        } else if facts.rules.symbols.iter().any(|file| file.library == name)
+            || package.uses().any(|used| provides_by_name(used, name))
+        {
+            // A library with a symbols file: its package gets into the dependencies with a computed floor.
+        } else if facts.rules.partial {
+            hits.incomplete(subject, format!("{verb} {name}, which may lie in a package that is not here"));
+        } else {
+            hits.add(subject, format!("{verb} {name}: no package has it, and nothing in `uses` is known to bring it"));
+        }
     }
-    if facts.rules.partial {
-        hits.incomplete(subject, format!("needs {needed}, which may lie in a package that is not here"));
-    } else {
-        hits.add(subject, format!("needs {needed}: no package has it, and nothing in `uses` is known to bring it"));
+
+    /// Whether the loader takes the file of a package that users have.
+    fn reached(
+        &self,
+        subject: &str,
+        name: &str,
+        provider: &PackageFacts,
+        directory: &str,
+        for_users: &[&(&PackageFacts, &str)],
+        hits: &mut Hits,
+    ) {
+        let Self { facts, verb, elf, .. } = self;
+        let load = facts.loads.get(&self.file.path, name);
+        let winner = load.and_then(|load| load.winner.as_deref());
+        let directory_of = |path: &str| path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+        if let Some(winner) = winner {
+            if !for_users.iter().any(|(_, directory)| directory_of(winner) == **directory) {
+                hits.add(subject, format!("{verb} {name}, and the loader takes {winner} of a development package"))
+                    .fix(format!("let the RUNPATH lead to {directory} first"));
+            }
+            return;
+        }
+        if let Some((path, reason)) = load.and_then(|load| load.passed.first()) {
+            hits.add(subject, format!("{verb} {name}, and the loader passes over {path}: {reason}"))
+                .fix("ship a library for the same machine as the file that asks for it");
+            return;
+        }
+        let where_ = if directory.is_empty() { "the prefix" } else { directory };
+        hits.add(subject, format!("{verb} {name} of {}, but no RUNPATH entry leads to {where_}", provider.name()))
+            .evidence(match elf.search_path().join(":") {
+                path if path.is_empty() => "it has no RUNPATH".to_owned(),
+                path => format!("its RUNPATH: {path}"),
+            })
+            .fix(format!("give it a RUNPATH with {}", origin_to(self.file.directory(), directory)));
     }
 }
 

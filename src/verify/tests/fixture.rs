@@ -51,6 +51,7 @@ impl Tree {
             kernels: Vec::new(),
             glibc: None,
             uses: Vec::new(),
+            opens: Vec::new(),
             artifacts: Vec::new(),
             provenance: Provenance {
                 simpack: "0".to_owned(),
@@ -74,6 +75,11 @@ impl Tree {
 
     pub(super) fn uses(mut self, spec: &str) -> Self {
         self.manifest.uses.push(spec.to_owned());
+        self
+    }
+
+    pub(super) fn opens(mut self, name: &str) -> Self {
+        self.manifest.opens.push(name.to_owned());
         self
     }
 
