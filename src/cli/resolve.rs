@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
 use crate::ops::resolve::{self, ResolveRequest};
+use crate::report::Level;
 use crate::ui::Ui;
 
 /// C libraries.
@@ -19,6 +20,7 @@ enum LibcArg {
 
 const MACHINE: &str = "Machine";
 const ANSWER: &str = "Answer";
+const LINTS: &str = "Lints";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,7 +36,8 @@ Examples:
   simpack resolve --profile wsl lib/libvolley_rtc.so.1.0
   simpack resolve --root /mnt/image /usr/bin/python3 --dlopen libcuda.so.1
   simpack resolve --libc musl bin/tool            with musl's rules
-  simpack resolve --svg process.svg bin/volley")]
+  simpack resolve --svg process.svg bin/volley
+  simpack resolve --deny load-path bin/volley     `simpack verify --list` names the lints, --explain one")]
 pub(super) struct ResolveArgs {
     /// Program or library
     #[arg(value_name = "FILE", required = true)]
@@ -71,6 +74,18 @@ pub(super) struct ResolveArgs {
     /// Do not look for names that files open among their constants
     #[arg(long)]
     no_opened: bool,
+
+    /// Switch a lint off
+    #[arg(long, help_heading = LINTS, value_name = "ID")]
+    allow: Vec<String>,
+
+    /// Make a lint a warning
+    #[arg(long, help_heading = LINTS, value_name = "ID")]
+    warn: Vec<String>,
+
+    /// Make a lint stop the run
+    #[arg(long, help_heading = LINTS, value_name = "ID")]
+    deny: Vec<String>,
 
     /// Print a tree, as lddtree does
     #[arg(long, help_heading = ANSWER, conflicts_with = "dot")]
@@ -113,7 +128,10 @@ impl ResolveArgs {
             (None, Ok(directory)) => directory.to_string_lossy().into_owned(),
             _ => "/".to_owned(),
         };
+        let levels = [(&self.allow, Level::Allow), (&self.warn, Level::Warn), (&self.deny, Level::Deny)];
+        let levels = levels.into_iter().flat_map(|(ids, level)| ids.iter().map(move |id| (id.clone(), level)));
         Ok(ResolveRequest {
+            levels: levels.collect(),
             files: self.files,
             profile: self.profile,
             libc: self.libc.map(|libc| match libc {

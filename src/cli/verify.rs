@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::error::Result;
+use crate::ops::lints;
 use crate::ops::verify::{self, Format, VerifyRequest};
 use crate::recipe::Waiver;
 use crate::ui::Ui;
@@ -65,7 +66,7 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     all: bool,
 
-    /// List all lints and their levels
+    /// List all lints and their levels, those of other verbs too
     #[arg(long, conflicts_with = "subjects")]
     list: bool,
 
@@ -78,10 +79,10 @@ impl VerifyArgs {
     /// Runs the verb; answers the exit code.
     pub(super) fn run(self, ui: &Ui) -> Result<u8> {
         if self.list {
-            return verify::list(ui).map(|()| 0);
+            return lints::list(ui).map(|()| 0);
         }
         if let Some(id) = &self.explain {
-            return verify::explain(id, ui).map(|()| 0);
+            return lints::explain(id, ui).map(|()| 0);
         }
         verify::run(&self.request(), ui)
     }

@@ -129,6 +129,15 @@ impl Root {
         self.directory(path.trim_end_matches('/')).is_ok()
     }
 
+    /// Names in a directory, sorted; none when it cannot be read.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        let entries = self.place(path).and_then(fs_err::read_dir);
+        let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
     /// The directory of a path, which is empty for the top.
     fn directory(&self, path: &str) -> io::Result<Directory> {
         self.directories.get(path, self.directory.is_none(), &|path| self.place(path))

@@ -37,7 +37,7 @@ pub struct LintInfo {
 }
 
 /// Which facts a lint is a predicate over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
     /// Bundles and packages.

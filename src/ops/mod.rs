@@ -8,6 +8,7 @@ pub mod check;
 pub mod config;
 pub mod init;
 pub mod inspect;
+pub mod lints;
 pub mod lock;
 pub mod patch;
 pub mod plan;

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde::Serialize;
-
 use super::job::source_root;
 use super::recipes::{Located, locate};
 use super::request::BuildRequest;
@@ -65,13 +63,6 @@ pub enum Format {
     Github,
 }
 
-/// The lints as `--list --json` prints them.
-#[derive(Serialize)]
-struct Listing {
-    schema: u32,
-    lints: Vec<Rule>,
-}
-
 /// Verifies; answers the exit code: 0, [`DENIED`] or [`INCOMPLETE`].
 ///
 /// # Errors
@@ -125,31 +116,6 @@ pub fn exit_code(report: &Report) -> u8 {
         (false, false) => INCOMPLETE,
         (false, true) => 0,
     }
-}
-
-/// Lists the lints with their levels.
-pub fn list(ui: &Ui) -> Result<()> {
-    let lints = VerifyContext::load(&Data::here())?.lints().rules();
-    let width = lints.iter().map(|lint| lint.id.len()).max().unwrap_or(0);
-    let lines: Vec<String> = lints
-        .iter()
-        .map(|lint| format!("{:<5}  {:<width$}  {}", lint.level.to_string(), lint.id, lint.title))
-        .collect();
-    if !ui.json(&Listing { schema: 1, lints })? {
-        ui.say(lines.join("\n"));
-        ui.note("next: simpack verify --explain ID");
-    }
-    Ok(())
-}
-
-/// Explains one lint.
-pub fn explain(id: &str, ui: &Ui) -> Result<()> {
-    let context = VerifyContext::load(&Data::here())?;
-    let info = context.lints().info(id)?;
-    if !ui.json(info)? {
-        ui.say(info.page());
-    }
-    Ok(())
 }
 
 fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {

@@ -35,6 +35,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         build: None,
         files: Vec::new(),
         uses: uses.iter().map(|&text| text.to_owned()).collect(),
+        opens: Vec::new(),
     };
     Recipe {
         name: "volley".to_owned(),
@@ -150,6 +151,7 @@ fn stage(
         kernels: if kernels { recipe.kernels() } else { Vec::new() },
         glibc: code.then_some(GlibcVersion::new(2, 28)),
         uses: declared.uses.clone(),
+        opens: Vec::new(),
         artifacts: artifacts(&root),
         provenance: Provenance {
             simpack: "0.1.0".to_owned(),

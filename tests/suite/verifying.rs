@@ -55,13 +55,15 @@ fn every_lint_is_listed_and_explained() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/lints");
     for file in files(&data) {
         let id = file.strip_suffix(".toml").unwrap();
-        // What `resolve` says of a process is its own.
-        if !fs_err::read_to_string(data.join(&file)).unwrap().contains("over = \"bundles\"") {
-            continue;
-        }
         assert!(listed.contains(id), "{id} is not listed");
         let text = verify(dir.path(), &["--explain", id]).exit(0).stdout;
         assert!(text.contains(id) && text.len() > 100, "{text}");
     }
     verify(dir.path(), &["--explain", "no-such-lint"]).exit(2);
+    let near = verify(dir.path(), &["--explain", "load-stubs"]).exit(2);
+    assert!(near.stderr.contains("did you mean `load-stub`?"), "{}", near.stderr);
+    let json = verify(dir.path(), &["--list", "--json"]).exit(0).json();
+    let over: std::collections::BTreeSet<_> =
+        json["lints"].as_array().unwrap().iter().map(|lint| lint["over"].as_str().unwrap().to_owned()).collect();
+    assert!(over.contains("bundles") && over.contains("process"), "{over:?}");
 }

@@ -36,6 +36,11 @@ impl Assumed {
         Self { root, files }
     }
 
+    /// The real files.
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
     /// Whether a path is assumed, and not there.
     pub(super) fn is_assumed(&self, path: &str) -> bool {
         self.files.contains_key(path) && self.root.open(path).is_err()

@@ -1,6 +1,7 @@
 //! `simpack resolve`: which files a loader would take, and why, without running anything.
 
 mod assumed;
+mod declared;
 mod drawing;
 mod lints;
 mod machine;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::declared::Declared;
 use super::drawing::{dot, svg};
 use super::lints::{ProcessFacts, registry};
 use super::machine::{Asked, Lists, Machine, asked};
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fs::write_atomic;
 use crate::lint::Settings;
 use crate::manifest::opened;
-use crate::report::{Report, TextOptions};
+use crate::report::{Level, Report, TextOptions};
 use crate::ui::Ui;
 
 /// What is asked, and how the answer is shown.
@@ -40,6 +41,8 @@ pub struct ResolveRequest {
     pub dlopen: Vec<String>,
     /// Look for names that files open among their constants.
     pub find_opened: bool,
+    /// Levels of lints, by id: the defaults are the lints' own.
+    pub levels: Vec<(String, Level)>,
     /// Print a tree.
     pub tree: bool,
     /// Print the graph.
@@ -63,6 +66,8 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
     let lists = Lists::load(&data)?;
     let machine = Machine::new(request, &lists)?;
     let registry = registry(&data)?;
+    let settings = request.levels.iter().fold(Settings::default(), |settings, (id, level)| settings.level(id, *level));
+    registry.check(&settings)?;
     let mut done: Vec<(Asked, Resolution, Report)> = Vec::new();
     for file in &request.files {
         let mut asked = asked(&machine, file)?;
@@ -78,7 +83,7 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
             environment: asked.environment.clone(),
             lists: &lists,
         };
-        let report = registry.run(&facts, &Settings::default(), vec![asked.file.clone()], Vec::new());
+        let report = registry.run(&facts, &settings, vec![asked.file.clone()], Vec::new());
         done.push((asked, facts.resolution, report));
     }
     if let (Some(picture), Some((_, resolution, _))) = (&request.svg, done.first()) {
@@ -109,6 +114,7 @@ fn process(request: &ResolveRequest, lists: &Lists, asked: &Asked) -> Result<Res
     for name in &request.dlopen {
         process.open(&Open { from: 0, name: name.clone() });
     }
+    let mut declared = Declared::new(asked.tree.root());
     let mut looked = 0;
     while request.find_opened && looked < process.objects().len() {
         let object = &process.objects()[looked];
@@ -118,6 +124,11 @@ fn process(request: &ResolveRequest, lists: &Lists, asked: &Asked) -> Result<Res
             if let Some(content) = process.content(looked) {
                 names = opened(content, &own, &lists.loaders, &lists.vendor);
             }
+        }
+        if object.calls_dlopen && object.id.is_some() {
+            names.extend(
+                declared.names(&object.path).into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>(),
+            );
         }
         for name in names {
             process.open(&Open { from: looked, name });

@@ -186,3 +186,61 @@ fn rpath_counts_too() {
         ],
     );
 }
+
+const OPENS: &str =
+    "void *dlopen(const char *, int); void *go(const char *name) { return dlopen(name ? name : TEXT, 1); }";
+
+fn opener(text: &str, runpath: &str) -> Tree {
+    let define = format!("-DTEXT=\"{text}\"");
+    let runpath = format!("-Wl,--enable-new-dtags,-rpath,{runpath}");
+    let flags = ["-shared", "-fPIC", "-Wl,-soname,libvolley_rtc.so.1.2", &define, &runpath];
+    Tree::new(ComponentKind::Rtc, "rtc").compiled("lib/libvolley_rtc.so.1.2", OPENS, &flags)
+}
+
+#[test]
+fn opened_libraries_have_a_provider_that_is_reached() {
+    // A name that the manifests know, in the file's constants.
+    let nvrtc = || opener("libnvrtc.so.13", "$ORIGIN");
+    passes(&[&nvrtc().uses("cuda-nvrtc >=13.0,<14").seal()]);
+    denies(
+        &[&nvrtc().seal()],
+        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+           opens libnvrtc.so.13 of cuda-nvrtc, which `uses` does not declare"],
+    );
+    // The driver is there or not, and words that are no names are not opened.
+    passes(&[&opener("libcuda.so.1", "$ORIGIN").seal(), &Tree::core().seal()]);
+    passes(&[&opener("no libnvrtc.so.13", "$ORIGIN").seal(), &Tree::core().seal()]);
+    // A declared name that stands nowhere in the file.
+    let plugin = || Tree::core().library("lib/plugins/libplug.so", &[]).seal();
+    passes(&[&opener("", "$ORIGIN/plugins").opens("libplug.so").seal(), &plugin()]);
+    denies(
+        &[&opener("", "$ORIGIN").opens("libplug.so").seal(), &plugin()],
+        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+           opens libplug.so of volley-core, but no RUNPATH entry leads to lib/plugins"],
+    );
+    denies(
+        &[&opener("", "$ORIGIN").opens("libgone.so.1").seal(), &Tree::core().seal()],
+        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+           opens libgone.so.1: no package has it, and nothing in `uses` is known to bring it"],
+    );
+    denies(
+        &[&Tree::core().library("lib/libvolley.so.1", &[]).opens("libplug.so").seal()],
+        &["opened-resolved | volley-core | declares that it opens libplug.so, and none of its files calls dlopen"],
+    );
+}
+
+/// The loader passes over a library of another machine without a word.
+#[test]
+fn a_provider_for_another_machine_is_none() {
+    let core = Tree::core().library("lib/libvolley.so.1", &[]);
+    let mut bytes = std::fs::read(core.root().join("lib/libvolley.so.1")).unwrap();
+    bytes[18] = 183;
+    let report = report(
+        &[&core.file("lib/libvolley.so.1", bytes).seal(), &consumer("$ORIGIN", "libvolley.so.1").seal()],
+        &context(),
+    );
+    let found = said(&report);
+    let wanted = "needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+                  needs libvolley.so.1, and the loader passes over lib/libvolley.so.1: it is for another processor";
+    assert!(found.iter().any(|line| line == wanted), "{found:#?}");
+}

@@ -87,3 +87,48 @@ fn the_rules_of_musl() {
     bench.program("two", &["deep/libdeep.so", "stub/libtwo.so"], &[&flags[..], &[&tags, &dirs]].concat());
     same(&bench, "two", None);
 }
+
+/// The path file below another root stands in the place of the built-in directories.
+#[test]
+fn the_path_file_of_musl() {
+    need!(compiler().is_some() && Path::new(LOADER).exists(), "no musl here");
+    let bench = Bench::new();
+    let flags = ["-specs", "/usr/lib/x86_64-linux-musl/musl-gcc.specs"];
+    need!(Path::new(flags[1]).exists(), "no musl-gcc here");
+    bench.library("root/one/liba.so", &[], &[]);
+    for to in ["two/liba.so", "lib/liba.so", "two/libb.so", "lib/libc-only.so"] {
+        bench.copy("root/one/liba.so", &format!("root/{to}"));
+    }
+    bench.library("root/two/libb.so", &[], &[]);
+    bench.library("root/lib/libd.so", &[], &[]);
+    let needs = ["root/one/liba.so", "root/two/libb.so", "root/lib/libd.so"];
+    bench.program("root/bin/main", &needs, &flags);
+    let root = bench.path().join("root");
+    fs_err::copy(LOADER, root.join("lib/ld-musl-x86_64.so.1")).unwrap();
+    fs_err::create_dir_all(root.join("etc")).unwrap();
+    for text in ["/two:/one\n/lib\n", "\n/one:\n:/two", "", "/none"] {
+        fs_err::write(root.join("etc/ld-musl-x86_64.path"), text).unwrap();
+        let tree = Root::at(&root).unwrap();
+        let mut loader = Loader::glibc(62, &[]);
+        assert!(loader.find(&tree, LOADER));
+        let environment = Environment { directory: "/".to_owned(), ..Environment::default() };
+        let ours = Process::start(&tree, &loader, &environment, "/bin/main").unwrap().finish();
+        let mut command = Command::new(LOADER);
+        command.args(["--list", "/bin/main"]).env_clear();
+        super::oracle::enter(&mut command, &root);
+        let ran = Ran::of(&mut command);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let wins = |name: &str| {
+            let link = ours.links.iter().find(|link| link.name == name).unwrap();
+            match &link.end {
+                End::Found { object, .. } => ours.objects[*object].path.clone(),
+                _ => "nothing".to_owned(),
+            }
+        };
+        for name in ["liba.so", "libb.so", "libd.so"] {
+            let line = said.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}: {said}"));
+            let theirs = line.split(" => ").nth(1).map_or("nothing", |rest| rest.split(" (0x").next().unwrap());
+            assert_eq!(wins(name), theirs, "{text:?}: {said}");
+        }
+    }
+}

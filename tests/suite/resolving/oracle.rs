@@ -98,7 +98,7 @@ pub struct Account {
 }
 
 /// Makes the command start below another root, with a user namespace where that needs one.
-fn enter(command: &mut Command, root: &Path) {
+pub fn enter(command: &mut Command, root: &Path) {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     let root = std::ffi::CString::new(root.as_os_str().as_bytes()).unwrap();

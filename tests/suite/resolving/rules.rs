@@ -8,7 +8,7 @@ use simpack::fs::Root;
 
 use super::oracle::{LOADER, Setting, differences, loader};
 use crate::patching::{compile, compiler};
-use crate::support::{Ran, need, scratch};
+use crate::support::{Ran, need, scratch, simpack, skip};
 
 /// Trees of small libraries.
 pub struct Bench {
@@ -434,4 +434,60 @@ fn the_cache_in_every_format() {
             winner(&bench, &ours, "libzz.so.1")
         );
     }
+}
+
+/// A program with raised rights, really started: the loader ignores the environment, and `$ORIGIN` of the
+/// program. The set-group-ID bit raises them, so that the files need not belong to somebody else.
+#[test]
+fn a_program_with_raised_rights() {
+    let bench = bench!();
+    for place in ["own", "env", "origin"] {
+        bench.library(&format!("{place}/libsame.so"), &[], &[]);
+    }
+    bench.library("env/libfirst.so", &[], &[]);
+    let source = "#include <stdio.h>\n#include <sys/auxv.h>\n\
+        int main(void) { char line[4096]; FILE *maps = fopen(\"/proc/self/maps\", \"r\");\
+        printf(\"AT_SECURE %lu\\n\", getauxval(AT_SECURE));\
+        while (fgets(line, sizeof line, maps)) fputs(line, stdout); return 0; }";
+    let directories = path(&format!("$ORIGIN/origin:{}", bench.at("own")));
+    let program = bench.build("main", source, &[NEW, &directories], &["own/libsame.so"]);
+    // A group that the caller may give and does not act as: any for root, else one of the caller's others.
+    let groups = Ran::of(Command::new("id").arg("-G")).stdout;
+    let (own, root) = (Ran::of(Command::new("id").arg("-g")).stdout, Ran::of(Command::new("id").arg("-u")).stdout);
+    let others = groups.split_whitespace().filter(|group| *group != own.trim());
+    let Some(group) = others.chain((root.trim() == "0").then_some("65534")).next() else {
+        return skip("the caller is in one group only");
+    };
+    let group: u32 = group.parse().unwrap();
+    std::os::unix::fs::chown(&program, None, Some(group)).unwrap();
+    let mode = |bits| std::os::unix::fs::PermissionsExt::from_mode(bits);
+    let run = |bits: u32| {
+        fs_err::set_permissions(&program, mode(bits)).unwrap();
+        let mut command = Command::new(&program);
+        command.env("LD_LIBRARY_PATH", bench.at("env")).env("LD_PRELOAD", bench.at("env/libfirst.so"));
+        let said = Ran::of(&mut command).exit(0).stdout;
+        let secure = said.starts_with("AT_SECURE 1");
+        let mapped = |name: &&str| said.lines().any(|line| line.ends_with(&bench.at(name)));
+        let all = ["own/libsame.so", "env/libsame.so", "origin/libsame.so", "env/libfirst.so"];
+        (secure, all.into_iter().filter(mapped).collect::<Vec<_>>())
+    };
+    let ours = || {
+        let library_path = format!("LD_LIBRARY_PATH={}", bench.at("env"));
+        let preload = format!("LD_PRELOAD={}", bench.at("env/libfirst.so"));
+        let args = ["resolve", "main", "--json", "--env", &library_path, "--env", &preload];
+        let json = Ran::of(&mut simpack(bench.path(), &args)).json();
+        let file = &json["files"][0];
+        let objects: Vec<String> =
+            file["objects"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap().to_owned()).collect();
+        let all = ["own/libsame.so", "env/libsame.so", "origin/libsame.so", "env/libfirst.so"];
+        let came: Vec<_> = all.into_iter().filter(|name| objects.contains(&bench.at(name))).collect();
+        (file["environment"]["secure"] == true, came)
+    };
+    let plain = run(0o755);
+    assert_eq!(plain, (false, vec!["env/libsame.so", "env/libfirst.so"]));
+    assert_eq!(ours(), plain);
+    let raised = run(0o2755);
+    need!(raised.0, "the bit has no effect here: a file system without it, or a process that may not gain rights");
+    assert_eq!(raised, (true, vec!["own/libsame.so"]));
+    assert_eq!(ours(), raised);
 }

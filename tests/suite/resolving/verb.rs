@@ -147,6 +147,24 @@ fn every_finding_fires_and_is_silent_on_a_look_alike() {
     program("relative", &["lib/libone.so"], "lib");
     assert!(fired("gone", &[], "load-path") && fired("relative", &[], "load-path"));
     assert!(!fired("once", &[], "load-path"));
+    assert!(!fired("gone", &["--allow", "load-path"], "load-path"));
+    resolve(&bench, &["gone", "--deny", "load-path"]).exit(1);
+    resolve(&bench, &["gone", "--deny", "load-paths"]).exit(2);
+    // A library of the same name without the version that is needed.
+    let map = |nodes: &str| fs_err::write(bench.path().join("map"), nodes).unwrap();
+    let script = format!("-Wl,--version-script={}", bench.at("map"));
+    let flags = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libv.so", script.as_str()];
+    map("V_1 { global: one; }; V_2 { global: two; } V_1;");
+    bench.build("new/libv.so", "int one(void) { return 1; } int two(void) { return 2; }", &flags, &[]);
+    map("V_1 { global: one; local: *; };");
+    bench.build("old/libv.so", "int one(void) { return 1; }", &flags, &[]);
+    let source = "int two(void); int main(void) { return two(); }";
+    let new = path(&bench.at("new"));
+    bench.build("versioned", source, &["-Wl,--enable-new-dtags", &new], &["new/libv.so"]);
+    let old = format!("LD_LIBRARY_PATH={}", bench.at("old"));
+    assert!(!fired("versioned", &[], "load-version") && fired("versioned", &["--env", &old], "load-version"));
+    let ran = resolve(&bench, &["versioned", "--env", &old]).exit(1);
+    assert!(ran.stdout.contains("needs V_2 of") && ran.stdout.contains("old/libv.so"), "{}", ran.stdout);
 }
 
 #[test]
@@ -173,6 +191,25 @@ fn profiles_over_this_machine_and_over_a_root() {
     Ran::of(&mut simpack(bench.path(), &args)).exit(0);
     let (path, rule) = asked(&["--profile", "nixos"]);
     assert_eq!((path.as_deref(), rule.as_deref()), (Some("/run/opengl-driver/lib/libcuda.so.1"), Some("runpath")));
+}
+
+/// A package's manifest says what its code opens under names that stand nowhere in it.
+#[test]
+fn what_a_package_declares_that_it_opens() {
+    let bench = bench!();
+    bench.library("lib/libplugin.so.2", &[], &[]);
+    let source = "#include <dlfcn.h>\nint main(int n, char **names) { return !dlopen(names[n - 1], 1); }";
+    bench.build("bin/main", source, &["-Wl,--enable-new-dtags", "-Wl,-rpath,$ORIGIN/../lib", "-ldl"], &[]);
+    let mut manifest: serde_json::Value = serde_json::from_str(include_str!("../../schemas/manifest-1.json")).unwrap();
+    manifest["opens"] = serde_json::json!(["libplugin.so.2", "libabsent.so.1"]);
+    manifest["artifacts"] = serde_json::json!([{ "path": "bin/main", "kind": "link", "to": "elsewhere" }]);
+    let place = bench.path().join("share/simpack/tiny-core");
+    fs_err::create_dir_all(&place).unwrap();
+    fs_err::write(place.join("simpack.json"), manifest.to_string()).unwrap();
+    let said = resolve(&bench, &["bin/main"]).exit(0).stdout;
+    assert!(said.contains("libabsent.so.1") && said.contains("lib/libplugin.so.2  RUNPATH"), "{said}");
+    let said = resolve(&bench, &["bin/main", "--no-opened"]).exit(0).stdout;
+    assert!(!said.contains("libplugin"), "{said}");
 }
 
 /// NVRTC of CUDA 13.0 opens its builtins by name, and only its own search path counts.
