@@ -7,6 +7,7 @@
 mod copy;
 mod driver;
 mod leftover;
+mod lost;
 mod policy;
 mod readback;
 mod replace;
@@ -23,6 +24,7 @@ use crate::manifest::Drivers;
 
 pub use driver::{DriverUse, driver_use};
 pub use leftover::{TEMPORARY, sweep, sweep_dir};
+pub use lost::{Lost, lost};
 pub use policy::{objection, origin_to, search_path};
 pub use readback::read_back;
 pub use replace::{Replacement, commit, prepare};

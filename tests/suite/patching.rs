@@ -378,3 +378,27 @@ fn output_leaves_the_original() {
     assert_eq!(Ran::of(&mut Command::new(&out)).code, Some(42));
     assert_eq!(dynamic(&out, "NEEDED"), same);
 }
+
+/// The new search path does not lead to what the file needs: said, with what it was.
+#[test]
+fn libraries_that_a_change_loses_are_named() {
+    need!(compiler().is_some(), "no C compiler");
+    let dir = scratch();
+    let library = compile(
+        dir.path(),
+        "own/libown.so.1",
+        "int own(void) { return 1; }",
+        &["-shared", "-fPIC", "-Wl,-soname,libown.so.1"],
+    );
+    let flags = ["-Wl,--enable-new-dtags,-rpath,$ORIGIN/own", library.to_str().unwrap()];
+    compile(dir.path(), "main", "int own(void); int main(void) { return own(); }", &flags);
+    let patch = |args: &[&str]| Ran::of(&mut simpack(dir.path(), &[&["patch", "--check"], args, &["main"]].concat()));
+    let said = patch(&["--set-runpath", "$ORIGIN/other"]).exit(0).stdout;
+    assert!(said.contains("loses       libown.so.1, which was ") && said.contains("own/libown.so.1:"), "{said}");
+    assert!(!said.contains("libc.so.6"), "{said}");
+    let json = patch(&["--remove-runpath", "--json"]).exit(0).json();
+    assert_eq!(json["files"][0]["lost"][0]["name"], "libown.so.1");
+    for keeps in [["--add-runpath", "$ORIGIN/other"], ["--set-runpath", "$ORIGIN/other:$ORIGIN/own"]] {
+        assert!(!patch(&keeps).exit(0).stdout.contains("loses"));
+    }
+}

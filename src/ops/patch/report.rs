@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::intent::PatchRequest;
 use crate::elf::edit::{Change, PatchPlan, State};
 use crate::error::Error;
-use crate::patch::DriverUse;
+use crate::patch::{DriverUse, Lost};
 
 /// What a call did.
 #[derive(Debug, Serialize)]
@@ -58,6 +58,9 @@ pub struct FileReport {
     /// What changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
+    /// Needed libraries that the loader of this machine found before, and does not find with the new search path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Lost>,
     #[serde(skip)]
     error: Option<Error>,
 }
@@ -175,6 +178,7 @@ impl FileReport {
             driver: None,
             state: None,
             plan: None,
+            lost: Vec::new(),
             error: None,
         }
     }
@@ -213,6 +217,10 @@ impl FileReport {
         for change in &plan.changes {
             let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "(none)".to_owned());
             lines.push(format!("  {:<11} {} -> {}", change.what, text(&change.from), text(&change.to)));
+        }
+        for Lost { name, was } in &self.lost {
+            lines
+                .push(format!("  {:<11} {name}, which was {was}: no directory of the new search path has it", "loses"));
         }
         if self.outcome == Outcome::WouldChange {
             let places = plan.writes.iter().map(|write| format!("{} at {:#x}", write.bytes, write.at));

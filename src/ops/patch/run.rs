@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use object::elf;
 
 use super::find::{Finding, Found, find};
 use super::intent::{Intent, PatchRequest};
 use super::report::{FileReport, Outcome, PatchReport};
 use crate::data::Data;
+use crate::elf::resolve::Loader;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Root;
 use crate::manifest::Manifests;
-use crate::patch::{Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
+use crate::patch::{Replacement, Subject, commit, driver_use, lost, prepare, sweep, sweep_dir};
 use crate::ui::Ui;
 
 /// Files whose copies wait at a time: each holds a descriptor, of which a process has 1,024.
@@ -42,9 +46,9 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     if request.edits() && !request.check {
         clean(&finding, request);
     }
-    let mut files = Vec::new();
+    let (mut files, loader) = (Vec::new(), OnceLock::new());
     for batch in finding.files.chunks(BATCH) {
-        files.extend(patched(side_by_side(batch, |file| one(file, request, &intent, &manifests))));
+        files.extend(patched(side_by_side(batch, |file| one(file, request, &intent, &manifests, &loader))));
     }
     let report = PatchReport::new(request, files);
     if !ui.json(&report)? {
@@ -112,8 +116,24 @@ fn take<'f>(files: &'f [Found], next: &AtomicUsize) -> Option<(usize, &'f Found)
     Some((index, files.get(index)?))
 }
 
+/// The loader of this machine, for libraries of its own kind.
+fn own_loader(manifests: &Manifests) -> Loader {
+    let machine = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
+    let profile = manifests.loaders.get("conventional");
+    let mut loader = profile.map_or_else(|| Loader::glibc(machine.0, &[]), |profile| profile.loader(machine.0));
+    let path = loader.path.clone();
+    loader.find(&Root::machine(), &path);
+    loader
+}
+
 /// Looks at one file; nothing for one in a directory that is not ELF.
-fn one(file: &Found, request: &PatchRequest, intent: &Intent, manifests: &Manifests) -> Option<Looked> {
+fn one(
+    file: &Found,
+    request: &PatchRequest,
+    intent: &Intent,
+    manifests: &Manifests,
+    loader: &OnceLock<Loader>,
+) -> Option<Looked> {
     let mut report = FileReport::new(&file.path);
     let subject = match file.named {
         true => Subject::open(&file.path).map(Some),
@@ -121,7 +141,7 @@ fn one(file: &Found, request: &PatchRequest, intent: &Intent, manifests: &Manife
     };
     let looked = match subject {
         Ok(None) => return None,
-        Ok(Some(subject)) => examine(&subject, file.named, request, intent, manifests, &mut report),
+        Ok(Some(subject)) => examine(&subject, file.named, request, intent, manifests, loader, &mut report),
         Err(error) => Err(error),
     };
     let mut replacement = None;
@@ -138,6 +158,7 @@ fn examine(
     request: &PatchRequest,
     intent: &Intent,
     manifests: &Manifests,
+    loader: &OnceLock<Loader>,
     report: &mut FileReport,
 ) -> Result<(Outcome, Option<Replacement>)> {
     let wrong = |error: ElfError| error.at(subject.path());
@@ -157,8 +178,13 @@ fn examine(
         report.state = Some(state);
         return Ok((Outcome::Shown, None));
     }
-    let plan = subject.plan(&intent.edits(&state, named))?;
+    let edits = intent.edits(&state, named);
+    let plan = subject.plan(&edits)?;
     report.plan(&plan);
+    if edits.search_path.is_some() && !plan.is_empty() {
+        let after = state.after(&edits).map_err(wrong)?;
+        report.lost = lost(subject, &state, &after, loader.get_or_init(|| own_loader(manifests)));
+    }
     let outcome = match (plan.is_empty(), request.check) {
         (true, _) => Outcome::Unchanged,
         (false, true) => Outcome::WouldChange,
