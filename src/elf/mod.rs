@@ -15,6 +15,7 @@ pub(crate) mod fixture;
 mod image;
 pub mod ld_cache;
 mod names;
+mod property;
 pub mod resolve;
 mod symbols;
 
@@ -24,4 +25,5 @@ pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
 pub use names::library_names;
+pub use property::isa_level;
 pub use symbols::{Symbol, SymbolTable, Versions};

@@ -1,6 +1,7 @@
 //! Reads every file of every bundle, once, on all cores, from memory maps.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -149,6 +150,7 @@ impl Examination<'_> {
         let mut facts = FileFacts {
             path: entry.path.clone(),
             kind: entry.kind.clone(),
+            mode: None,
             digest: None,
             objects: Vec::new(),
             device: DeviceCode::default(),
@@ -161,8 +163,11 @@ impl Examination<'_> {
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
         }
-        match Content::open(&self.tree.root.join(&entry.path)) {
-            Ok(content) => self.bytes(content.bytes(), &mut facts),
+        match open(&self.tree.root.join(&entry.path)) {
+            Ok((content, mode)) => {
+                facts.mode = Some(mode);
+                self.bytes(content.bytes(), &mut facts);
+            }
             Err(error) => self.gap(&entry.path, "file", &error.to_string()),
         }
         facts
@@ -240,7 +245,10 @@ impl Examination<'_> {
         match elf::facts(bytes) {
             // A cubin is ELF too, but the rules about host code do not hold for it.
             Ok(found) if found.machine == elf::Machine::Cuda => {}
-            Ok(found) => facts.objects.push(ObjectFacts { member, elf: found }),
+            Ok(found) => {
+                let isa = elf::Image::parse(bytes).ok().and_then(|image| elf::isa_level(&image));
+                facts.objects.push(ObjectFacts { member, elf: found, isa });
+            }
             Err(error) => {
                 let path = member.map_or_else(|| facts.path.clone(), |member| format!("{}({member})", facts.path));
                 self.gap(&path, "elf", &error.to_string());
@@ -252,6 +260,13 @@ impl Examination<'_> {
         let subject = if self.tree.name == path { path.to_owned() } else { format!("{}: {path}", self.tree.name) };
         self.gaps.push(gap(&subject, topic, reason));
     }
+}
+
+/// The bytes of a file, and its permission bits.
+fn open(path: &Path) -> Result<(Content, u32)> {
+    let file = fs_err::File::open(path)?;
+    let mode = file.metadata()?.mode();
+    Ok((Content::map(&file)?, mode))
 }
 
 /// Position of the first `word`.

@@ -61,6 +61,8 @@ pub struct FileFacts {
     pub path: String,
     /// What it is.
     pub kind: EntryKind,
+    /// Permission bits of a file, when they could be read.
+    pub mode: Option<u32>,
     /// Digest of its bytes, if the run asked for it.
     pub digest: Option<Digest>,
     /// The ELF objects in it: one of an ELF file, the members of an archive, none of anything else.
@@ -87,6 +89,8 @@ pub struct ObjectFacts {
     pub member: Option<String>,
     /// What it says.
     pub elf: elf::Facts,
+    /// Level of the x86-64 psABI that it says it needs.
+    pub isa: Option<u32>,
 }
 
 /// What staging found in the installed tree.

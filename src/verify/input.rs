@@ -46,7 +46,7 @@ impl Foreign {
     ///
     /// # Errors
     /// A directory cannot be read.
-    pub(super) fn entries(&self) -> Result<Vec<Entry>> {
+    pub fn entries(&self) -> Result<Vec<Entry>> {
         let Some(file) = &self.file else {
             let mut entries = fs::walk(&self.root)?;
             entries.retain(|entry| entry.kind != EntryKind::Directory);

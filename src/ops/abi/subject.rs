@@ -37,7 +37,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Opens an ELF file, a directory of any origin, or simpack's packages and bundles.
+    /// Opens an ELF file, a directory of any origin, or packages: simpack's, conda's, wheels.
     ///
     /// # Errors
     /// The path does not exist or holds no ELF file.
@@ -85,6 +85,18 @@ impl Subject {
                 if file.symlink_metadata().is_ok_and(|data| data.is_file()) {
                     let package = (manifest.package.clone(), manifest.policy);
                     self.add(&file, &format!("{}: {}", manifest.package, artifact.path), Some(package))?;
+                }
+            }
+        }
+        for foreign in &opened.foreign {
+            // A conda package says which release it is, and so does the name of a wheel, `numpy-2.3.5`.
+            let index = opened.indexes.first().map(|index| index.version.as_str());
+            let version = index.or_else(|| foreign.name.rsplit_once('-').map(|(_, version)| version));
+            let release = version.and_then(|version| version.parse().ok()).filter(|_| opened.foreign.len() == 1);
+            self.release = self.release.take().or(release);
+            for entry in foreign.entries()? {
+                if let EntryKind::File { .. } = entry.kind {
+                    self.add(&foreign.root.join(&entry.path), &entry.path, None)?;
                 }
             }
         }
@@ -137,7 +149,7 @@ impl Loaded {
 fn holds_packages(path: &Path) -> bool {
     let package = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".conda") || name.ends_with(".tar.zst")
+        name.ends_with(".conda") || name.ends_with(".tar.zst") || name.ends_with(".whl")
     };
     path.join("share/simpack").is_dir()
         || walkdir::WalkDir::new(path).max_depth(3).into_iter().flatten().any(|entry| package(entry.path()))

@@ -4,12 +4,14 @@
 //! bundles in the tests: one where it fires, and a look-alike where it must not.
 
 mod bundled;
+mod ceilings;
 mod closure;
 mod code;
 mod coverage;
 mod driver;
 mod files;
 mod glibc;
+mod hygiene;
 mod kernels;
 mod lists;
 mod needed;
@@ -37,12 +39,14 @@ pub(super) fn registry(data: &Data) -> Result<Registry<BundleFacts>> {
 fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
         bundled::predicates(),
+        ceilings::predicates(),
         closure::predicates(),
         code::predicates(),
         coverage::predicates(),
         driver::predicates(),
         files::predicates(),
         glibc::predicates(),
+        hygiene::predicates(),
         kernels::predicates(),
         lists::predicates(),
         needed::predicates(),

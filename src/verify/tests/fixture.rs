@@ -88,6 +88,12 @@ impl Tree {
         self
     }
 
+    pub(super) fn mode(self, path: &str, mode: u32) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(self.dir.path().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+        self
+    }
+
     pub(super) fn link(self, path: &str, to: &str) -> Self {
         let path = self.dir.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

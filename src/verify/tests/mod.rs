@@ -5,6 +5,7 @@ mod cubin;
 mod device;
 mod files;
 mod fixture;
+mod hygiene;
 mod input;
 mod kernels;
 mod libraries;

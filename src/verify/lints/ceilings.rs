@@ -1,0 +1,80 @@
+//! Symbol versions of the compiler's libraries, against what the machines of the recipe's glibc have.
+
+use super::super::{BundleFacts, PackageFacts};
+use crate::elf::Facts;
+use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::manifest::GlibcLevel;
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    const MOST: &[(&str, ParameterKind)] = &[("most-symbols", ParameterKind::Number)];
+    vec![Predicate { id: "runtime-ceiling", parameters: MOST, check: runtime_ceiling }]
+}
+
+/// Families of versions, the library that defines them, and conda packages that bring a newer one.
+const FAMILIES: [(&str, &str, [&str; 2]); 3] = [
+    ("GLIBCXX", "libstdc++.so.6", ["libstdcxx", "libstdcxx-ng"]),
+    ("CXXABI", "libstdc++.so.6", ["libstdcxx", "libstdcxx-ng"]),
+    ("GCC", "libgcc_s.so.1", ["libgcc", "libgcc-ng"]),
+];
+
+/// The level of manylinux that the recipe's glibc makes: the highest one that is not above it.
+fn runtime_ceiling(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let Some(glibc) = facts.rules.glibc_ceiling else { return };
+    let levels = facts.rules.manifests.glibc.iter().filter(|level| level.glibc() <= glibc);
+    let Some(level) = levels.last() else { return };
+    let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
+    for package in &facts.packages {
+        for (subject, _, elf) in package.loaded() {
+            for (family, library, brought_by) in FAMILIES {
+                let limit = numbers(ceiling(level, family));
+                let Some(needs) = elf.highest(family).filter(|needs| *needs > limit && !brings(package, &brought_by))
+                else {
+                    continue;
+                };
+                let symbols = symbols_above(elf, family, &limit);
+                let rest = symbols.len().saturating_sub(most);
+                let mut evidence = symbols[..symbols.len() - rest].join(", ");
+                if rest > 0 {
+                    evidence.push_str(&format!(" and {rest} more"));
+                }
+                let (needs, limit, name) = (dotted(&needs), dotted(&limit), &level.name);
+                hits.add(&subject, format!("needs {family}_{needs} of {library}; machines of {name} have {limit}"))
+                    .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
+            }
+        }
+    }
+}
+
+fn ceiling<'a>(level: &'a GlibcLevel, family: &str) -> &'a str {
+    match family {
+        "GLIBCXX" => &level.glibcxx,
+        "CXXABI" => &level.cxxabi,
+        _ => &level.gcc,
+    }
+}
+
+fn brings(package: &PackageFacts, names: &[&str]) -> bool {
+    package.uses().any(|used| names.contains(&used))
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+fn dotted(version: &[u32]) -> String {
+    version.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Imported symbols whose version of a family is above `limit`, the newest first, as people wrote them.
+fn symbols_above(elf: &Facts, family: &str, limit: &[u32]) -> Vec<String> {
+    let mut found: Vec<(Vec<u32>, String)> = Vec::new();
+    for import in &elf.imports {
+        let version = import.version.as_deref().and_then(|version| version.strip_prefix(family)?.strip_prefix('_'));
+        if let Some(version) = version.map(numbers).filter(|version| version.as_slice() > limit) {
+            let name = crate::elf::demangled(&import.name).unwrap_or_else(|| import.name.clone());
+            found.push((version.clone(), format!("{name}@{family}_{}", dotted(&version))));
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().map(|(_, text)| text).collect()
+}
