@@ -29,6 +29,7 @@ mod lock;
 mod patching;
 mod patching_corpus;
 mod patching_traps;
+mod registry_pairs;
 mod resolving;
 mod runtime_compilation;
 mod same_bytes;
