@@ -80,6 +80,19 @@ fn raised_rights_ignore_the_environment_and_foreign_origins() {
 }
 
 #[test]
+fn a_file_in_the_place_of_another_is_no_other_file() {
+    let dir = fixture::dir();
+    let mut tree = MemoryTree::default();
+    let bytes = |name, needs: &[&str]| library(dir.path(), name, needs, &["-Wl,-rpath,/lib"]);
+    for _ in 0..2 {
+        tree.file("/bin/liba.so", bytes("liba.so", &["libb.so"]));
+        tree.file("/lib/libb.so", bytes("libb.so", &[]));
+    }
+    let loader = Loader::glibc(62, &[]);
+    assert_eq!(end(&tree, &loader, &environment(), "/bin/liba.so", "libb.so").as_deref(), Some("/lib/libb.so"));
+}
+
+#[test]
 fn links_of_directories_are_the_same_files() {
     let dir = fixture::dir();
     let mut tree = MemoryTree::default();

@@ -94,6 +94,8 @@ impl Tree for Root {
 pub struct MemoryTree {
     files: BTreeMap<String, (u64, Stored)>,
     links: BTreeMap<String, String>,
+    /// How many files were stored: the number of the next.
+    stored: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -114,8 +116,9 @@ impl MemoryTree {
     }
 
     fn store(&mut self, path: String, stored: Stored) {
-        let id = self.files.len() as u64 + 1;
-        self.files.insert(path, (id, stored));
+        // A file that takes the place of another is another file.
+        self.stored += 1;
+        self.files.insert(path, (self.stored, stored));
     }
 
     /// Adds a link from a path (of a file or a directory) to an absolute path, or one that counts from the

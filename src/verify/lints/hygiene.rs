@@ -109,12 +109,12 @@ enum Strings {
 }
 
 /// Which `std::string` the functions of a library take and give, with one of them each. Its own functions
-/// only: those in namespace std are instances of templates that every user has a copy of.
+/// only: those in namespace std, and their transaction clones, are copies that every user has.
 fn strings(elf: &Facts) -> BTreeMap<Strings, String> {
     let mut found = BTreeMap::new();
     for export in elf.exports.iter().filter(|export| export.kind == "function" && export.name.starts_with("_Z")) {
         let name = &export.name;
-        let of_std = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZNSs", "_ZNKSs"].iter().any(|begin| name.starts_with(begin));
+        let of_std = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZNSs", "_ZNKSs", "_ZGT"].iter().any(|begin| name.starts_with(begin));
         if of_std || (!name.contains("__cxx11") && !name.contains("Ss")) {
             continue;
         }

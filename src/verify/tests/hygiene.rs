@@ -134,7 +134,7 @@ fn two_kinds_of_strings() {
     let wanted = "cxx11-abi-mixed | volley-rtc: lib/volley/rtc.so | \
                   has functions over the old std::string, and volley-core: lib/volley/core.so over the new one";
     assert_eq!(found, [wanted]);
-    for symbol in [new, "_Z7ClassSsv", "SsSs", "_ZNSs6appendEPKc"] {
+    for symbol in [new, "_Z7ClassSsv", "SsSs", "_ZNSs6appendEPKc", "_ZGTtNSt11logic_errorC1ERKSs"] {
         passes(&[&core(new), &rtc(symbol)]);
     }
     passes(&[&core(old), &rtc("_Z4moreSs")]);
