@@ -192,7 +192,7 @@ fn join(place: &str, reason: &str) -> String {
 }
 
 fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
-    Kernel { signature: KernelSignature { name: entry.name.clone(), params: Vec::new() }, resources: None }
+    Kernel { signature: KernelSignature::new(entry.name.clone(), Vec::new()), resources: None }
 }
 
 /// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
