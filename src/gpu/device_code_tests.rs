@@ -77,7 +77,7 @@ fn hidden_containers_are_found_when_asked() {
 #[test]
 fn a_hidden_container_does_not_reach_into_a_known_one() {
     let known = sample();
-    let entry = fixture::entry(2, 90, 0x11, &vec![0; 64], fixture::Store::Raw);
+    let entry = fixture::entry(2, 90, 0x11, &[0; 64], fixture::Store::Raw);
     let mut first = fixture::container(&[entry]);
     let before = first.len();
     let bytes = [first.clone(), known.clone()].concat();

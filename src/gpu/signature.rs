@@ -100,7 +100,7 @@ mod tests {
         let tag = kernel_abi_tag(&[a.clone(), b.clone()]);
         assert_eq!(tag, kernel_abi_tag(&[b.clone(), a.clone()]));
         assert_ne!(tag, kernel_abi_tag(&[kernel("a", &[(0, 8), (8, 8)]), b.clone()]));
-        assert_ne!(tag, kernel_abi_tag(&[a.clone()]));
+        assert_ne!(tag, kernel_abi_tag(std::slice::from_ref(&a)));
         let mut bound = a;
         bound.bindings = vec![BufferBinding {
             set: 0,
