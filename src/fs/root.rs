@@ -76,8 +76,7 @@ impl Root {
         let Some(entries) = self.place(path).ok().and_then(|place| fs_err::read_dir(place).ok()) else {
             return Vec::new();
         };
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         names
     }

@@ -24,12 +24,8 @@ pub(super) fn devices(root: &Root) -> Vec<Device> {
     }
     if found.is_empty() {
         let count = pci_devices(root, AMD);
-        let device = |index| Device {
-            index,
-            name: "AMD GPU".to_owned(),
-            kind: DeviceKind::Amd { gfx: None },
-            memory: None,
-        };
+        let device =
+            |index| Device { index, name: "AMD GPU".to_owned(), kind: DeviceKind::Amd { gfx: None }, memory: None };
         found.extend((0..count).map(device));
     }
     found

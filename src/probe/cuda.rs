@@ -23,7 +23,8 @@ impl Driver<'_> {
     fn version(&self) -> Result<c_int, DriverFailure> {
         let mut version = 0;
         // SAFETY: CUresult cuDriverGetVersion(int *).
-        let code = unsafe { self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"cuDriverGetVersion\0")?(&mut version) };
+        let code =
+            unsafe { self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"cuDriverGetVersion\0")?(&mut version) };
         self.check("cuDriverGetVersion", code).map(|()| version)
     }
 
@@ -36,7 +37,8 @@ impl Driver<'_> {
     fn count(&self) -> Result<c_int, DriverFailure> {
         let mut count = 0;
         // SAFETY: CUresult cuDeviceGetCount(int *).
-        let code = unsafe { self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"cuDeviceGetCount\0")?(&mut count) };
+        let code =
+            unsafe { self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"cuDeviceGetCount\0")?(&mut count) };
         self.check("cuDeviceGetCount", code).map(|()| count)
     }
 
@@ -77,8 +79,7 @@ impl Driver<'_> {
             _ => ComputeMode::Default,
         };
         let ecc = self.attribute(device, ECC_ENABLED).ok().map(|value| value != 0);
-        let device =
-            Device { index, name: name.unwrap_or_default(), kind: DeviceKind::Cuda { capability }, memory };
+        let device = Device { index, name: name.unwrap_or_default(), kind: DeviceKind::Cuda { capability }, memory };
         Ok((device, DeviceState { index, compute_mode, ecc, mig_instances: None }))
     }
 
@@ -123,7 +124,8 @@ pub(super) fn ask(path: &str, devices: bool) -> DriverAnswer {
     }
     if devices && answer.failure.is_none() {
         let count = driver.init().and_then(|()| driver.count());
-        let found = count.and_then(|count| (0..count).map(|ordinal| driver.device(ordinal)).collect::<Result<Vec<_>, _>>());
+        let found =
+            count.and_then(|count| (0..count).map(|ordinal| driver.device(ordinal)).collect::<Result<Vec<_>, _>>());
         match found {
             Ok(found) => (answer.devices, answer.states) = found.into_iter().unzip(),
             Err(failure) => answer.failure = Some(failure),

@@ -98,9 +98,10 @@ fn described(root: &Root, manifests: &Manifests, machine: u16, path: &str) -> Op
     } else {
         DriverRole::Real
     };
-    let profile = manifests.drivers.iter().find(|profile| {
-        profile.directories.iter().any(|it| !it.loader_default && it.path == directory_of(path))
-    });
+    let profile = manifests
+        .drivers
+        .iter()
+        .find(|profile| profile.directories.iter().any(|it| !it.loader_default && it.path == directory_of(path)));
     let profile = profile.map(|profile| profile.name().to_owned());
     Some(DriverLibrary { path: path.to_owned(), real, role, version, by: None, wins: false, profile, size })
 }
@@ -118,7 +119,9 @@ fn kernel_module(root: &Root) -> Option<String> {
         let line = text.lines().find(|line| line.starts_with("NVRM"))?;
         line.split_whitespace().find(|word| is_version(word)).map(str::to_owned)
     });
-    said.or_else(|| Some(root.text("/sys/module/nvidia/version", 64)?.trim().to_owned()).filter(|text| is_version(text)))
+    said.or_else(|| {
+        Some(root.text("/sys/module/nvidia/version", 64)?.trim().to_owned()).filter(|text| is_version(text))
+    })
 }
 
 fn is_version(word: &str) -> bool {
@@ -133,7 +136,8 @@ pub(super) fn pci_devices(root: &Root, vendor: &str) -> u32 {
         // 0x0300: VGA, 0x0302: 3D controller, 0x0380: other display (PCI code and ID assignment, class 03);
         // 0x1200: processing accelerators.
         let class = read("class");
-        read("vendor").trim() == vendor && ["0x0300", "0x0302", "0x0380", "0x1200"].iter().any(|it| class.starts_with(it))
+        read("vendor").trim() == vendor
+            && ["0x0300", "0x0302", "0x0380", "0x1200"].iter().any(|it| class.starts_with(it))
     };
     u32::try_from(root.names(base).iter().filter(is).count()).unwrap_or(u32::MAX)
 }
@@ -173,7 +177,10 @@ mod tests {
         put("usr/local/cuda-13.0/compat/libcuda.so.580.95.05", &library);
         put("usr/local/cuda-13.0/lib64/stubs/libcuda.so", &library);
         put("run/opengl-driver/lib/libcuda.so.580.1.2", &library);
-        put("proc/driver/nvidia/version", b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.1.2  Release\n");
+        put(
+            "proc/driver/nvidia/version",
+            b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.1.2  Release\n",
+        );
         put("sys/bus/pci/devices/0000:01:00.0/vendor", b"0x10de\n");
         put("sys/bus/pci/devices/0000:01:00.0/class", b"0x030200\n");
         put("sys/bus/pci/devices/0000:01:00.1/vendor", b"0x10de\n");

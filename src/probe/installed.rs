@@ -47,9 +47,9 @@ impl Eyes<'_> {
         let named = ["CONDA_PREFIX", "VIRTUAL_ENV"].iter().filter_map(|name| self.snapshot.value(name));
         let mut all: Vec<String> = named.map(str::to_owned).collect();
         all.extend(self.snapshot.nix_profiles.iter().cloned());
-        all.extend(self.snapshot.home.iter().flat_map(|home| {
-            [format!("{home}/.nix-profile"), format!("{home}/.local")]
-        }));
+        all.extend(
+            self.snapshot.home.iter().flat_map(|home| [format!("{home}/.nix-profile"), format!("{home}/.local")]),
+        );
         all.extend(["/run/current-system/sw", "/usr/local", "/usr", "/opt/conda"].map(str::to_owned));
         all
     }

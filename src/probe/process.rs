@@ -94,9 +94,8 @@ fn paths(maps: &str) -> Vec<(String, bool)> {
 
 fn role(root: &Root, path: &str, manifests: &Manifests, object: Option<&Object>) -> DriverRole {
     let directory = directory_of(path);
-    let small = root
-        .open(path)
-        .is_ok_and(|file| (file.content.bytes().len() as u64) < manifests.environment.stub_smaller_than);
+    let small =
+        root.open(path).is_ok_and(|file| (file.content.bytes().len() as u64) < manifests.environment.stub_smaller_than);
     let versioned = name_of(path).rsplit(".so.").next().is_some_and(|rest| rest.contains('.'));
     if manifests.drivers.is_compat(directory) {
         DriverRole::Compat
@@ -122,7 +121,8 @@ fn brought(
     let real = |path: &str| root.real(path).unwrap_or_else(|| path.to_owned());
     // A path of the maps has no links, those of variables may.
     let leads = |directory: &str| {
-        !directory.is_empty() && (real(directory) == directory_of(path) || real(&format!("{directory}/{soname}")) == path)
+        !directory.is_empty()
+            && (real(directory) == directory_of(path) || real(&format!("{directory}/{soname}")) == path)
     };
     let entries = |text: &str| text.split(':').map(str::to_owned).collect::<Vec<_>>();
     let expanded = |entry: &str, of: &str| {
@@ -159,9 +159,10 @@ fn brought(
     if let Some(rule) = own_path(true) {
         return rule;
     }
-    let cached = loader.cache.as_ref().is_some_and(|cache| {
-        cache.named(soname).any(|entry| entry.path == path || real(&entry.path) == path)
-    });
+    let cached = loader
+        .cache
+        .as_ref()
+        .is_some_and(|cache| cache.named(soname).any(|entry| entry.path == path || real(&entry.path) == path));
     if cached {
         return "ld.so.cache".to_owned();
     }
@@ -184,6 +185,9 @@ mod tests {
 7f3 rw-p 0 00:00 0 [heap]
 7f4 r--p 0 08:01 3 /usr/bin/python3.11
 ";
-        assert_eq!(paths(maps), [("/opt/my libs/liba.so.1".to_owned(), true), ("/usr/lib/libc.so.6".to_owned(), false)]);
+        assert_eq!(
+            paths(maps),
+            [("/opt/my libs/liba.so.1".to_owned(), true), ("/usr/lib/libc.so.6".to_owned(), false)]
+        );
     }
 }

@@ -30,13 +30,7 @@ pub struct Probe {
 impl Probe {
     /// This machine.
     pub fn here(manifests: &Manifests, snapshot: Snapshot) -> Self {
-        Self {
-            root: None,
-            manifests: manifests.clone(),
-            snapshot,
-            examined: Vec::new(),
-            loader: OnceLock::new(),
-        }
+        Self { root: None, manifests: manifests.clone(), snapshot, examined: Vec::new(), loader: OnceLock::new() }
     }
 
     /// The machine whose files lie below a directory.

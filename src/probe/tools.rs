@@ -138,8 +138,7 @@ fn compilers(root: &Root, snapshot: &Snapshot, run: bool) -> Vec<Compiler> {
         if seen.contains(&real) && by == "PATH" {
             continue;
         }
-        let family =
-            if name_of(&real).contains("clang") { CompilerFamily::Clang } else { CompilerFamily::Gcc };
+        let family = if name_of(&real).contains("clang") { CompilerFamily::Clang } else { CompilerFamily::Gcc };
         let major = major_of_name(name_of(&real)).or_else(|| run.then(|| asked(&path)).flatten());
         found.push(Compiler { prefix: prefix_of(&path), path, family, major, by });
         seen.push(real);

@@ -50,10 +50,8 @@ fn described(properties: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDev
     let version = properties.api_version;
     let name = properties.device_name_as_c_str().map(|name| name.to_string_lossy().into_owned());
     let heaps = memory.memory_heaps_as_slice().iter();
-    let mut heaps: Vec<u64> = heaps
-        .filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL))
-        .map(|heap| heap.size)
-        .collect();
+    let mut heaps: Vec<u64> =
+        heaps.filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL)).map(|heap| heap.size).collect();
     heaps.sort_by(|a, b| b.cmp(a));
     VulkanDevice {
         name: name.unwrap_or_default(),

@@ -34,8 +34,8 @@ pub fn library_named(soname: &str, machine: u16) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::read_object;
+    use super::*;
 
     #[test]
     fn an_assumed_library_reads_like_a_library() {
