@@ -101,7 +101,7 @@ impl Lines {
             self.wrap("", &format!("fix: {fix}"), INDENT + 5);
         }
         if self.verbose {
-            self.more(&format!("(simpack verify --explain {})", finding.lint));
+            self.more(&format!("(simpack doctor --explain {})", finding.lint));
         }
     }
 

@@ -5,7 +5,8 @@ use crate::lint::{Hits, Parameters};
 use crate::machine::VulkanKind;
 
 pub(super) fn limits(facts: &Facts, parameters: &Parameters, hits: &mut Hits) {
-    for device in &facts.machine.vulkan.devices {
+    // The processor's own driver is no device that somebody bought for simulations.
+    for device in facts.machine.vulkan.devices.iter().filter(|device| device.kind != VulkanKind::Cpu) {
         let count = device.work_group_count.iter().min().copied().unwrap_or(0);
         let mut low = Vec::new();
         let mut compare = |name: &str, has: u64, wanted: u64| {
