@@ -336,7 +336,7 @@ fn bytes(count: u64) -> String {
         if count >= size {
             let tenths = (count as u128 * 10 / u128::from(size)) as u64;
             return match tenths {
-                0..100 if tenths % 10 != 0 => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+                0..100 if !tenths.is_multiple_of(10) => format!("{}.{} {unit}", tenths / 10, tenths % 10),
                 _ => format!("{} {unit}", tenths / 10),
             };
         }

@@ -6,8 +6,8 @@ use super::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{DriverLibrary, DriverRole, Surroundings, compare_versions};
 
-/// `NVML_ERROR_LIB_RM_VERSION_MISMATCH` (nvml.h).
-const NVML_MISMATCH: i64 = 18;
+/// `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE` (cuda.h).
+const REFUSED: i64 = 804;
 /// `CUDA_ERROR_NO_DEVICE` (cuda.h).
 const NO_DEVICE: i64 = 100;
 
@@ -18,6 +18,10 @@ fn found_by(library: &DriverLibrary) -> String {
     }
 }
 
+fn on_the_bus(count: u32) -> String {
+    format!("{count} NVIDIA GPU{} on the PCI bus", if count == 1 { "" } else { "s" })
+}
+
 pub(super) fn absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let files = &facts.machine.driver_files;
     if files.winner().is_some() || !files.has_hardware() {
@@ -25,7 +29,7 @@ pub(super) fn absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     }
     let mut seen = Vec::new();
     if files.pci_devices > 0 {
-        seen.push(format!("{} NVIDIA GPUs on the PCI bus", files.pci_devices));
+        seen.push(on_the_bus(files.pci_devices));
     }
     seen.extend(files.kernel_module.as_ref().map(|version| format!("kernel module {version} is loaded")));
     seen.extend(files.nodes.first().map(|node| format!("{} is there", node.path)));
@@ -80,8 +84,9 @@ pub(super) fn compat_older(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 pub(super) fn compat_device(facts: &Facts, parameters: &Parameters, hits: &mut Hits) {
     let Some(winner) = facts.machine.driver_files.winner().filter(|it| it.role == DriverRole::Compat) else { return };
     let names = parameters.texts("names");
+    let refused = facts.machine.cuda.as_ref().and_then(|cuda| cuda.failure.as_ref()?.code) == Some(REFUSED);
     for device in facts.machine.devices() {
-        if names.iter().any(|name| device.name.contains(name)) {
+        if refused || names.iter().any(|name| device.name.contains(name)) {
             let subject = format!("GPU {}", device.index);
             hits.add(subject, format!("{} refuses the compatibility driver (error 804)", device.name))
                 .evidence(format!("programs get {}, {}", winner.path, found_by(winner)));
@@ -143,7 +148,7 @@ pub(super) fn module_absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let elsewhere = facts.in_container() || facts.is(Surroundings::Wsl);
     if installed && files.pci_devices > 0 && files.kernel_module.is_none() && files.nodes.is_empty() && !elsewhere {
         hits.add("driver", "the driver's libraries are installed, but its kernel module is not loaded")
-            .evidence(format!("{} NVIDIA GPUs on the PCI bus, no /proc/driver/nvidia", files.pci_devices));
+            .evidence(format!("{}, no /proc/driver/nvidia", on_the_bus(files.pci_devices)));
     }
 }
 
@@ -166,11 +171,24 @@ pub(super) fn nodes(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// Whether another check names the cause of what the driver says: one cause is told once.
+fn is_explained(facts: &Facts) -> bool {
+    let none = Parameters::default();
+    let mut hits = Hits::default();
+    for check in [stub_wins, compat_older, mismatch, module_absent, nodes, super::devices::split_empty] {
+        check(facts, &none, &mut hits);
+    }
+    // Error 804 speaks of the compatibility driver itself.
+    let compat = facts.machine.driver_files.winner().is_some_and(|winner| winner.role == DriverRole::Compat);
+    let refused = facts.machine.cuda.as_ref().and_then(|cuda| cuda.failure.as_ref()?.code) == Some(REFUSED);
+    !hits.is_empty() || compat && refused
+}
+
 pub(super) fn failed(facts: &Facts, parameters: &Parameters, hits: &mut Hits) {
     let Some(failure) = facts.machine.cuda.as_ref().and_then(|cuda| cuda.failure.as_ref()) else { return };
     // Without a GPU the driver's libraries may well be there: a login node, an image.
     let expected = failure.code == Some(NO_DEVICE) && !facts.machine.driver_files.has_hardware();
-    if expected || mismatched(facts).is_some() {
+    if expected || is_explained(facts) {
         return;
     }
     let code = failure.code.map_or("no code".to_owned(), |code| format!("error {code}"));
@@ -197,10 +215,7 @@ pub(super) fn nvml_absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 
 pub(super) fn nvml_failed(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let Some(failure) = facts.machine.nvml.as_ref().and_then(|nvml| nvml.failure.as_ref()) else { return };
-    if failure.code == Some(NVML_MISMATCH) && mismatched(facts).is_some() {
-        return;
-    }
-    if !facts.machine.driver_files.has_hardware() {
+    if is_explained(facts) || !facts.machine.driver_files.has_hardware() {
         return;
     }
     let code = failure.code.map(|code| format!("error {code}, ")).unwrap_or_default();
