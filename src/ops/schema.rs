@@ -33,7 +33,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 10] = [
+pub const FORMS: [Form; 11] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
