@@ -39,7 +39,7 @@ impl<'a> Declared<'a> {
         let root = self.root;
         self.prefixes.entry(prefix.to_owned()).or_insert_with(|| {
             let directory = format!("{prefix}/{MANIFESTS}");
-            let packages = if root.is_directory(&directory) { root.list(&directory) } else { Vec::new() };
+            let packages = root.names(&directory);
             let read = |package: String| {
                 let file = root.open(&format!("{directory}/{package}/simpack.json")).ok()?;
                 // Of another version of simpack, perhaps: then nothing is known.

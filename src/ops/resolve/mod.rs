@@ -8,5 +8,5 @@ mod machine;
 mod report;
 mod run;
 
-pub use machine::this_cpu;
+pub use crate::probe::this_cpu;
 pub use run::{ResolveRequest, run};
