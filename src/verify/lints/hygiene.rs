@@ -152,7 +152,10 @@ fn cxx11_abi_mixed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn cudart(elf: &Facts) -> Option<bool> {
     let shared = elf.needed.iter().any(|name| name.starts_with("libcudart.so") || name.starts_with("libcudart-"));
     // Device code that nobody else registers: the runtime that does is inside, with all its symbols hidden.
-    let inside = elf.section(".nvFatBinSegment").is_some() && !elf.imports_symbol("__cudaRegisterFatBinary");
+    // It opens the driver, which device code alone does not.
+    let inside = elf.section(".nvFatBinSegment").is_some()
+        && !elf.imports_symbol("__cudaRegisterFatBinary")
+        && elf.imports_symbol("dlopen");
     match (shared, inside) {
         (true, _) => Some(false),
         (false, true) => Some(true),

@@ -163,15 +163,19 @@ fn two_cuda_runtimes() {
             .compiled("lib/volley/two.so", source, &all)
             .seal()
     };
+    let opens =
+        format!("{device} void *dlopen(const char *, int); void *g(void) {{ return dlopen(\"libcuda.so.1\", 1); }}");
     let cudart = |sealed| {
         let all = said(&report(&[&sealed], &context()));
         all.into_iter().filter(|line| line.starts_with("cudart-mixed")).collect::<Vec<_>>()
     };
     assert_eq!(
-        cudart(tree(&device, &[])),
+        cudart(tree(&opens, &[])),
         ["cudart-mixed | volley-rtc: lib/volley/two.so | \
           holds a CUDA runtime of its own, and volley-rtc: lib/volley/one.so uses the shared one"]
     );
     assert_eq!(cudart(tree(&registers, &[runtime.to_str().unwrap()])), [""; 0]);
     assert_eq!(cudart(tree("int a;", &[])), [""; 0]);
+    // Device code that nobody registers: no runtime is inside.
+    assert_eq!(cudart(tree(&device, &[])), [""; 0]);
 }
