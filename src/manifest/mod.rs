@@ -5,6 +5,7 @@ mod contracts;
 mod cuda;
 mod drivers;
 mod glibc;
+mod globs;
 mod load;
 mod loaders;
 mod memory;

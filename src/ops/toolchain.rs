@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
+use crate::toolchain::{Answers, PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
 use crate::ui::Ui;
 
 /// The name under which `show` looks at the CUDA that is installed on the machine.
@@ -124,7 +124,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
 }
 
 fn show_system() -> Result<Shown<'static>> {
-    let cuda = system_cuda(&SystemSearch::from_env(), None)?;
+    let cuda = system_cuda(&SystemSearch::from_env(), None, &Answers::default())?;
     let provenance = Some(cuda.describe());
     Ok(Shown { schema: 1, status: None, pins: None, program: None, cuda: Some(cuda), provenance })
 }
