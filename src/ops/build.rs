@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
+use crate::process::go_on;
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -163,6 +164,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
     for bundle in &mut staged.bundles {
+        go_on()?;
         patch(recipe, &job.manifests.drivers, bundle)?;
         build::seal(bundle)?;
     }
@@ -176,6 +178,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     };
     let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
+    go_on()?;
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
@@ -198,6 +201,8 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
         .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
+    // The last moment: from here on the packages are the new ones, and what follows is soon done.
+    go_on()?;
     dist.publish()?;
     why::remember(plan, &request.work)?;
     drop(group);

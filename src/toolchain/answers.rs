@@ -91,7 +91,7 @@ impl Answers {
         known.is_changed = false;
         if let Ok(text) = serde_json::to_vec(&File { schema: 1, answers: known.texts.clone() }) {
             // A cache that cannot be written costs a few calls in each run.
-            let _ = fs::write_atomic(path, &text);
+            let _ = fs::write_atomic(path, &text).and_then(|()| fs::set_mode(path, 0o644));
         }
     }
 }
