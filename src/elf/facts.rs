@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use object::elf;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
@@ -11,7 +12,7 @@ use super::{Dynamic, ElfError, Image, Symbol, SymbolTable, Versions};
 use crate::target::GlibcVersion;
 
 /// The processor a file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Machine {
     /// x86-64.
@@ -56,7 +57,7 @@ impl fmt::Display for Machine {
 }
 
 /// What the file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
     /// An object for the linker (`ET_REL`).

@@ -15,7 +15,7 @@ use crate::target::{
 };
 
 /// A resolved recipe: one platform, one CUDA release.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recipe {
     /// Simulator's name; every derived name starts with it.
     pub name: String,
@@ -73,7 +73,7 @@ impl Recipe {
 }
 
 /// Where the simulator's source is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A directory, relative to the recipe's.
@@ -104,7 +104,7 @@ pub enum Source {
 }
 
 /// How the host part is compiled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostToolchain {
     /// The machine's own C++ compiler; the glibc floor is computed from what it made.
@@ -154,7 +154,7 @@ impl fmt::Display for ComponentKind {
 }
 
 /// One component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Component {
     /// Which one.
     pub kind: ComponentKind,
@@ -170,7 +170,7 @@ pub struct Component {
 }
 
 /// How a host component is built.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildSpec {
     /// Which build system.
     pub driver: BuildDriver,
@@ -200,7 +200,7 @@ pub enum BuildDriver {
 }
 
 /// What a kernel group ships as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// Loose cubins and PTX.
@@ -214,7 +214,7 @@ pub enum Form {
 }
 
 /// Device sources that ship together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelGroup {
     /// Name.
     pub name: String,
@@ -233,7 +233,7 @@ pub struct KernelGroup {
 }
 
 /// One combination of variants.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct VariantChoice {
     /// Directory name: the values of all axes joined by `-`; `default` without axes.
     pub name: String,
@@ -246,7 +246,7 @@ pub struct VariantChoice {
 }
 
 /// Additions that hold for a range of capabilities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct When {
     /// Lowest capability, inclusive.
     pub from: Option<Capability>,
@@ -267,7 +267,7 @@ impl When {
 }
 
 /// Driver discovery of the host part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DriverPolicy {
     /// Names of driver profiles, in order.
     pub profiles: Vec<String>,
@@ -278,7 +278,7 @@ pub struct DriverPolicy {
 }
 
 /// Lint levels and waivers of a recipe.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct LintSettings {
     /// Lint id to level.
     pub levels: BTreeMap<String, Level>,
@@ -287,7 +287,7 @@ pub struct LintSettings {
 }
 
 /// A finding that the recipe accepts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
     /// Lint id.
     pub id: String,
@@ -298,7 +298,7 @@ pub struct Waiver {
 }
 
 /// Settings of package formats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackageSettings {
     /// Name of the conda channel.
     pub channel: String,

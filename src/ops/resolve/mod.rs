@@ -9,4 +9,5 @@ mod report;
 mod run;
 
 pub use machine::this_cpu;
+pub(super) use report::Answers;
 pub use run::{ResolveRequest, run};
