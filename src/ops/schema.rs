@@ -11,6 +11,7 @@ use super::build::Summary;
 use super::cache::{Collected, Stat, Verdict};
 use super::check::Checked;
 use super::config::Listing;
+use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use crate::abi::{BASELINE_SCHEMA, Baseline};
@@ -34,7 +35,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 19] = [
+pub const FORMS: [Form; 20] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -48,6 +49,7 @@ pub const FORMS: [Form; 19] = [
     Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
     Form { name: "check", version: 1, about: "`simpack check --json`", schema: of::<Checked> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {
         name: "error",
         version: 1,
