@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::build::Summary;
 use super::cache::{Collected, Stat, Verdict};
 use super::check::Checked;
+use super::compare::Comparison;
 use super::config::Listing;
 use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::lock::Answer;
@@ -35,7 +36,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 20] = [
+pub const FORMS: [Form; 21] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -48,6 +49,7 @@ pub const FORMS: [Form; 20] = [
     Form { name: "cache-stat", version: 1, about: "`simpack cache stat --json`", schema: of::<Stat> },
     Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
     Form { name: "check", version: 1, about: "`simpack check --json`", schema: of::<Checked> },
+    Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
     Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {

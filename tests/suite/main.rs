@@ -7,6 +7,7 @@ mod abi_release;
 mod broken_transfers;
 mod cache;
 mod commands;
+mod comparing;
 mod config;
 mod consumers;
 mod contract;

@@ -54,7 +54,7 @@ pub struct SpirvEntryPoint {
 }
 
 /// What stands at a binding (`VkDescriptorType`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpirvResource {
     /// Sampler.
