@@ -36,6 +36,7 @@ pub struct FileReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What to do about a failure.
+    #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// What the slice holds, loses and weighs.
