@@ -13,6 +13,7 @@ mod rebuild;
 mod resolve;
 mod root;
 mod schema;
+mod select;
 mod slice;
 mod toolchain;
 mod verify;

@@ -16,6 +16,7 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -84,6 +85,8 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Say which packages a machine needs, and why
+    Select(SelectArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
@@ -161,6 +164,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Select(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
