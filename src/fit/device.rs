@@ -204,7 +204,18 @@ fn cuda_device(
         _ => step(considered, Verdict::Possible),
     });
     let trace: Vec<Step> = trace.collect();
-    let why_cpu = runs.is_none().then(|| why_cpu(driver, &trace, is_installed));
+    let why_cpu = runs.is_none().then(|| {
+        let part = |kernels: &KernelPackage| kernels.installed || !is_installed;
+        let newest = Some(CudaVersion::new(u32::MAX, 0));
+        let with_any_driver = offered(capability, newest, distribution, manifests, part).chosen;
+        let limited = all.trace.iter().find(|considered| Some(considered.index) == with_any_driver);
+        match (driver, limited) {
+            (None, _) => "no CUDA driver".to_owned(),
+            // Of all reasons the one that a newer driver mends.
+            (Some(_), Some(limited)) => format!("{}: {}", limited.target, limited.reason),
+            (Some(_), None) => why_cpu(&trace, is_installed),
+        }
+    });
     DeviceFit {
         index: device.index,
         name: device.name.clone(),
@@ -229,10 +240,7 @@ fn other_vendor(device: &Device) -> DeviceFit {
 }
 
 /// In a few words why nothing that is there runs: each reason once, with what it is about.
-fn why_cpu(driver: Option<CudaVersion>, trace: &[Step], is_installed: bool) -> String {
-    if driver.is_none() {
-        return "no CUDA driver".to_owned();
-    }
+fn why_cpu(trace: &[Step], is_installed: bool) -> String {
     let there: Vec<&Step> = trace.iter().filter(|step| step.installed || !is_installed).collect();
     if there.is_empty() {
         return if is_installed { "no kernel package is installed" } else { "there are no kernel packages" }.to_owned();

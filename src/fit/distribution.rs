@@ -23,7 +23,7 @@ pub struct Distribution {
     pub core: Option<Part>,
     /// Runtime compilation.
     pub rtc: Option<Part>,
-    /// Kernel packages, sorted by package and CUDA release.
+    /// Kernel packages, sorted by target and CUDA release.
     pub kernels: Vec<KernelPackage>,
 }
 
@@ -126,7 +126,8 @@ impl Distribution {
 
     /// Sorts, and sets the version.
     pub fn settle(&mut self) {
-        self.kernels.sort_by(|a, b| (&a.package, a.cuda, &a.build).cmp(&(&b.package, b.cuda, &b.build)));
+        let key = |kernels: &KernelPackage| (kernels.target, kernels.cuda, kernels.package.clone());
+        self.kernels.sort_by_key(key);
         let highest = || self.kernels.iter().map(|kernels| kernels.version).max();
         let version = self.core.as_ref().or(self.rtc.as_ref()).map(|part| part.version).or_else(highest);
         self.version = version.unwrap_or(self.version);
@@ -144,6 +145,13 @@ impl Distribution {
         }
         self.settle();
         self
+    }
+
+    /// Notes that a kernel package cannot be used, and why: files of it are missing or damaged.
+    pub fn spoil(&mut self, package: &str, problem: &str) {
+        for kernels in self.kernels.iter_mut().filter(|kernels| kernels.package == package) {
+            kernels.problem = Some(problem.to_owned());
+        }
     }
 
     /// Whether any part of it is installed; without, all of it is there to be installed.

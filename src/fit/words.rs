@@ -25,14 +25,17 @@ impl DeviceFit {
         }
     }
 
-    /// What else was considered, in one line: `sm_86 no (higher minor than 8.0), PTX 7.5 yes`. Refused packages with
-    /// the same reason stand together.
-    pub fn fallback(&self) -> String {
-        let mut words: Vec<String> = Vec::new();
-        let mut refused: Vec<(&str, Vec<String>)> = Vec::new();
+    /// What else was considered, piece by piece: `PTX 7.5 yes`, `sm_86 no (higher minor than 8.0)`. Refused packages
+    /// with the same reason stand together. Empty where nothing runs: then the reasons are the verdict itself.
+    pub fn fallback(&self) -> Vec<String> {
+        if self.runs.is_none() {
+            return Vec::new();
+        }
         // What is not there is no fallback; what of it would be better is said apart.
         let has_installed = self.trace.iter().any(|step| step.installed);
         let there = self.trace.iter().filter(|step| step.installed || !has_installed);
+        let mut words: Vec<String> = Vec::new();
+        let mut refused: Vec<(&str, Vec<String>)> = Vec::new();
         for step in there.filter(|step| step.verdict != Verdict::Taken) {
             match step.verdict {
                 Verdict::Refused => match refused.iter_mut().find(|(reason, _)| *reason == step.reason) {
@@ -43,8 +46,34 @@ impl DeviceFit {
             }
         }
         words.extend(refused.iter().map(|(reason, targets)| format!("{} no ({reason})", targets.join(" "))));
-        words.join(", ")
+        words
     }
+}
+
+/// Pieces in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
+fn wrapped(label: &str, pieces: &[String], separator: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut text = String::new();
+    let mut line = label.to_owned();
+    let indent = label.chars().count();
+    for (index, piece) in pieces.iter().enumerate() {
+        let end = if index + 1 < pieces.len() { separator.trim_end() } else { "" };
+        let has_piece = line.chars().count() > indent;
+        let between = if has_piece { " " } else { "" };
+        if has_piece && line.chars().count() + 1 + piece.chars().count() + end.len() > WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = format!("{}{piece}{end}", " ".repeat(indent));
+        } else {
+            line.push_str(&format!("{between}{piece}{end}"));
+        }
+    }
+    text + &line + "\n"
+}
+
+/// Words in lines of at most 100 columns.
+fn paragraph(label: &str, words: &str) -> String {
+    wrapped(label, &words.split(' ').map(str::to_owned).collect::<Vec<_>>(), " ")
 }
 
 /// `PTX 7.5` for `compute_75`: a name that says what it is.
@@ -62,14 +91,12 @@ impl Fit {
         for device in &self.devices {
             let capability = device.capability.map_or(String::new(), |capability| format!("  {capability}"));
             text.push_str(&format!("GPU {}     {}{capability}\n", device.index, device.name));
-            text.push_str(&format!("          {} {}  -> {}", self.simulator, self.version, device.line()));
-            if let Some(better) = &device.better {
-                text.push_str(&format!("; {}", better.words));
-            }
-            text.push('\n');
+            let better = device.better.as_ref().map_or(String::new(), |better| format!("; {}", better.words));
+            let verdict = format!("{} {}  -> {}{better}", self.simulator, self.version, device.line());
+            text.push_str(&paragraph("          ", &verdict));
             let fallback = device.fallback();
             if !fallback.is_empty() {
-                text.push_str(&format!("          fallback: {fallback}\n"));
+                text.push_str(&wrapped("          fallback: ", &fallback, ", "));
             }
         }
         if self.devices.len() > 1 && !self.best.is_empty() {
@@ -79,7 +106,7 @@ impl Fit {
             }
         }
         for disagreement in &self.disagreements {
-            text.push_str(&format!("problem   {disagreement}\n"));
+            text.push_str(&paragraph("problem   ", disagreement));
         }
         text
     }
@@ -101,7 +128,7 @@ impl Reach {
         let mut text = format!("{}\n", self.subject);
         let mut line = |label: &str, words: String| {
             if !words.is_empty() {
-                text.push_str(&format!("  {label:<13} {words}\n"));
+                text.push_str(&paragraph(&format!("  {label:<13} "), &words));
             }
         };
         let coded = self.units.iter().filter(|unit| !unit.code.is_empty()).count();

@@ -60,6 +60,7 @@ impl Selected {
         self.fit.devices.iter().all(|device| device.trace.iter().any(|step| step.place.is_some()))
     }
 
+    /// Judges a simulator and names what to install.
     pub(super) fn of(source: &Source, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
         let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &source.distribution, manifests);
         let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };

@@ -151,7 +151,9 @@ fn text(selection: &Selection) -> String {
         }
         let channel = selected.channel.as_deref().unwrap_or("CHANNEL");
         let specs: Vec<String> = selected.conda.iter().map(|spec| format!("'{spec}'")).collect();
-        text.push_str(&format!("install   conda install --channel {channel} {}\n", specs.join(" ")));
+        // One spec a line, as a shell takes it.
+        let specs = specs.join(" \\\n            ");
+        text.push_str(&format!("install   conda install --channel {channel} \\\n            {specs}\n"));
     }
     text
 }
