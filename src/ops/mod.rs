@@ -6,6 +6,7 @@ pub mod build;
 pub mod cache;
 pub mod check;
 pub mod config;
+pub mod doctor;
 pub mod init;
 pub mod inspect;
 pub mod lock;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::build::Summary;
 use super::config::Listing;
+use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use super::select::{SELECT_SCHEMA, Selection};
@@ -32,9 +33,10 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 10] = [
+pub const FORMS: [Form; 11] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {
         name: "error",
         version: 1,

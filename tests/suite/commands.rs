@@ -18,6 +18,7 @@ const VERBS: &[&[&str]] = &[
     &["patch"],
     &["resolve"],
     &["select"],
+    &["doctor"],
     &["slice"],
     &["abi"],
     &["abi", "dump"],

@@ -10,6 +10,8 @@ mod config;
 mod consumers;
 mod contract;
 mod device_rules;
+mod doctor_machine;
+mod doctoring;
 mod drivers;
 mod failing;
 mod failures;
