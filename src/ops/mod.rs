@@ -23,6 +23,7 @@ pub mod smoke;
 pub mod toolchain;
 pub mod verify;
 
+mod compare;
 mod dist;
 mod hygiene;
 mod job;
