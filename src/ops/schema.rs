@@ -15,6 +15,7 @@ use super::config::Listing;
 use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
+use super::select::{SELECT_SCHEMA, Selection};
 use crate::abi::{BASELINE_SCHEMA, Baseline};
 use crate::bundle::{BundleManifest, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA};
 use crate::error::{Error, ErrorJson, Result};
@@ -36,7 +37,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 21] = [
+pub const FORMS: [Form; 22] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -77,6 +78,7 @@ pub const FORMS: [Form; 21] = [
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
     Form { name: "resolve", version: 1, about: "`simpack resolve --json`", schema: of::<super::resolve::Answers> },
+    Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
     Form { name: "slice", version: 1, about: "`simpack slice --json`", schema: of::<super::slice::SliceReport> },
 ];
 
