@@ -41,6 +41,8 @@ pub mod toolchain;
 #[cfg(feature = "tool")]
 pub mod build;
 #[cfg(feature = "tool")]
+pub mod generate;
+#[cfg(feature = "tool")]
 pub mod pack;
 #[cfg(feature = "tool")]
 pub mod patch;

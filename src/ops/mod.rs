@@ -6,6 +6,7 @@ pub mod build;
 pub mod cache;
 pub mod check;
 pub mod config;
+pub mod generate;
 pub mod init;
 pub mod inspect;
 pub mod lock;
@@ -20,6 +21,7 @@ pub mod toolchain;
 pub mod verify;
 
 mod dist;
+mod generated;
 mod hygiene;
 mod job;
 mod packages;

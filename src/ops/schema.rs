@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::build::Summary;
 use super::config::Listing;
+use super::generate::Generated;
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use crate::bundle::{BundleManifest, MANIFEST_SCHEMA};
@@ -31,7 +32,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 9] = [
+pub const FORMS: [Form; 10] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
     Form {
@@ -40,6 +41,7 @@ pub const FORMS: [Form; 9] = [
         about: "what any verb prints under --json when it fails",
         schema: of::<ErrorJson>,
     },
+    Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
     Form { name: "lock", version: LOCK_EDITION, about: "simpack.lock, as JSON", schema: of::<Lock> },
     Form { name: "lock-result", version: 1, about: "`simpack lock --json`", schema: of::<Answer> },
     Form {
