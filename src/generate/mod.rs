@@ -9,6 +9,7 @@ mod escape;
 mod files;
 mod github;
 mod globs;
+mod integrity;
 mod interface;
 mod model;
 mod nix;
@@ -17,6 +18,7 @@ mod render;
 pub use escape::{cmake, github_text, nix_string, pkg_config, shell, shell_filled, yaml, yaml_recipe};
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
+pub use integrity::sri;
 pub use model::{
     Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
     library_base,

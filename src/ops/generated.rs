@@ -9,8 +9,8 @@ use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCH
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use, extended,
-    library_base,
+    self, Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
+    extended, library_base,
 };
 use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackageSpec, Surroundings};
@@ -90,7 +90,7 @@ fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Releas
 fn source(recipe: &Recipe, way: String) -> Result<ModelSource> {
     let sri = |sha256: &str| -> Result<String> {
         let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
-        Ok(sri(&digest))
+        Ok(generate::sri(&digest))
     };
     Ok(match &recipe.source {
         Source::Path(_) => ModelSource::Path { path: way },
@@ -103,20 +103,6 @@ fn source(recipe: &Recipe, way: String) -> Result<ModelSource> {
             sri: sri(sha256)?,
         },
     })
-}
-
-/// A digest as a hash of subresource integrity: `sha256-` and base64 (RFC 4648, section 4).
-fn sri(digest: &Digest) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::from("sha256-");
-    for chunk in digest.as_bytes().chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let index = (bits >> (18 - 6 * place) & 63) as usize;
-            text.push(if place > chunk.len() { '=' } else { char::from(LETTERS[index]) });
-        }
-    }
-    text
 }
 
 fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
@@ -367,8 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_as_subresource_integrity() {
-        assert_eq!(sri(&Digest::of(b"")), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    fn build_strings_without_their_digest() {
         assert_eq!(build_text("h1234abc_0"), BuildText::Hashed);
         assert_eq!(build_text("cuda13_sm_90_h1234abc"), BuildText::Named("cuda13_sm_90".to_owned()));
         assert_eq!(build_text("k7845580f538f"), BuildText::Fixed("k7845580f538f".to_owned()));
