@@ -92,10 +92,8 @@ mkDerivation (finalAttrs: {
 
   postFixup = ''
     # Files that were installed for one prefix name the library's output where they mean its directory.
-    if [ -d "$dev" ]; then
-      find "$dev" -name '*.cmake' -exec sed -i "s|\''${_IMPORT_PREFIX}/lib/|$lib/lib/|g" {} +
-      find "$dev" -name '*.pc' -exec sed -i "s|^libdir=.*|libdir=$lib/lib|" {} +
-    fi
+    find "$dev" -name '*.cmake' -exec sed -i "s|\''${_IMPORT_PREFIX}/lib/|$lib/lib/|g" {} +
+    find "$dev" -name '*.pc' -exec sed -i "s|^libdir=.*|libdir=$lib/lib|" {} +
     if [ -d "$out/bin" ]; then
       find "$out/bin" -type f -exec sh -c 'patchelf --add-rpath "$0" "$1" 2>/dev/null || true' "$lib/lib" {} \;
     fi

@@ -117,14 +117,19 @@ fn packages_evaluate_for_the_capabilities_of_the_configuration() {
 #[test]
 fn flakes_pass_their_check() {
     let Some(nix) = Nix::new() else { return };
+    need!(which::which("git").is_ok(), "git is not here");
     copy_tree(&checkout("recipes"), &nix.path("repo/recipes"));
     copy_tree(&checkout("nix"), &nix.path("repo/nix"));
     for file in ["Cargo.toml", "Cargo.lock", "build.rs"] {
         fs_err::copy(checkout(file), nix.path("repo").join(file)).unwrap();
     }
+    // A flake below the top of a tree is found by git only.
+    for args in [&["init", "--quiet"][..], &["add", "--all"]] {
+        Ran::of(Command::new("git").arg("-C").arg(nix.path("repo")).args(args)).exit(0);
+    }
     let nixpkgs = format!("path:{}", nix.path("nixpkgs").display());
     for dir in ["nix/volley", "nix"] {
-        let flake = format!("path:{}?dir={dir}", nix.path("repo").display());
+        let flake = format!("git+file://{}?dir={dir}", nix.path("repo").display());
         let mut command = nix.command("nix");
         command.args(["flake", "check", "--no-build", &flake, "--override-input", "nixpkgs", &nixpkgs]);
         Ran::of(command.arg("--no-write-lock-file")).exit(0);
