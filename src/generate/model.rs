@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::manifest::CondaForge;
 use crate::recipe::{BuildDriver, ComponentKind};
-use crate::target::{CudaVersion, KernelTarget, Platform, Version};
+use crate::target::{CudaVersion, KernelTarget, Version};
 
 /// A simulator and its packages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,8 +23,6 @@ pub struct Model {
     pub homepage: Option<String>,
     /// Accounts of those who look after the recipes.
     pub maintainers: Vec<String>,
-    /// Platform of the host part.
-    pub platform: Platform,
     /// The tag that ties kernels to core.
     pub kernel_abi: Option<String>,
     /// The recipe's directory below the current one, for texts that call simpack itself.
@@ -144,8 +142,6 @@ pub struct Group {
 pub struct Release {
     /// Version.
     pub cuda: CudaVersion,
-    /// Its major.
-    pub major: u32,
     /// g++ that its nvcc accepts and conda-forge builds with.
     pub gxx: u32,
     /// Targets.
@@ -185,8 +181,6 @@ pub struct Library {
     pub base: String,
     /// Version at the end of its SONAME.
     pub soname: String,
-    /// First version that is no longer compatible.
-    pub next: String,
     /// Archive instead of a shared library.
     pub archive: bool,
     /// File name that a linker or loader looks for: `libvolley.so.1`, `libvolley.a`.
@@ -226,8 +220,6 @@ pub struct Package {
     pub noarch: bool,
     /// Component.
     pub component: ComponentKind,
-    /// Target of a kernel package or of a build of the selector.
-    pub target: Option<KernelTarget>,
     /// CUDA release, where there are packages for several.
     pub release: Option<CudaVersion>,
     /// Build string.

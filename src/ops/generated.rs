@@ -49,7 +49,6 @@ pub(super) fn model(recipes: &[Recipe], manifests: &Manifests, forge: CondaForge
         summary: recipe.summary.clone(),
         homepage: recipe.homepage.clone(),
         maintainers: recipe.package.maintainers.clone(),
-        platform: recipe.platform,
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
         recipe: place.recipe,
         source: source(recipe, place.output)?,
@@ -81,7 +80,6 @@ fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Releas
     let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc);
     Release {
         cuda: recipe.cuda,
-        major: recipe.cuda.major,
         gxx: range.map_or(forge.gxx, |range| forge.gxx.min(range.max)),
         targets: recipe.targets.clone(),
     }
@@ -191,14 +189,7 @@ fn libraries(recipe: &Recipe) -> Vec<Library> {
             let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
             if found.iter().all(|other| other.file != file) && !found.iter().any(|one| one.component == component.kind)
             {
-                found.push(Library {
-                    component: component.kind,
-                    base: base.to_owned(),
-                    next: component.policy.upper_bound(recipe.version).unwrap_or_default(),
-                    soname,
-                    archive,
-                    file,
-                });
+                found.push(Library { component: component.kind, base: base.to_owned(), soname, archive, file });
             }
         }
     }
@@ -308,7 +299,6 @@ fn package(recipe: &Recipe, spec: &PackageSpec, exact: &BTreeMap<String, &str>) 
         version: spec.version.clone(),
         noarch: spec.subdir == "noarch",
         component: manifest.component,
-        target: manifest.target.filter(|_| manifest.component == ComponentKind::Kernels),
         release: manifest.cuda.filter(|_| manifest.component == ComponentKind::Kernels),
         build: build_text(&spec.build),
         number: spec.build_number,

@@ -224,7 +224,7 @@ fn hostile_recipes_are_escaped_or_refused() {
         let ran = Ran::of(&mut simpack(dir.path(), &["generate", "pkgconfig", "volley"]));
         ran.exit(if refused { 3 } else { 0 });
     }
-    for control in ["\\u0000", "a\\nb", "\\u0085"] {
+    for control in ["a\\u0000b", "a\\nb", "a\\u0085b"] {
         fs_err::write(&recipe, before.replace("spiking networks on CPU and GPU", control)).unwrap();
         let ran = Ran::of(&mut simpack(dir.path(), &["generate", "conda", "volley"])).exit(3);
         assert!(ran.stderr.contains("control character"), "{control}: {}", ran.stderr);
