@@ -6,6 +6,7 @@ pub mod build;
 pub mod cache;
 pub mod check;
 pub mod config;
+pub mod doctor;
 pub mod generate;
 pub mod init;
 pub mod inspect;
@@ -20,6 +21,7 @@ pub mod slice;
 pub mod toolchain;
 pub mod verify;
 
+mod compare;
 mod dist;
 mod generated;
 mod hygiene;
