@@ -15,6 +15,7 @@ mod rebuild;
 mod resolve;
 mod root;
 mod schema;
+mod select;
 mod slice;
 mod toolchain;
 mod verify;

@@ -18,6 +18,7 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -86,6 +87,8 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Say which packages a machine needs, and why
+    Select(SelectArgs),
     /// Say what this machine has, what fits it, what is wrong and what would mend it
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
@@ -168,6 +171,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Generate(command) => command.run(ui),

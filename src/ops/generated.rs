@@ -262,6 +262,7 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle) -> Result<Bundle> {
             glibc: None,
             uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
             artifacts,
+            smoke: None,
             provenance: Provenance {
                 simpack: String::new(),
                 recipe: digest,

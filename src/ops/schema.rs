@@ -14,6 +14,7 @@ use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::generate::Generated;
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
+use super::select::{SELECT_SCHEMA, Selection};
 use crate::bundle::{BundleManifest, MANIFEST_SCHEMA};
 use crate::error::{Error, ErrorJson, Result};
 use crate::lock::{LOCK_EDITION, Lock};
@@ -34,7 +35,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 12] = [
+pub const FORMS: [Form; 13] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
@@ -57,6 +58,7 @@ pub const FORMS: [Form; 12] = [
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
+    Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
 ];
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -17,6 +17,7 @@ const VERBS: &[&[&str]] = &[
     &["inspect"],
     &["patch"],
     &["resolve"],
+    &["select"],
     &["doctor"],
     &["slice"],
     &["generate"],
