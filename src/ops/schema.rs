@@ -13,6 +13,7 @@ use super::check::Checked;
 use super::compare::Comparison;
 use super::config::Listing;
 use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
+use super::generate::Generated;
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use super::select::{SELECT_SCHEMA, Selection};
@@ -37,7 +38,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 22] = [
+pub const FORMS: [Form; 23] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -59,6 +60,7 @@ pub const FORMS: [Form; 22] = [
         about: "what any verb prints under --json when it fails",
         schema: of::<ErrorJson>,
     },
+    Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
     Form { name: "inspect", version: 1, about: "`simpack inspect --json`", schema: of::<super::inspect::Inspection> },
     Form {
         name: "kernels",

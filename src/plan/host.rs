@@ -24,7 +24,7 @@ fn step(
     spec: &BuildSpec,
 ) -> Result<Step> {
     let mut options: BTreeMap<String, String> =
-        spec.options.iter().map(|(name, value)| (name.clone(), fill(value, recipe, tag))).collect();
+        spec.options.iter().map(|(name, value)| (name.clone(), filled(value, recipe, tag))).collect();
     let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && inputs.tools.contains_key("nvcc");
     if compiles_cuda {
         options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures(recipe));
@@ -76,7 +76,7 @@ fn step(
 const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
 
 /// The recipe's targets in CMake's words: `90a-real` for SASS, `75-virtual` for PTX.
-fn architectures(recipe: &Recipe) -> String {
+pub fn architectures(recipe: &Recipe) -> String {
     let words = recipe.targets.iter().filter_map(|target| {
         let number = target.capability()?.sm().trim_start_matches("sm_").to_owned();
         let kind = if matches!(target, KernelTarget::Ptx(_)) { "virtual" } else { "real" };
@@ -86,7 +86,11 @@ fn architectures(recipe: &Recipe) -> String {
 }
 
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
-fn fill(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
+pub fn fill(value: &str, recipe: &Recipe) -> String {
+    filled(value, recipe, recipe.kernel_abi_tag().as_ref())
+}
+
+fn filled(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
     let tag = tag.map(|tag| tag.to_string()).unwrap_or_default();
     value
         .replace("{kernel-abi}", &tag)
