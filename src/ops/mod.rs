@@ -20,6 +20,7 @@ pub mod slice;
 pub mod toolchain;
 pub mod verify;
 
+mod compare;
 mod dist;
 mod hygiene;
 mod job;

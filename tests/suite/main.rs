@@ -6,6 +6,7 @@ mod abi;
 mod abi_release;
 mod cache;
 mod commands;
+mod comparing;
 mod config;
 mod consumers;
 mod contract;
