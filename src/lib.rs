@@ -32,6 +32,7 @@ pub mod recipe;
 
 // Floor 3
 pub mod abi;
+pub mod fit;
 pub mod lint;
 pub mod plan;
 #[cfg(feature = "tool")]

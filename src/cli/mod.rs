@@ -14,6 +14,7 @@ mod rebuild;
 mod resolve;
 mod root;
 mod schema;
+mod select;
 mod slice;
 mod toolchain;
 mod verify;

@@ -17,6 +17,7 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -87,6 +88,8 @@ enum Verb {
     Resolve(ResolveArgs),
     /// Say what this machine has, what fits it, what is wrong and what would mend it
     Doctor(DoctorArgs),
+    /// Say which packages a machine needs, and why
+    Select(SelectArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
@@ -165,6 +168,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
+        Verb::Select(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),

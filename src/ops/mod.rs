@@ -12,11 +12,14 @@ pub mod inspect;
 pub mod lock;
 pub mod patch;
 pub mod plan;
+pub mod reach;
 pub mod rebuild;
 pub mod request;
 pub mod resolve;
 pub mod schema;
+pub mod select;
 pub mod slice;
+pub mod smoke;
 pub mod toolchain;
 pub mod verify;
 

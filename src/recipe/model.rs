@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::smoke::Smoke;
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
@@ -50,6 +51,9 @@ pub struct Recipe {
     pub lint: LintSettings,
     /// Settings of package formats.
     pub package: PackageSettings,
+    /// The simulator's smoke test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<Smoke>,
 }
 
 impl Recipe {

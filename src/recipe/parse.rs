@@ -6,6 +6,7 @@ use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, Si
 use super::mistake::{At, Document, Mistake, sort};
 use super::model::{Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
+use super::smoke::smoke;
 use super::words::{AtLeast, is_package_name, not_relative};
 use super::{file, parse_parts};
 use crate::elf::edit::PathTag;
@@ -52,6 +53,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     let lint = lint.map(|fields| self::lint(reader, fields));
     let package = top.get("package").and_then(|value| reader.fields(value, "[package]"));
     let package = package.map(|fields| self::package(reader, fields));
+    let smoke = top.get("smoke").and_then(|value| smoke(reader, value));
     top.finish(reader);
     Some(RecipeFile {
         document: reader.document.clone(),
@@ -64,6 +66,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         driver: driver.unwrap_or_default(),
         lint: lint.unwrap_or_default(),
         package: package.unwrap_or_default(),
+        smoke,
     })
 }
 

@@ -180,6 +180,7 @@ impl Resolver<'_> {
                 channel,
                 build_number: file.package.build_number.as_ref().map_or(0, |number| number.value),
             },
+            smoke: file.smoke.clone(),
             name,
         })
     }

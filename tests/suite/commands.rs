@@ -18,6 +18,7 @@ const VERBS: &[&[&str]] = &[
     &["patch"],
     &["resolve"],
     &["doctor"],
+    &["select"],
     &["slice"],
     &["abi"],
     &["abi", "dump"],
