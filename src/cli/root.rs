@@ -86,10 +86,10 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
-    /// Say what this machine has, what fits it, what is wrong and what would mend it
-    Doctor(DoctorArgs),
     /// Say which packages a machine needs, and why
     Select(SelectArgs),
+    /// Say what this machine has, what fits it, what is wrong and what would mend it
+    Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
@@ -167,8 +167,8 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
-        Verb::Doctor(args) => args.run(ui),
         Verb::Select(args) => args.run(ui),
+        Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),

@@ -127,7 +127,7 @@ impl Here<'_> {
         let mut call = Call::new(program).args(arguments).args(added).dir(self.root);
         call.env.extend(self.env.clone());
         let watched = call.run_watched(Some(Duration::from_secs(u64::from(smoke.limit))))?;
-        run.seconds = Some(watched.outcome.time.as_secs_f64());
+        run.seconds = Some(milliseconds(watched.outcome.time.as_secs_f64()));
         if watched.ended == Stopped::Interrupted {
             let signal = interrupted().unwrap_or("a signal");
             return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")));
@@ -147,7 +147,8 @@ impl Here<'_> {
             run.result = failed("printed something else than JSON");
             return Ok((run, None));
         };
-        run.own_seconds = smoke.seconds.as_ref().and_then(|pointer| printed.pointer(pointer)?.as_f64());
+        run.own_seconds =
+            smoke.seconds.as_ref().and_then(|pointer| printed.pointer(pointer)?.as_f64()).map(milliseconds);
         let code = smoke.code.as_ref().and_then(|pointer| printed.pointer(pointer)?.as_str());
         run.code = code.filter(|code| !code.is_empty()).map(str::to_owned);
         run.result = judged(smoke, &run, cpu, &printed);
@@ -174,6 +175,11 @@ fn judged(smoke: &Smoke, run: &SmokeRun, cpu: Option<&Value>, printed: &Value) -
         Ok(_) => Ended::Differs { what: differs },
         Err(what) => Ended::Differs { what: differs.into_iter().chain(what).collect() },
     }
+}
+
+/// Whole milliseconds: more is noise, and short numbers survive JSON.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
 }
 
 fn failed(why: impl Into<String>) -> Ended {
