@@ -1,11 +1,11 @@
-//! From edits to writes: in place where room is, else with one segment more.
+//! From edits to writes, as a value.
 
 use object::elf;
 use serde::{Deserialize, Serialize};
 
 use super::draft::Draft;
-use super::grow;
 use super::intent::{Edits, State};
+use super::layout;
 use super::references::TEXT_TAGS;
 use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
@@ -99,12 +99,8 @@ pub fn plan(bytes: &[u8], edits: &Edits) -> Result<PatchPlan, ElfError> {
     if plan.changes.is_empty() {
         return Ok(plan);
     }
-    let mut draft = Draft::new(&image, &dynamic, &before, &plan.wanted)?;
-    if grow::own_segment(&image, &draft.pieces).is_some() || !draft.fit_in_place() {
-        let (tail_at, tail) = grow::grow(&mut draft)?;
-        (plan.tail_at, plan.tail) = (tail_at, tail);
-    }
-    plan.writes = draft.overlay.into_writes(bytes, plan.tail_at);
+    let draft = Draft::new(&image, &dynamic, &before, &plan.wanted)?;
+    (plan.writes, plan.tail_at, plan.tail) = layout::write(draft)?;
     Ok(plan)
 }
 
