@@ -36,3 +36,33 @@ pub enum DeviceKind {
         gfx: Option<String>,
     },
 }
+
+/// What may keep a GPU from being used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct DeviceState {
+    /// The driver's index of the GPU.
+    pub index: u32,
+    /// Who may compute on it.
+    #[serde(default)]
+    pub compute_mode: ComputeMode,
+    /// Memory is protected against bit errors; none where the GPU cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc: Option<bool>,
+    /// Instances, where the GPU is split up (MIG); none where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig_instances: Option<u32>,
+}
+
+/// Who may compute on a GPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComputeMode {
+    /// Every process.
+    #[default]
+    Default,
+    /// One process at a time.
+    Exclusive,
+    /// None.
+    Prohibited,
+}

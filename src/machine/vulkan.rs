@@ -1,0 +1,57 @@
+//! Vulkan devices, with the limits that simulators meet.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a Vulkan loader says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Vulkan {
+    /// The loader that was opened; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loader: Option<String>,
+    /// Why it could not be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Devices in its order.
+    #[serde(default)]
+    pub devices: Vec<VulkanDevice>,
+}
+
+/// A Vulkan device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct VulkanDevice {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: VulkanKind,
+    /// Version of Vulkan: `1.3.280`.
+    pub api: String,
+    /// `maxStorageBufferRange` in bytes: the largest array that a kernel reaches.
+    pub storage_buffer_range: u64,
+    /// `maxComputeWorkGroupCount`: work groups in a launch, per dimension.
+    pub work_group_count: [u32; 3],
+    /// `maxComputeWorkGroupInvocations`: invocations in a work group.
+    pub work_group_invocations: u32,
+    /// `maxComputeSharedMemorySize` in bytes.
+    pub shared_memory: u32,
+    /// Sizes of memory heaps of the device in bytes, the largest first.
+    pub heaps: Vec<u64>,
+}
+
+/// What a Vulkan device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VulkanKind {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares the memory of the processor.
+    Integrated,
+    /// A part of a GPU, given out by a hypervisor.
+    Virtual,
+    /// The processor.
+    Cpu,
+    /// Something else.
+    Other,
+}
