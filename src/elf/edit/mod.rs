@@ -20,12 +20,14 @@ mod overlay;
 mod pieces;
 mod plan;
 mod references;
+mod source;
 mod strings;
 mod tail;
 
 pub use cut::{CutPlan, FreeRoom, ShrunkSection, cut};
 pub use intent::{Edits, NeededEdit, PathTag, Place, SearchPathEdit, State};
 pub use plan::{Change, PatchPlan, Write, plan};
+pub use source::Source;
 
 #[cfg(test)]
 mod properties;
