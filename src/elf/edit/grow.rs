@@ -49,7 +49,7 @@ pub(super) fn layout(draft: &Draft<'_>) -> Result<Layout, ElfError> {
     let mut loaded = tail_at;
     let mut record = Vec::new();
     for part in &draft.parts {
-        if !leaving.contains(&part.now.offset) {
+        if !leaving.contains(&part.now) {
             moves.extend(part.home.filter(|home| home.offset != part.now.offset).map(|to| Move { from: part.now, to }));
             continue;
         }
@@ -120,8 +120,8 @@ fn tail_at(draft: &Draft<'_>) -> Result<u64, ElfError> {
     }
 }
 
-/// Where the pieces are that stand in the tail afterwards.
-fn leaving(draft: &Draft<'_>, before: &Image<'_>, slot: Option<HeaderSlot>) -> Result<Vec<u64>, ElfError> {
+/// The pieces that stand in the tail afterwards.
+fn leaving(draft: &Draft<'_>, before: &Image<'_>, slot: Option<HeaderSlot>) -> Result<Vec<Piece>, ElfError> {
     let room = match slot {
         Some(HeaderSlot::Added(_)) => Some(header_room(before, 1)?),
         _ => None,
@@ -139,7 +139,7 @@ fn leaving(draft: &Draft<'_>, before: &Image<'_>, slot: Option<HeaderSlot>) -> R
         refuse_immovable(before, &homes, start, end)?;
     }
     homes.iter().try_for_each(|piece| refuse_other_segments(before, piece))?;
-    Ok(leaving.iter().map(|part| part.now.offset).collect())
+    Ok(leaving.iter().map(|part| part.now).collect())
 }
 
 fn too_big() -> ElfError {

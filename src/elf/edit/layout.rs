@@ -86,7 +86,7 @@ pub(super) fn write(mut draft: Draft<'_>) -> Result<(Vec<Write>, u64, Vec<u8>), 
 
 /// Where the piece will be.
 fn target(layout: &Layout, part: &Part) -> Piece {
-    let it = layout.moves.iter().find(|it| it.from.offset == part.now.offset);
+    let it = layout.moves.iter().find(|it| it.from == part.now);
     it.map_or(part.now, |it| it.to)
 }
 
