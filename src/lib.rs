@@ -35,11 +35,14 @@ pub mod abi;
 pub mod lint;
 pub mod plan;
 #[cfg(feature = "tool")]
+pub mod probe;
+#[cfg(feature = "tool")]
 pub mod toolchain;
 
 // Floor 4
 #[cfg(feature = "tool")]
 pub mod build;
+pub mod doctor;
 #[cfg(feature = "tool")]
 pub mod pack;
 #[cfg(feature = "tool")]

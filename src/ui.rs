@@ -80,6 +80,17 @@ impl Ui {
         Self { results: false, ..self.clone() }
     }
 
+    /// The same way to speak, with the result as JSON.
+    #[must_use]
+    pub fn as_json(&self) -> Self {
+        Self { json: true, ..self.clone() }
+    }
+
+    /// Whether the user wants to know more (`--verbose`).
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// A result in words, on standard output. Silent under `--json`.
     pub fn say(&self, text: impl AsRef<str>) {
         if !self.json && self.results {

@@ -137,7 +137,8 @@ Examples:
   simpack plan                    the steps of the embedded simulator
   simpack plan --json             the same as one JSON value, with every part of every key
   simpack plan --why 'kernels/neuron.cu sm_90 (fixed)'
-  simpack plan --why-rebuilt      after a build: which input changed")]
+  simpack plan --why-rebuilt      after a build: which input changed
+  simpack plan --compare          after a build: what fat, sliced and split packages cost")]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -145,6 +146,10 @@ pub(super) struct PlanArgs {
     /// Show what the key of a step is made of; a part of its name will do
     #[arg(long, value_name = "STEP", conflicts_with = "why_rebuilt")]
     why: Option<String>,
+
+    /// Compare ways to ship: fat, sliced, rebuilt, compiled per capability; from steps that ran here
+    #[arg(long, conflicts_with_all = ["why", "why_rebuilt"])]
+    compare: bool,
 
     /// Show which inputs changed between the last two builds in the work directory
     #[arg(long)]
@@ -189,6 +194,7 @@ impl PlanArgs {
 
     pub(super) fn view(&self) -> PlanView {
         match (&self.why, self.why_rebuilt) {
+            _ if self.compare => PlanView::Compare,
             (Some(step), _) => PlanView::Why(step.clone()),
             (None, true) => PlanView::WhyRebuilt,
             (None, false) => PlanView::Whole,

@@ -5,6 +5,7 @@ mod build;
 mod cache;
 mod check;
 mod config;
+mod doctor;
 mod init;
 mod inspect;
 mod lock;

@@ -9,6 +9,7 @@ use super::build::{BuildArgs, PlanArgs};
 use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
+use super::doctor::DoctorArgs;
 use super::init::InitArgs;
 use super::inspect::InspectArgs;
 use super::lock::LockArgs;
@@ -84,6 +85,8 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Say what this machine has, what fits it, what is wrong and what would mend it
+    Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
@@ -161,6 +164,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),

@@ -71,6 +71,45 @@ impl Root {
         self.place(path).is_ok_and(|place| place.is_dir())
     }
 
+    /// Names in a directory, sorted; empty when it is none or may not be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Some(entries) = self.place(path).ok().and_then(|place| fs_err::read_dir(place).ok()) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Whether anything is there.
+    pub fn exists(&self, path: &str) -> bool {
+        self.place(path).is_ok_and(|place| place.exists())
+    }
+
+    /// Whether this process may read and write what is there; anything that is there, below another root.
+    pub fn may_use(&self, path: &str) -> bool {
+        use std::os::unix::ffi::OsStrExt;
+        if self.directory.is_some() {
+            return self.exists(path);
+        }
+        let Ok(path) = std::ffi::CString::new(std::ffi::OsStr::new(path).as_bytes()) else { return false };
+        // SAFETY: the text ends with a zero byte and lives until the call returns.
+        unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
+    }
+
+    /// The text of a small file such as those of `/proc`, which have no length; at most `most` bytes of it.
+    pub fn text(&self, path: &str, most: u64) -> Option<String> {
+        use std::io::Read;
+        let place = self.place(path).ok()?;
+        // Nothing that could hold up the reader: pipes and devices are no such files.
+        if !fs_err::metadata(&place).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        fs_err::File::open(place).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// The path without links, as a program inside sees it.
     pub fn real(&self, path: &str) -> Option<String> {
         let place = fs_err::canonicalize(self.place(path).ok()?).ok()?;

@@ -306,7 +306,7 @@ fn kernel(
         }
     }
     let params = params.into_values().collect();
-    Ok(CubinKernel { signature: KernelSignature { name: name.to_owned(), params }, resources })
+    Ok(CubinKernel { signature: KernelSignature::new(name, params), resources })
 }
 
 /// Index, ordinal, offset; then a word with the size in its upper 14 bits, or (second version, for

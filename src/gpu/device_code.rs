@@ -192,7 +192,7 @@ fn join(place: &str, reason: &str) -> String {
 }
 
 fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
-    Kernel { signature: KernelSignature { name: entry.name.clone(), params: Vec::new() }, resources: None }
+    Kernel { signature: KernelSignature::new(entry.name.clone(), Vec::new()), resources: None }
 }
 
 /// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
@@ -430,9 +430,11 @@ pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &[(u64, u64)]) -> Vec
             start = *end as usize;
             continue;
         }
-        // The pattern alone proves nothing: what does not read as a container is none.
+        // The pattern alone proves nothing: what does not read as a container, or reaches into one, is none.
+        let apart = |end: u64| seen.iter().all(|(from, _)| *from < at || end <= *from);
         if let Ok(container) = fatbin(bytes, at)
             && !container.entries.is_empty()
+            && apart(at + container.size)
         {
             start = (at + container.size) as usize;
             containers.push(container);

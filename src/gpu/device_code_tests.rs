@@ -73,6 +73,26 @@ fn hidden_containers_are_found_when_asked() {
     assert!(code.images.iter().all(|image| image.hidden));
 }
 
+/// Found by fuzzing: slices of containers that lie in each other were larger than the file.
+#[test]
+fn a_hidden_container_does_not_reach_into_a_known_one() {
+    let known = sample();
+    let entry = fixture::entry(2, 90, 0x11, &[0; 64], fixture::Store::Raw);
+    let mut first = fixture::container(&[entry]);
+    let before = first.len();
+    let bytes = [first.clone(), known.clone()].concat();
+    let seen = [(before as u64, bytes.len() as u64)];
+    assert_eq!(super::hidden_containers(&bytes, &seen).len(), 1);
+    // One entry of it is the known container.
+    let size = u64::from_le_bytes(first[24..32].try_into().unwrap()) + known.len() as u64;
+    first[24..32].copy_from_slice(&size.to_le_bytes());
+    let size = u64::from_le_bytes(first[8..16].try_into().unwrap()) + known.len() as u64;
+    first[8..16].copy_from_slice(&size.to_le_bytes());
+    let bytes = [first, known].concat();
+    assert_eq!(super::hidden_containers(&bytes, &[]).len(), 1);
+    assert_eq!(super::hidden_containers(&bytes, &seen).len(), 0);
+}
+
 #[test]
 fn bundles_of_hip_name_their_targets() {
     let dir = host::dir();

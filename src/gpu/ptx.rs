@@ -154,7 +154,7 @@ fn read_entry(tokens: &mut Tokens<'_>, address_size: u32) -> Result<Option<PtxKe
             None => return Err(cut()),
         }
     }
-    Ok(Some(PtxKernel { signature: KernelSignature { name, params }, max_threads }))
+    Ok(Some(PtxKernel { signature: KernelSignature::new(name, params), max_threads }))
 }
 
 /// `256, 1, 1`; what is not said is 1.

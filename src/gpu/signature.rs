@@ -1,8 +1,11 @@
-//! What a launch must agree on: kernel names and parameter layouts, and the tag over them.
+//! What a launch must agree on: kernel names, parameter layouts and buffers, and the tag over them.
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::spirv::SpirvResource;
 use crate::fs::Digest;
 use crate::target::KernelAbiTag;
 
@@ -21,8 +24,45 @@ pub struct Param {
 pub struct KernelSignature {
     /// Symbol name, mangled where the compiler mangles.
     pub name: String,
-    /// Parameters in order.
+    /// Parameters in order; of a shader, the members of its push constants.
     pub params: Vec<Param>,
+    /// Buffers that a shader expects at its bindings, sorted; a cubin and PTX have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<BufferBinding>,
+}
+
+/// A buffer that a shader expects at a binding, as its launcher fills it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct BufferBinding {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding.
+    pub binding: u32,
+    /// Storage or uniform buffer.
+    pub resource: SpirvResource,
+    /// Bytes before the array without an end, or of the whole buffer.
+    pub size: u32,
+    /// Bytes from one element of the array without an end to the next; none without such an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stride: Option<u32>,
+}
+
+impl KernelSignature {
+    /// A kernel without bindings.
+    pub fn new(name: impl Into<String>, params: Vec<Param>) -> Self {
+        Self { name: name.into(), params, bindings: Vec::new() }
+    }
+}
+
+impl fmt::Display for BufferBinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.resource {
+            SpirvResource::UniformBuffer => "uniform",
+            _ => "storage",
+        };
+        write!(f, "{}.{} {kind} {}", self.set, self.binding, self.size)?;
+        self.stride.map_or(Ok(()), |stride| write!(f, "+n*{stride}"))
+    }
 }
 
 /// The kernel ABI tag over kernels: SHA-256 over one line a kernel, sorted by name, so neither
@@ -33,7 +73,9 @@ pub fn kernel_abi_tag(kernels: &[KernelSignature]) -> KernelAbiTag {
         .map(|kernel| {
             let params: Vec<String> =
                 kernel.params.iter().map(|param| format!("{}:{}", param.offset, param.size)).collect();
-            format!("{}\t{}\n", kernel.name, params.join(","))
+            // A kernel without bindings has the line that it always had.
+            let bindings: String = kernel.bindings.iter().map(|binding| format!("\t{binding}")).collect();
+            format!("{}\t{}{bindings}\n", kernel.name, params.join(","))
         })
         .collect();
     lines.sort();
@@ -48,7 +90,7 @@ mod tests {
 
     fn kernel(name: &str, params: &[(u32, u32)]) -> KernelSignature {
         let params = params.iter().map(|&(offset, size)| Param { offset, size }).collect();
-        KernelSignature { name: name.to_owned(), params }
+        KernelSignature::new(name, params)
     }
 
     #[test]
@@ -58,6 +100,15 @@ mod tests {
         let tag = kernel_abi_tag(&[a.clone(), b.clone()]);
         assert_eq!(tag, kernel_abi_tag(&[b.clone(), a.clone()]));
         assert_ne!(tag, kernel_abi_tag(&[kernel("a", &[(0, 8), (8, 8)]), b.clone()]));
-        assert_ne!(tag, kernel_abi_tag(&[a]));
+        assert_ne!(tag, kernel_abi_tag(std::slice::from_ref(&a)));
+        let mut bound = a;
+        bound.bindings = vec![BufferBinding {
+            set: 0,
+            binding: 1,
+            resource: SpirvResource::StorageBuffer,
+            size: 4,
+            stride: Some(8),
+        }];
+        assert_ne!(tag, kernel_abi_tag(&[bound, b]));
     }
 }

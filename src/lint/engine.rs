@@ -50,6 +50,11 @@ impl Hits {
         HitBuilder(&mut self.hits[last])
     }
 
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty() && self.incomplete.is_empty()
+    }
+
     /// The lint could not look at `subject`.
     pub fn incomplete(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
         self.incomplete.push((subject.into(), reason.into()));

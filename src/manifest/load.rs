@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Capabilities, Contracts, CudaReleases, Drivers, GlibcLevels, Loaders, MemoryModel, SpirvEnvironments, Vendor,
+    Capabilities, Contracts, CudaReleases, Drivers, EnvironmentMarks, GlibcLevels, Loaders, MemoryModel,
+    SpirvEnvironments, Vendor,
 };
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -31,6 +32,8 @@ pub struct Manifests {
     pub memory: MemoryModel,
     /// Loader profiles, and names that are opened at run time.
     pub loaders: Loaders,
+    /// Variables and marks of kinds of machines.
+    pub environment: EnvironmentMarks,
 }
 
 impl Manifests {
@@ -51,6 +54,7 @@ impl Manifests {
             spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
             loaders: Loaders::load(data)?,
+            environment: EnvironmentMarks::load(data)?,
         })
     }
 }

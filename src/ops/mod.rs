@@ -6,6 +6,7 @@ pub mod build;
 pub mod cache;
 pub mod check;
 pub mod config;
+pub mod doctor;
 pub mod init;
 pub mod inspect;
 pub mod lock;
@@ -19,6 +20,7 @@ pub mod slice;
 pub mod toolchain;
 pub mod verify;
 
+mod compare;
 mod dist;
 mod hygiene;
 mod job;

@@ -1,5 +1,7 @@
 //! `simpack plan`: the whole job as a value, or what a key is made of.
 
+use super::cache;
+use super::compare;
 use super::job::Job;
 use super::request::BuildRequest;
 use super::why;
@@ -15,6 +17,8 @@ pub enum PlanView {
     Why(String),
     /// What changed in keys between the last two builds.
     WhyRebuilt,
+    /// What the ways to ship device code cost.
+    Compare,
 }
 
 /// Shows the whole job or a part of it; answers the exit code.
@@ -31,6 +35,13 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         let step = why::find(&job.plan, asked)?;
         if !ui.json(step)? {
             ui.say(why::parts(step));
+        }
+        return Ok(0);
+    }
+    if *view == PlanView::Compare {
+        let comparison = compare::compare(&job.plan, &cache::look()?)?;
+        if !ui.json(&comparison)? {
+            ui.say(format!("{}\n{}", job.headline(), compare::text(&comparison)));
         }
         return Ok(0);
     }

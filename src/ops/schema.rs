@@ -8,7 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize;
 
 use super::build::Summary;
+use super::compare::Comparison;
 use super::config::Listing;
+use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use crate::bundle::{BundleManifest, MANIFEST_SCHEMA};
@@ -31,9 +33,11 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 9] = [
+pub const FORMS: [Form; 11] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
+    Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {
         name: "error",
         version: 1,

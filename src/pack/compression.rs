@@ -25,5 +25,10 @@ pub fn level(spec: &PackageSpec) -> i32 {
         ArtifactKind::Link { .. } => 0,
     });
     let payload = sizes.fold(0, u64::saturating_add);
+    level_of(payload)
+}
+
+/// The same for a payload of so many bytes.
+pub fn level_of(payload: u64) -> i32 {
     if payload <= SMALL_PAYLOAD { 19 } else { 9 }
 }

@@ -19,7 +19,7 @@ mod tarball;
 mod writer;
 
 pub use channel::index;
-pub use compression::{SMALL_PAYLOAD, level};
+pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use conda::write_conda;
 pub use derive::{Surroundings, packages};
 pub use epoch::parse_epoch;

@@ -1,5 +1,6 @@
 //! The recipe: as people write it (`RecipeFile`) and resolved (`Recipe`).
 
+mod bindings;
 mod file;
 mod files;
 mod mistake;

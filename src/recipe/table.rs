@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bindings::bindings;
 use super::mistake::{At, Document, Mistake};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::words::is_symbol;
@@ -81,9 +82,10 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredKernel> {
         reader.unique("params", list.into_iter().map(|(name, ..)| name).collect());
         Some(params)
     });
+    let bindings = fields.get("bindings").and_then(|value| bindings(reader, value)).unwrap_or_default();
     fields.finish(reader);
     let name = name?;
-    let signature = KernelSignature { name: name.value.clone(), params: params.unwrap_or_default() };
+    let signature = KernelSignature { name: name.value.clone(), params: params.unwrap_or_default(), bindings };
     Some(DeclaredKernel { name, source, signature })
 }
 
@@ -163,5 +165,24 @@ params = [
         assert_eq!(mistakes, []);
         let offsets: Vec<_> = kernels[0].signature.params.iter().map(|param| (param.offset, param.size)).collect();
         assert_eq!(offsets, [(0, 1), (4, 4), (8, 8), (16, 2), (20, 12), (32, 8)]);
+    }
+    #[test]
+    fn bindings_are_read_and_sorted() {
+        let text = r#"
+edition = 1
+[[kernel]]
+name = "main"
+params = []
+bindings = [
+  { binding = 1, type = "uniform-buffer", size = 16 },
+  { set = 0, binding = 0, type = "storage-buffer", size = 4, stride = 8 },
+]
+"#;
+        let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+        assert_eq!(mistakes, []);
+        let found: Vec<_> = kernels[0].signature.bindings.iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["0.0 storage 4+n*8", "0.1 uniform 16"]);
+        let (_, _, mistakes) = kernel_table(&text.replace("binding = 1", "binding = 0"), "table.toml");
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     }
 }

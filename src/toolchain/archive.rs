@@ -12,8 +12,6 @@ use zip::ZipArchive;
 use super::space::enough_space;
 use super::tree::Tree;
 use crate::error::{Error, Result};
-use crate::fs;
-use crate::process::Call;
 
 /// What an archive's first bytes say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +23,9 @@ enum Kind {
     Zstd,
     Zip,
 }
+
+/// KiB that a stream's dictionary may take: `xz -9` takes 64 MiB, and no source takes more than four times that.
+const XZ_MEMORY: u32 = 256 << 10;
 
 /// Most bytes that a link's text in a zip archive may have.
 const LONGEST_LINK: u64 = 4096;
@@ -44,10 +45,7 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf> {
         Some(Kind::Gzip) => tar(flate2::bufread::MultiGzDecoder::new(input), &mut tree),
         Some(Kind::Bzip2) => tar(bzip2::bufread::MultiBzDecoder::new(input), &mut tree),
         Some(Kind::Zstd) => tar(zstd::Decoder::with_buffer(input)?, &mut tree),
-        Some(Kind::Xz) => {
-            let plain = tempfile::tempdir_in(into.parent().unwrap_or(into))?;
-            tar(BufReader::new(without_xz(archive, plain.path())?), &mut tree)
-        }
+        Some(Kind::Xz) => tar(lzma_rust2::XzReader::new_mem_limit(input, true, XZ_MEMORY), &mut tree),
         Some(Kind::Zip) => zip(input, into, &mut tree),
         None => Err(Error::toolchain("it is not an archive that simpack knows")
             .hint("known are zip and tar: plain or with gzip, bzip2, xz, zstd; check what the address gives")),
@@ -74,19 +72,6 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
     let found = magic.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, kind)| *kind);
     // "ustar" is at the same place in POSIX's and in GNU's tar.
     found.or_else(|| (head.get(257..262)? == b"ustar").then_some(Kind::Tar))
-}
-
-/// The machine's `xz` does this: a decoder would be one more dependency.
-fn without_xz(archive: &Path, dir: &Path) -> Result<File> {
-    let program = which::which("xz").map_err(|_| {
-        Error::toolchain("the source is compressed with xz, and there is no program `xz` on PATH")
-            .hint("install it (Debian: xz-utils; Fedora, conda: xz)")
-    })?;
-    let copy = dir.join("source.tar.xz");
-    fs_err::copy(archive, &copy)?;
-    fs::set_mode(&copy, 0o600)?;
-    Call::new(program).arg("--decompress").arg(fs::utf8(&copy)?).read()?;
-    Ok(fs_err::File::open(dir.join("source.tar"))?.into_parts().0)
 }
 
 fn tar(input: impl Read, tree: &mut Tree) -> Result<()> {

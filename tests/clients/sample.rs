@@ -58,7 +58,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         groups: vec![KernelGroup {
             name: "network".to_owned(),
             sources: vec!["kernels/neuron.cu".to_owned()],
-            table: vec![KernelSignature { name: "step".to_owned(), params: vec![Param { offset: 0, size: 8 }] }],
+            table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
             form: Form::Cubin,
             flags: Vec::new(),
             variants: vec![VariantChoice {

@@ -17,6 +17,7 @@ const VERBS: &[&[&str]] = &[
     &["inspect"],
     &["patch"],
     &["resolve"],
+    &["doctor"],
     &["slice"],
     &["abi"],
     &["abi", "dump"],

@@ -80,6 +80,11 @@ fn every_container() {
         encoder.write_all(&tar).unwrap();
         encoder.finish().unwrap()
     };
+    let xz = || {
+        let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(6)).unwrap();
+        encoder.write_all(&tar).unwrap();
+        encoder.finish().unwrap()
+    };
     let zstd = zstd::encode_all(tar.as_slice(), 3).unwrap();
     let conda = {
         let parts = scratch();
@@ -90,6 +95,7 @@ fn every_container() {
         ("a.tar", tar.clone()),
         ("a.tar.gz", gzip()),
         ("a.tar.bz2", bzip2()),
+        ("a.tar.xz", xz()),
         ("a.tar.zst", zstd),
         ("a.conda", conda),
         ("a.zip", zip_of(tree.path(), zip::CompressionMethod::Stored)),
@@ -136,7 +142,7 @@ fn damage_and_what_nobody_can_see() {
     let dir = scratch();
     let cases: [(&str, Vec<u8>, &str); 5] = [
         ("cut.whl", b"PK\x03\x04 and nothing".to_vec(), "damaged archive"),
-        ("a.tar.xz", b"\xfd7zXZ".to_vec(), "xz"),
+        ("a.tar.xz", b"\xfd7zXZ".to_vec(), "damaged archive"),
         ("short.so", b"\x7fELF\x02\x01\x01".to_vec(), "header"),
         ("broken.fatbin", [b"\x50\xed\x55\xba\x01\0\x10\0".as_slice(), &[0xff; 40]].concat(), "past the end"),
         ("big.spv", 0x0723_0203u32.to_be_bytes().to_vec(), "big-endian"),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod loader;
+mod minimal;
 mod musl;
 mod object;
 mod process;
@@ -20,6 +21,7 @@ mod tree;
 pub(crate) use answer::file_name;
 pub use answer::{Candidate, End, Link, LoadedObject, MissingVersion, Outcome, PathEntry, Resolution, Rule};
 pub use loader::{Cpu, Environment, Libc, Loader};
+pub use minimal::library_named;
 pub use object::{NeedKind, Object, Rejection, read_object};
 pub use process::{Open, Process, Refusal};
 pub use tree::{FileId, MemoryTree, OpenFile, Opened, Tree};

@@ -30,6 +30,21 @@ struct Region<'i> {
     pieces: Vec<Piece>,
 }
 
+impl Region<'_> {
+    /// Where each container ends in the section when they stand together, with the padding behind it. None begins
+    /// later than it did: a section that ends, or a container that began, off the alignment leaves less padding.
+    fn ends(&self) -> Vec<u64> {
+        let begins = self.pieces.iter().skip(1).map(|piece| piece.at - self.section.offset);
+        let limits = begins.chain([self.section.size]);
+        let mut at = 0;
+        let end = |(piece, limit): (&Piece, u64)| {
+            at = (at + piece.new_size).next_multiple_of(CONTAINER_ALIGN).min(limit);
+            at
+        };
+        self.pieces.iter().zip(limits).map(end).collect()
+    }
+}
+
 pub(super) fn plan(
     image: &Image<'_>,
     ask: &SliceAsk,
@@ -223,9 +238,9 @@ impl Job<'_, '_> {
         for region in &self.regions {
             let Section { offset, address, size, .. } = *region.section;
             let mut at = 0;
-            for piece in &region.pieces {
+            for (piece, end) in region.pieces.iter().zip(region.ends()) {
                 places.insert(piece.at - offset + address, at + address);
-                at = (at + piece.new_size).next_multiple_of(CONTAINER_ALIGN);
+                at = end;
             }
             if at < size {
                 rooms.push(FreeRoom { from: offset + at, to: offset + size });
@@ -240,9 +255,9 @@ impl Job<'_, '_> {
             let Section { offset, address, size, .. } = *region.section;
             let mut parts = Vec::new();
             let mut at = 0;
-            for piece in &mut region.pieces {
+            let ends = region.ends();
+            for (piece, end) in region.pieces.iter_mut().zip(ends) {
                 parts.append(&mut piece.parts);
-                let end = (at + piece.new_size).next_multiple_of(CONTAINER_ALIGN);
                 parts.push(Part::Zeros(end - at - piece.new_size));
                 at = end;
             }

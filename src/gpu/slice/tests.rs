@@ -145,12 +145,16 @@ fn containers_of_a_linked_library_without_wrappers_stay_where_they_are() {
 
 /// A library with wrappers, as the compiler's host code has them.
 fn library() -> Vec<u8> {
+    let wide = |index| entry(2, 80, 0x11, &vec![index; 9000], Store::Raw);
+    library_of([0, 1, 2].map(|index| container(&[wide(index), sass(90, 0)])))
+}
+
+fn library_of(containers: [Vec<u8>; 3]) -> Vec<u8> {
     let dir = host::dir();
     let mut text = "asm(\".section .nv_fatbin,\\\"a\\\",@progbits\\n.balign 8\\n".to_owned();
-    for index in 0..3 {
+    for (index, container) in containers.iter().enumerate() {
         let data = dir.path().join(format!("container{index}"));
-        let wide = entry(2, 80, 0x11, &vec![index; 9000], Store::Raw);
-        std::fs::write(&data, container(&[wide, sass(90, 0)])).unwrap();
+        std::fs::write(&data, container).unwrap();
         text.push_str(&format!("fat{index}: .incbin \\\"{}\\\"\\n", data.display()));
     }
     text.push_str(".section .nvFatBinSegment,\\\"aw\\\",@progbits\\n.balign 8\\n");
@@ -171,6 +175,25 @@ fn containers_move_together_and_every_pointer_follows() {
     assert_eq!(listed(&bytes), ["sm_90"; 3]);
     let (again, same) = sliced(&bytes, &ask(&["9.0"]));
     assert!(again.is_empty() && same == bytes);
+}
+
+/// Padding behind the last container must not stand on what follows the section.
+#[test]
+fn a_section_may_end_off_the_alignment() {
+    let mut odd = sass(90, 0);
+    let payload = u64::from_le_bytes(odd[8..16].try_into().unwrap());
+    odd[8..16].copy_from_slice(&(payload + 4).to_le_bytes());
+    odd.extend([0; 4]);
+    let file = library_of([container(&[sass(90, 0)]), container(&[sass(90, 0)]), container(&[odd])]);
+    // Something that is not zero follows at once.
+    let mut file = file;
+    let section = crate::elf::Image::parse(&file).unwrap();
+    let section = section.sections.iter().find(|section| section.name == ".nv_fatbin").unwrap();
+    let end = (section.offset + section.size) as usize;
+    assert_ne!(end % 8, 0);
+    file[end] = 7;
+    let (_, bytes) = sliced(&file, &ask(&["9.0"]));
+    assert_eq!(bytes, file);
 }
 
 proptest::proptest! {

@@ -10,6 +10,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CodeError;
@@ -53,7 +54,7 @@ pub struct SpirvEntryPoint {
 }
 
 /// What stands at a binding (`VkDescriptorType`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpirvResource {
     /// Sampler.

@@ -15,6 +15,8 @@ const MOST_MEMBER: u64 = 1 << 30;
 const MOST_EXPANSION: u64 = 1000;
 /// Packages hold archives that hold packages; deeper than this nobody means it.
 const MOST_DEPTH: usize = 4;
+/// KiB that a stream's dictionary may take: `xz -9` takes 64 MiB.
+const XZ_MEMORY: u32 = 256 << 10;
 /// The first bytes by which a member is judged.
 const HEAD: u64 = 512;
 
@@ -134,7 +136,7 @@ impl Walk {
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
             Packing::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(reader)),
             Packing::Zstd => Box::new(zstd::Decoder::new(reader).map_err(|error| error.to_string())?),
-            Packing::Xz => return Err("xz compression is not supported".to_owned()),
+            Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY)),
         };
         let mut tar = tar::Archive::new(Bounded { reader, left: most_bytes(size) });
         for entry in tar.entries().map_err(|error| error.to_string())? {

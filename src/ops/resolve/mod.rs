@@ -4,9 +4,8 @@ mod assumed;
 mod drawing;
 mod lints;
 mod machine;
-mod opens;
 mod report;
 mod run;
 
-pub use machine::this_cpu;
+pub use crate::probe::this_cpu;
 pub use run::{ResolveRequest, run};

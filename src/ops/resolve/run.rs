@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use super::drawing::{dot, svg};
 use super::lints::{ProcessFacts, registry};
 use super::machine::{Asked, asked};
-use super::opens::opened;
 use super::report::{Answer, Answers, text, tree};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Open, Process, Resolution, file_name};
@@ -13,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::fs::write_atomic;
 use crate::lint::Settings;
 use crate::manifest::Manifests;
+use crate::probe::opened;
 use crate::report::{Report, TextOptions};
 use crate::ui::Ui;
 

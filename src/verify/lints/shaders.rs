@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::BundleFacts;
-use crate::gpu::{Param, SpirvBinding, SpirvBlock, SpirvMember, SpirvModule, SpirvResource};
+use crate::gpu::{
+    BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvMember, SpirvModule, SpirvResource,
+};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
 use crate::target::KernelTarget;
@@ -121,6 +123,9 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                     let Some(known) = package.manifest.kernels.iter().find(|kernel| kernel.name == entry.name) else {
                         continue;
                     };
+                    for what in beside_the_table(known, module) {
+                        hits.add(package.subject(&file.path), format!("`{}`: {what}", entry.name));
+                    }
                     let pushed = params(module);
                     if known.params != pushed {
                         hits.add(
@@ -158,6 +163,39 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             }
         }
     }
+}
+
+/// Buffers that the module uses and the table declares otherwise or not at all. A declared one that a module does
+/// not use was optimised away, which harms nobody; a table without bindings says nothing of them.
+fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String> {
+    if known.bindings.is_empty() {
+        return Vec::new();
+    }
+    let buffers = module.bindings.iter().filter_map(buffer);
+    let declared =
+        |found: &BufferBinding| known.bindings.iter().find(|one| (one.set, one.binding) == (found.set, found.binding));
+    buffers
+        .filter_map(|found| match declared(&found) {
+            Some(one) if *one == found => None,
+            Some(one) => Some(format!("binding {found}, the table declares {one} (set.binding type bytes)")),
+            None => Some(format!("binding {found} is not in the table (set.binding type bytes)")),
+        })
+        .collect()
+}
+
+/// A buffer of a module as the table would declare it; none for images, samplers and what has no known layout.
+fn buffer(binding: &SpirvBinding) -> Option<BufferBinding> {
+    let block = binding.block.as_ref()?;
+    let last = block.members.last();
+    let open = last.and_then(|member| member.arrays.first()).filter(|array| array.count.is_none());
+    let number = |value: u64| u32::try_from(value).ok();
+    Some(BufferBinding {
+        set: binding.set,
+        binding: binding.binding,
+        resource: binding.resource,
+        size: number(block.size?)?,
+        stride: open.and_then(|array| array.stride).and_then(number),
+    })
 }
 
 fn params(module: &SpirvModule) -> Vec<Param> {

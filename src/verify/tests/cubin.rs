@@ -6,7 +6,7 @@ use crate::target::Capability;
 /// A kernel with parameters of (offset, bytes).
 pub(super) fn kernel(name: &str, params: &[(u32, u32)]) -> KernelSignature {
     let params = params.iter().map(|&(offset, size)| Param { offset, size }).collect();
-    KernelSignature { name: name.to_owned(), params }
+    KernelSignature::new(name, params)
 }
 
 struct Section {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::cubin::kernel;
 use super::fixture::{Sealed, Tree, context, report, said};
-use crate::gpu::kernel_abi_tag;
+use crate::gpu::{BufferBinding, SpirvResource, kernel_abi_tag};
 use crate::recipe::ComponentKind;
 
 /// A compute shader in GLSL with a workgroup size, push constants and the members of its buffer.
@@ -29,8 +29,9 @@ fn compiled(environment: &str, source: &str) -> Vec<u8> {
 }
 
 /// A package for SPIR-V 1.3 with modules by path.
-fn package(modules: &[(&str, Vec<u8>)]) -> Sealed {
-    let table = vec![kernel("main", &[(0, 4), (4, 4)])];
+fn package(modules: &[(&str, Vec<u8>)], bindings: &[BufferBinding]) -> Sealed {
+    let mut table = vec![kernel("main", &[(0, 4), (4, 4)])];
+    table[0].bindings = bindings.to_vec();
     let mut tree = Tree::new(ComponentKind::Kernels, "kernels-spirv1.3");
     tree.manifest.target = Some("spirv1.3".parse().unwrap());
     tree.manifest.kernel_abi = Some(kernel_abi_tag(&table));
@@ -43,7 +44,12 @@ fn package(modules: &[(&str, Vec<u8>)]) -> Sealed {
 
 /// Findings about shaders: the fixture's directories are not laid out as a build does.
 fn found(modules: &[(&str, Vec<u8>)]) -> Vec<String> {
-    let lines = said(&report(&[&package(modules)], &context().partial(true)));
+    found_beside(&[], modules)
+}
+
+/// The same with bindings in the table.
+fn found_beside(bindings: &[BufferBinding], modules: &[(&str, Vec<u8>)]) -> Vec<String> {
+    let lines = said(&report(&[&package(modules, bindings)], &context().partial(true)));
     let shaders = lines.into_iter().filter(|line| line.starts_with("shader-"));
     shaders.map(|line| line.replace(" | volley-kernels-spirv1.3: lib/volley/kernels/spirv/", " | ")).collect()
 }
@@ -98,5 +104,35 @@ fn what_the_host_does_not_expect_is_found() {
     assert_eq!(
         found(&[("k.spv", compiled("vulkan1.1", &double))]),
         ["shader-environment | k.spv | needs capability Float64; not every device of vulkan1.1 has that"]
+    );
+}
+
+#[test]
+fn buffers_are_those_of_the_table() {
+    if !has_glslang() {
+        return;
+    }
+    let module = |buffer| compiled("vulkan1.1", &source(SIZE, PUSHED, buffer));
+    let storage = SpirvResource::StorageBuffer;
+    let declared = BufferBinding { set: 0, binding: 0, resource: storage, size: 4, stride: Some(4) };
+    // The table may name more than a module uses.
+    let more = BufferBinding { binding: 1, ..declared };
+    assert_eq!(found_beside(&[declared, more], &[("k.spv", module(BUFFER))]), [""; 0]);
+    assert_eq!(
+        found_beside(&[declared], &[("k.spv", module("uint head; uint more; float v[];"))]),
+        [
+            "shader-layout | k.spv | `main`: binding 0.0 storage 8+n*4, the table declares 0.0 storage 4+n*4 (set.binding type bytes)"
+        ]
+    );
+    assert_eq!(
+        found_beside(&[more], &[("k.spv", module(BUFFER))]),
+        ["shader-layout | k.spv | `main`: binding 0.0 storage 4+n*4 is not in the table (set.binding type bytes)"]
+    );
+    let uniform = BufferBinding { resource: SpirvResource::UniformBuffer, ..declared };
+    assert_eq!(
+        found_beside(&[uniform], &[("k.spv", module(BUFFER))]),
+        [
+            "shader-layout | k.spv | `main`: binding 0.0 storage 4+n*4, the table declares 0.0 uniform 4+n*4 (set.binding type bytes)"
+        ]
     );
 }

@@ -8,7 +8,7 @@ use crate::manifest::{Loaders, Vendor};
 /// The known names among the constants of a file, sorted. Empty when it cannot be read.
 ///
 /// Only sections of read-only data are looked at: device code and code hold no names.
-pub(super) fn opened(bytes: &[u8], own: &str, loaders: &Loaders, vendor: &Vendor) -> Vec<String> {
+pub fn opened(bytes: &[u8], own: &str, loaders: &Loaders, vendor: &Vendor) -> Vec<String> {
     let Some(image) = is_elf(bytes).then(|| Image::parse(bytes).ok()).flatten() else { return Vec::new() };
     // What the manifest declares of this library counts besides the names that all libraries open.
     let declared = vendor.library(own).map(|library| library.opens.as_slice()).unwrap_or_default();

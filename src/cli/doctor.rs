@@ -1,0 +1,131 @@
+//! `simpack doctor`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::error::{Error, Result};
+use crate::ops::doctor::{self, DoctorRequest};
+use crate::ops::verify::Format;
+use crate::ui::Ui;
+
+/// Forms of a report beside `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Words
+    Text,
+    /// The same as --json
+    Json,
+    /// SARIF 2.1.0
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+const MACHINE: &str = "Machine";
+const MENDING: &str = "Mending";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of all libraries only the driver's are opened: NVML, libcuda.so.1, the Vulkan loader. Nothing of the examined
+prefixes is loaded or run. A record (--json) holds no home directories, no names of users, and of the
+environment only variables that lead to libraries and GPUs.
+
+Exit codes: 0 nothing broken, 1 something is broken, 2 wrong command line, 6 a file cannot be read,
+7 something could not be examined
+
+Examples:
+  simpack doctor                          this machine, and what is installed in the active environment
+  simpack doctor ~/envs/sim               a conda environment, virtual environment or directory
+  simpack doctor volley-core              the findings about one package
+  simpack doctor --process 4711           what a running process has loaded, and what brought it
+  simpack doctor --json > machine.json    a record of everything, to be sent to somebody
+  simpack doctor --replay machine.json    the same report, elsewhere
+  simpack doctor --fix                    what would be done; with --yes it is
+  simpack doctor --root /mnt/image        the files of another machine
+  simpack doctor --explain driver-stub-wins")]
+pub(super) struct DoctorArgs {
+    /// Prefix that packages are installed in, or name of an installed package [default: the active environment]
+    #[arg(value_name = "PREFIX|PACKAGE")]
+    subjects: Vec<String>,
+
+    /// Look into a running process
+    #[arg(long, value_name = "PID")]
+    process: Option<u32>,
+
+    /// Examine a machine that --json has recorded
+    #[arg(long, help_heading = MACHINE, value_name = "FILE", conflicts_with_all = ["process", "root", "env"])]
+    replay: Option<PathBuf>,
+
+    /// Examine the files of a machine below a directory; nothing is opened or run
+    #[arg(long, help_heading = MACHINE, value_name = "DIR", conflicts_with = "process")]
+    root: Option<PathBuf>,
+
+    /// Set a variable in the eyes of the doctor; an empty value unsets
+    #[arg(long, help_heading = MACHINE, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+
+    /// Keep home directories and names of users
+    #[arg(long)]
+    names: bool,
+
+    /// Say what would mend the machine without touching the system
+    #[arg(long, help_heading = MENDING, conflicts_with = "replay")]
+    fix: bool,
+
+    /// Do what --fix says: files of this user only
+    #[arg(long, help_heading = MENDING, requires = "fix")]
+    yes: bool,
+
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+
+    /// List all checks and their levels
+    #[arg(long, conflicts_with = "subjects")]
+    list: bool,
+
+    /// Explain a check
+    #[arg(long, value_name = "ID", conflicts_with_all = ["subjects", "list"])]
+    explain: Option<String>,
+}
+
+impl DoctorArgs {
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        if self.list {
+            return doctor::list(ui).map(|()| 0);
+        }
+        if let Some(id) = &self.explain {
+            return doctor::explain(id, ui).map(|()| 0);
+        }
+        let ui = if self.format == FormatArg::Json { ui.as_json() } else { ui.clone() };
+        doctor::run(&self.request()?, &ui)
+    }
+
+    fn request(self) -> Result<DoctorRequest> {
+        let mut env = BTreeMap::new();
+        for setting in &self.env {
+            let Some((name, value)) = setting.split_once('=') else {
+                return Err(Error::usage(format!("--env {setting} sets nothing")).hint("write NAME=VALUE"));
+            };
+            env.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(DoctorRequest {
+            subjects: self.subjects,
+            process: self.process,
+            replay: self.replay,
+            root: self.root,
+            env,
+            fix: self.fix,
+            yes: self.yes,
+            names: self.names,
+            format: match self.format {
+                FormatArg::Sarif => Format::Sarif,
+                FormatArg::Github => Format::Github,
+                FormatArg::Text | FormatArg::Json => Format::Text,
+            },
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Installed packages: whole, made for each other, and loading what they were made for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Facts;
+use crate::lint::{Hits, Parameters};
+use crate::machine::{InstalledPackage, Prefix, VendorFile};
+use crate::recipe::ComponentKind;
+
+fn packages(facts: &Facts) -> impl Iterator<Item = (&Prefix, &InstalledPackage)> {
+    facts.machine.prefixes.iter().flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)))
+}
+
+fn install(prefix: &Prefix, package: &str) -> Option<String> {
+    match prefix.kind {
+        crate::machine::PrefixKind::Conda => {
+            Some(format!("conda install --force-reinstall -p {} {package}", prefix.path))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn files(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for (prefix, package) in packages(facts) {
+        let name = &package.manifest.package;
+        let parts = [(&package.missing, "missing"), (&package.changed, "not what was installed")];
+        for (files, what) in parts.into_iter().filter(|(files, _)| !files.is_empty()) {
+            let are = if files.len() == 1 { "1 file is".to_owned() } else { format!("{} files are", files.len()) };
+            let hit = hits.add(name, format!("{are} {what}"));
+            let hit = hit.evidence_lines(files.iter().take(5).map(|file| format!("{}/{file}", prefix.path)));
+            if let Some(command) = install(prefix, name) {
+                hit.fix(command);
+            }
+        }
+    }
+}
+
+pub(super) fn kernel_abi(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for prefix in &facts.machine.prefixes {
+        let mut tags: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
+        for package in &prefix.packages {
+            let manifest = &package.manifest;
+            if let Some(tag) = &manifest.kernel_abi {
+                let of = tags.entry(manifest.simulator.as_str()).or_default();
+                of.entry(tag.to_string()).or_default().push(&manifest.package);
+            }
+        }
+        for (simulator, tags) in tags.into_iter().filter(|(_, tags)| tags.len() > 1) {
+            let hit =
+                hits.add(simulator, "its packages were made for different kernel interfaces: kernels are not found");
+            hit.evidence_lines(tags.into_iter().map(|(tag, packages)| format!("{tag}: {}", packages.join(", "))))
+                .fix(format!("install all packages of {simulator} in one version into {}", prefix.path));
+        }
+    }
+}
+
+pub(super) fn rtc(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for prefix in &facts.machine.prefixes {
+        let of = |kind: ComponentKind| {
+            prefix.packages.iter().map(|package| &package.manifest).filter(move |it| it.component == kind)
+        };
+        for core in of(ComponentKind::Core) {
+            for rtc in of(ComponentKind::Rtc).filter(|rtc| rtc.simulator == core.simulator) {
+                if (rtc.version.major, rtc.version.minor) != (core.version.major, core.version.minor) {
+                    hits.add(
+                        &rtc.package,
+                        format!("version {} does not go with {} {}", rtc.version, core.package, core.version),
+                    )
+                    .fix(format!("install {} {}.{}", rtc.package, core.version.major, core.version.minor));
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn loads(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for (_, package) in packages(facts) {
+        for loads in &package.loads {
+            let subject = format!("{}: {}", package.manifest.package, loads.file);
+            // The driver's absence is a finding about the machine.
+            let missing: Vec<&String> =
+                loads.missing.iter().filter(|name| facts.manifests.vendor.driver(name).is_none()).collect();
+            if !missing.is_empty() {
+                hits.add(&subject, "it does not start: libraries that it needs are found nowhere")
+                    .evidence_lines(missing);
+            }
+            if !loads.lacks.is_empty() {
+                hits.add(&subject, "it does not start: libraries that it gets are too old")
+                    .evidence_lines(&loads.lacks);
+            }
+        }
+    }
+}
+
+pub(super) fn driver(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    let Some(driver) = facts.machine.driver() else { return };
+    for (_, package) in packages(facts) {
+        let manifest = &package.manifest;
+        let Some(cuda) = manifest.cuda.filter(|cuda| cuda.major > driver.cuda.major) else { continue };
+        let least = facts.manifests.cuda.major(cuda.major).map(|major| major.min_driver.clone());
+        let least = least.map_or("a newer one".to_owned(), |least| format!("driver {least} or newer"));
+        let has = driver.version.as_deref().unwrap_or("of unknown version");
+        hits.add(&manifest.package, format!("was made with CUDA {cuda}; the driver {has} is of CUDA {}", driver.cuda))
+            .fix(format!("install {least}, or packages made with CUDA {}", driver.cuda.major));
+    }
+}
+
+pub(super) fn vendor_twice(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for prefix in &facts.machine.prefixes {
+        let mut by_name: BTreeMap<&str, Vec<&VendorFile>> = BTreeMap::new();
+        for file in &prefix.vendor {
+            by_name.entry(&file.soname).or_default().push(file);
+        }
+        for (name, files) in by_name.into_iter().filter(|(_, files)| files.len() > 1) {
+            let directories: BTreeSet<&str> =
+                files.iter().map(|file| file.path.rsplit_once('/').map_or("", |(directory, _)| directory)).collect();
+            if directories.len() > 1 {
+                hits.add(name, format!("{} copies in {}: a process may get two", files.len(), prefix.path))
+                    .evidence_lines(files.iter().map(|file| format!("{} ({} bytes)", file.path, file.size)));
+            }
+        }
+    }
+}
+
+pub(super) fn vendor_shadowed(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for (_, package) in packages(facts) {
+        for loads in &package.loads {
+            for load in &loads.vendor {
+                let Some(other) = &load.instead_of else { continue };
+                if facts.manifests.vendor.library(&load.name).is_none() {
+                    continue;
+                }
+                let subject = format!("{}: {}", package.manifest.package, loads.file);
+                hits.add(subject, format!("gets {} instead of {other}", load.path)).evidence(format!("by {}", load.by));
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What is wrong with a machine, and the page that says what is there.
+//!
+//! Everything here is a function of a [`Machine`](crate::machine::Machine) and the manifests, so a recorded machine
+//! gets the report that it got where it was recorded.
+
+mod fix;
+mod lints;
+mod page;
+
+pub use fix::{Action, actions};
+pub use lints::{Facts, examine, registry};
+pub use page::{PageOptions, page};

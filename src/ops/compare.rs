@@ -1,0 +1,297 @@
+//! `simpack plan --compare`: what the ways to ship device code for many capabilities cost, from what the steps of
+//! this recipe took and made here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::summary::size;
+use crate::build::{Cache, CacheEntry};
+use crate::bundle::ArtifactKind;
+use crate::error::{Error, Result};
+use crate::pack;
+use crate::plan::{Action, BuildPlan, Step};
+use crate::target::{KernelTarget, Version};
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Comparison {
+    /// Always 1.
+    schema: u32,
+    /// Simulator.
+    simulator: String,
+    /// Its version.
+    version: Version,
+    /// Steps of the plan.
+    steps: usize,
+    /// Those whose cost was measured: their artifacts are in the cache. The others are estimated.
+    measured: usize,
+    /// Everything but kernels.
+    host: Cost,
+    /// Kernels by target, as the recipe lists them.
+    targets: Vec<TargetCost>,
+    /// The ways, in the order in which people find them.
+    ways: Vec<Way>,
+}
+
+/// What a part costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cost {
+    /// Seconds of its steps, one after another.
+    seconds: f64,
+    /// Bytes of its files.
+    bytes: u64,
+    /// The same compressed as a package is.
+    download: u64,
+    /// Whether a part of it is an estimate.
+    estimated: bool,
+}
+
+/// What the kernels of one target cost.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TargetCost {
+    /// Target.
+    target: KernelTarget,
+    /// Its cost.
+    #[serde(flatten)]
+    cost: Cost,
+}
+
+/// One way to ship.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Way {
+    /// Its name.
+    way: WayName,
+    /// Seconds of compiling for all targets.
+    seconds: f64,
+    /// Seconds of compiling when one more target is asked for, of average cost.
+    one_more: f64,
+    /// Bytes of all packages' files.
+    stored: u64,
+    /// Compressed bytes that a user with one GPU downloads: for the largest target.
+    download: u64,
+    /// Whether a part of it is an estimate.
+    estimated: bool,
+}
+
+/// Ways to ship.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WayName {
+    /// One library with the code for every target.
+    Fat,
+    /// That library, cut to one target in each package.
+    Sliced,
+    /// The whole simulator built anew for each target.
+    Rebuilt,
+    /// One core, and a package of kernels for each target.
+    Compiled,
+}
+
+impl WayName {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Fat => "fat: one library for all",
+            Self::Sliced => "sliced: the fat one, cut for each",
+            Self::Rebuilt => "rebuilt: everything for each",
+            Self::Compiled => "compiled: kernels for each",
+        }
+    }
+}
+
+/// A step's cost, measured.
+struct Measured {
+    seconds: f64,
+    bytes: u64,
+}
+
+/// Compares the ways for a plan, from the artifacts in `cache`.
+///
+/// # Errors
+/// No step of one kind was ever run here, so there is nothing to estimate from.
+pub(super) fn compare(plan: &BuildPlan, cache: &Cache) -> Result<Comparison> {
+    let mut host = Part::default();
+    let mut kernels: BTreeMap<KernelTarget, Part<'_>> = BTreeMap::new();
+    for step in &plan.steps {
+        let part = match &step.action {
+            Action::Host { .. } => &mut host,
+            Action::Kernel { target, .. } => kernels.entry(*target).or_default(),
+        };
+        match cache.get(step.key)? {
+            Some(entry) => part.measured.push(entry),
+            None => part.open.push(step),
+        }
+    }
+    let measured = host.measured.len() + kernels.values().map(|part| part.measured.len()).sum::<usize>();
+    let known: Vec<Measured> = kernels.values().flat_map(|part| part.measured.iter().map(of_entry)).collect();
+    let hosts: Vec<Measured> = host.measured.iter().map(of_entry).collect();
+    let host = host.cost(&hosts)?;
+    let mut targets = Vec::new();
+    for (target, part) in kernels {
+        targets.push(TargetCost { target, cost: part.cost(&known)? });
+    }
+    let ways = ways(&host, &targets);
+    Ok(Comparison {
+        schema: 1,
+        simulator: plan.simulator.clone(),
+        version: plan.version,
+        steps: plan.steps.len(),
+        measured,
+        host,
+        targets,
+        ways,
+    })
+}
+
+/// Steps whose files lie in one package.
+#[derive(Default)]
+struct Part<'p> {
+    measured: Vec<CacheEntry>,
+    open: Vec<&'p Step>,
+}
+
+impl Part<'_> {
+    /// Its cost; steps that were not run count as the mean of those of their kind.
+    fn cost(&self, known: &[Measured]) -> Result<Cost> {
+        let own: Vec<Measured> = self.measured.iter().map(of_entry).collect();
+        let mut cost = Cost {
+            seconds: own.iter().map(|one| one.seconds).sum(),
+            bytes: own.iter().map(|one| one.bytes).sum(),
+            download: packed(&self.measured)?,
+            estimated: !self.open.is_empty(),
+        };
+        if let Some(step) = self.open.first() {
+            if known.is_empty() {
+                return Err(Error::usage(format!("nothing is known of what `{}` costs", step.id))
+                    .hint("run `simpack build` once, for one capability at least: what its steps take is remembered"));
+            }
+            let (open, all) = (self.open.len() as f64, known.len() as f64);
+            let bytes = known.iter().map(|one| one.bytes).sum::<u64>() as f64 / all * open;
+            cost.seconds += known.iter().map(|one| one.seconds).sum::<f64>() / all * open;
+            // Packed as well as the measured ones of this part; bytes themselves where there are none.
+            let ratio = if cost.bytes > 0 { cost.download as f64 / cost.bytes as f64 } else { 1.0 };
+            cost.download += (bytes * ratio) as u64;
+            cost.bytes += bytes as u64;
+        }
+        Ok(cost)
+    }
+}
+
+fn of_entry(entry: &CacheEntry) -> Measured {
+    let sizes = entry.artifacts.iter().map(|artifact| match artifact.kind {
+        ArtifactKind::File { size, .. } => size,
+        ArtifactKind::Link { .. } => 0,
+    });
+    Measured { seconds: entry.made.seconds, bytes: sizes.sum() }
+}
+
+/// Bytes of the entries' files in one compressed archive, without what the archive adds.
+fn packed(entries: &[CacheEntry]) -> Result<u64> {
+    let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(entries.iter().map(|one| of_entry(one).bytes).sum()))?;
+    for entry in entries {
+        for artifact in entry.artifacts.iter().filter(|one| matches!(one.kind, ArtifactKind::File { .. })) {
+            copy(&entry.root.join(&artifact.path), &mut sink)?;
+        }
+    }
+    Ok(sink.finish()?.0)
+}
+
+fn copy(path: &Path, sink: &mut impl std::io::Write) -> Result<()> {
+    std::io::copy(&mut fs_err::File::open(path)?, sink)?;
+    Ok(())
+}
+
+/// Counts what is written.
+struct Counted(u64);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ways(host: &Cost, targets: &[TargetCost]) -> Vec<Way> {
+    let count = targets.len() as u64;
+    let seconds: f64 = targets.iter().map(|one| one.cost.seconds).sum();
+    let bytes: u64 = targets.iter().map(|one| one.cost.bytes).sum();
+    let download: u64 = targets.iter().map(|one| one.cost.download).sum();
+    let most = targets.iter().map(|one| one.cost.download).max().unwrap_or(0);
+    let mean = if count > 0 { seconds / count as f64 } else { 0.0 };
+    let estimated = host.estimated || targets.iter().any(|one| one.cost.estimated);
+    let all = host.seconds + seconds;
+    let way = |way, seconds, one_more, stored, download| Way { way, seconds, one_more, stored, download, estimated };
+    vec![
+        way(WayName::Fat, all, all + mean, host.bytes + bytes, host.download + download),
+        way(WayName::Sliced, all, all + mean, host.bytes * count + bytes, host.download + most),
+        way(
+            WayName::Rebuilt,
+            host.seconds * count as f64 + seconds,
+            host.seconds + mean,
+            host.bytes * count + bytes,
+            host.download + most,
+        ),
+        way(WayName::Compiled, all, mean, host.bytes + bytes, host.download + most),
+    ]
+}
+
+/// The answer as a table.
+pub(super) fn text(comparison: &Comparison) -> String {
+    let mut text = format!(
+        "{:<36} {:>10} {:>15} {:>10} {:>10}\n",
+        "way to ship", "compile", "one more target", "stored", "download"
+    );
+    for way in &comparison.ways {
+        let mark = if way.estimated { "~" } else { "" };
+        let seconds = |seconds: f64| format!("{mark}{}", minutes(seconds));
+        let bytes = |bytes: u64| format!("{mark}{}", size(bytes));
+        text.push_str(&format!(
+            "{:<36} {:>10} {:>15} {:>10} {:>10}\n",
+            way.way.words(),
+            seconds(way.seconds),
+            seconds(way.one_more),
+            bytes(way.stored),
+            bytes(way.download)
+        ));
+    }
+    text.push_str("compile: seconds of all steps one after another; download: by a user with one GPU, compressed\n");
+    match comparison.steps - comparison.measured {
+        0 => text.push_str(&format!("measured: all {} steps", comparison.steps)),
+        _ => text.push_str(&format!(
+            "measured: {} of {} steps; ~ holds estimates for the others (the mean of those of their kind)",
+            comparison.measured, comparison.steps
+        )),
+    }
+    text
+}
+
+fn minutes(seconds: f64) -> String {
+    if seconds < 100.0 { format!("{seconds:.1} s") } else { format!("{:.1} min", seconds / 60.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_follow_from_host_and_targets() {
+        let cost = |seconds, bytes, download| Cost { seconds, bytes, download, estimated: false };
+        let target = |target: &str, cost| TargetCost { target: target.parse().unwrap(), cost };
+        let targets = [target("sm_80", cost(2.0, 100, 40)), target("sm_90", cost(4.0, 300, 60))];
+        let ways = ways(&cost(10.0, 1000, 500), &targets);
+        let numbers: Vec<_> = ways.iter().map(|way| (way.seconds, way.one_more, way.stored, way.download)).collect();
+        assert_eq!(
+            numbers,
+            [(16.0, 19.0, 1400, 600), (16.0, 19.0, 2400, 560), (26.0, 13.0, 2400, 560), (16.0, 3.0, 1400, 560)]
+        );
+    }
+}

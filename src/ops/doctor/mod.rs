@@ -1,0 +1,8 @@
+//! `simpack doctor`: what this machine has, what is wrong with it, and what would mend it.
+
+mod mend;
+mod record;
+mod run;
+
+pub use record::{DOCTOR_SCHEMA, DoctorJson};
+pub use run::{DoctorRequest, explain, list, run};

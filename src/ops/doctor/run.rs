@@ -1,0 +1,210 @@
+//! One call: take or read the machine, examine it, say it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::mend::mend;
+use super::record::{DOCTOR_SCHEMA, DoctorJson, read, redaction};
+use crate::data::Data;
+use crate::doctor::{Action, Facts, PageOptions, actions, examine, page, registry};
+use crate::error::{Error, Result};
+use crate::lint::Settings;
+use crate::machine::{Machine, Provider, Wanted};
+use crate::manifest::Manifests;
+use crate::ops::verify::{Format, exit_code};
+use crate::probe::{Probe, Snapshot};
+use crate::report::{self, Report, Rule};
+use crate::ui::Ui;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct DoctorRequest {
+    /// Prefixes, and names of packages in them.
+    pub subjects: Vec<String>,
+    /// A process to look into.
+    pub process: Option<u32>,
+    /// A recorded machine in the place of this one.
+    pub replay: Option<PathBuf>,
+    /// Root of another machine's files.
+    pub root: Option<PathBuf>,
+    /// Variables of that machine.
+    pub env: BTreeMap<String, String>,
+    /// Say what would mend the machine.
+    pub fix: bool,
+    /// Do it.
+    pub yes: bool,
+    /// Keep home directories and names of users.
+    pub names: bool,
+    /// Form of the report.
+    pub format: Format,
+}
+
+/// The checks as `--list --json` prints them.
+#[derive(Serialize)]
+struct Listing {
+    schema: u32,
+    lints: Vec<Rule>,
+}
+
+/// Examines; answers the exit code: 0, 1 when something is broken, 7 when something could not be examined.
+///
+/// # Errors
+/// A record cannot be read, or a prefix is not there.
+pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
+    let started = Instant::now();
+    let data = Data::here();
+    let manifests = Manifests::load(&data)?;
+    let registry = registry(&data)?;
+    let (wanted, names) = wanted(request)?;
+    let mut machine = match &request.replay {
+        Some(file) => {
+            let recorded = read(file)?;
+            Machine::take(&recorded, &wanted)
+        }
+        None => Machine::take(probe(request, &manifests, &wanted)?.as_ref(), &wanted),
+    };
+    // What is shown and what is recorded is the same, so that a record gives the same report.
+    if !request.names && request.replay.is_none() {
+        machine = redaction().apply(&machine);
+    }
+    check_names(&machine, &names)?;
+    let facts = Facts { machine, manifests };
+    let mut report = examine(&registry, &facts, &Settings::default());
+    if !names.is_empty() {
+        let packages = packages(&facts.machine);
+        report = report.filtered(|subject| {
+            let owner = report::owner(subject);
+            !packages.iter().any(|package| package == owner) || names.iter().any(|name| name == owner)
+        });
+    }
+    let actions = actions(&facts, &report);
+    print(&facts, &report, &actions, request, &registry.rules(), started, ui)?;
+    if request.fix {
+        mend(&actions, request.yes, ui)?;
+    }
+    Ok(exit_code(&report))
+}
+
+fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted) -> Result<Box<dyn Provider>> {
+    let snapshot = match &request.root {
+        Some(_) => Snapshot::of(request.env.clone()),
+        None => {
+            let mut snapshot = Snapshot::here(&manifests.environment);
+            for (name, value) in &request.env {
+                snapshot.values.insert(name.clone(), value.clone());
+            }
+            snapshot
+        }
+    };
+    let probe = match &request.root {
+        Some(root) => Probe::at(manifests, snapshot, root)?,
+        None => Probe::here(manifests, snapshot),
+    };
+    Ok(Box::new(probe.examining(&wanted.prefixes)))
+}
+
+/// Prefixes are directories; other words are names of packages.
+fn wanted(request: &DoctorRequest) -> Result<(Wanted, Vec<String>)> {
+    let mut wanted = Wanted { prefixes: Vec::new(), process: request.process };
+    let mut names = Vec::new();
+    for subject in &request.subjects {
+        let inside = request.root.as_ref().map(|root| root.join(subject.trim_start_matches('/')));
+        let place = inside.unwrap_or_else(|| PathBuf::from(subject));
+        if place.is_dir() {
+            let path = match &request.root {
+                Some(_) => format!("/{}", subject.trim_matches('/')),
+                None => absolute(&place)?,
+            };
+            wanted.prefixes.push(path);
+        } else if subject.contains('/') {
+            return Err(Error::file(&place, "there is no such directory"));
+        } else {
+            names.push(subject.clone());
+        }
+    }
+    if request.replay.is_some() && !wanted.prefixes.is_empty() {
+        return Err(Error::usage("a record says nothing about directories of this machine")
+            .hint("name packages, or leave --replay out"));
+    }
+    Ok((wanted, names))
+}
+
+fn absolute(place: &Path) -> Result<String> {
+    Ok(fs_err::canonicalize(place)?.to_string_lossy().into_owned())
+}
+
+fn packages(machine: &Machine) -> Vec<String> {
+    let all = machine.prefixes.iter().flat_map(|prefix| &prefix.packages);
+    all.map(|package| package.manifest.package.clone()).collect()
+}
+
+fn check_names(machine: &Machine, names: &[String]) -> Result<()> {
+    let known = packages(machine);
+    let Some(unknown) = names.iter().find(|name| !known.contains(name)) else { return Ok(()) };
+    let error = Error::usage(format!("no installed package `{unknown}`"));
+    Err(match known.is_empty() {
+        true => error.hint("no package of simpack was found; name the prefix that it is installed in"),
+        false => error.hint(format!("there are {}", known.join(", "))),
+    })
+}
+
+fn print(
+    facts: &Facts,
+    report: &Report,
+    actions: &[Action],
+    request: &DoctorRequest,
+    rules: &[Rule],
+    started: Instant,
+    ui: &Ui,
+) -> Result<()> {
+    let json = DoctorJson { schema: DOCTOR_SCHEMA, machine: &facts.machine, report: report.json(), actions };
+    if ui.json(&json)? {
+        return Ok(());
+    }
+    match request.format {
+        Format::Text => {
+            let millis = Some(started.elapsed().as_millis());
+            let options = PageOptions { verbose: ui.is_verbose(), millis, ..PageOptions::default() };
+            ui.say(page(facts, report, options));
+        }
+        Format::Sarif => {
+            let text = serde_json::to_string_pretty(&report::sarif(report, rules, None))
+                .map_err(|error| Error::bug("a report does not print as SARIF").because(error))?;
+            ui.out(&text);
+        }
+        Format::Github => ui.out(&report::github(report, None)),
+    }
+    Ok(())
+}
+
+/// Lists the checks with their levels.
+///
+/// # Errors
+/// A data file is wrong.
+pub fn list(ui: &Ui) -> Result<()> {
+    let lints = registry(&Data::here())?.rules();
+    let width = lints.iter().map(|lint| lint.id.len()).max().unwrap_or(0);
+    let lines = lints.iter().map(|lint| format!("{:<5}  {:<width$}  {}", lint.level.to_string(), lint.id, lint.title));
+    let lines: Vec<String> = lines.collect();
+    if !ui.json(&Listing { schema: 1, lints })? {
+        ui.say(lines.join("\n"));
+        ui.note("next: simpack doctor --explain ID");
+    }
+    Ok(())
+}
+
+/// Explains one check.
+///
+/// # Errors
+/// There is no such check.
+pub fn explain(id: &str, ui: &Ui) -> Result<()> {
+    let registry = registry(&Data::here())?;
+    let info = registry.info(id)?;
+    if !ui.json(info)? {
+        ui.say(info.page());
+    }
+    Ok(())
+}

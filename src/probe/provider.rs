@@ -1,0 +1,146 @@
+//! The machine that answers for itself.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::elf::resolve::{Environment, Loader};
+use crate::error::Result;
+use crate::fs::Root;
+use crate::machine::{
+    Device, DriverAnswer, DriverFiles, DriverRole, Prefix, Provider, RunningProcess, System, Tools, Variables, Vulkan,
+    Wanted,
+};
+use crate::manifest::Manifests;
+
+use super::installed::Eyes;
+use super::search::{loader, search};
+use super::{Snapshot, amd, cuda, driver_files, nvml, process, system, tools, vulkan};
+
+/// Looks at this machine, or at files of another one.
+pub struct Probe {
+    /// Root of another machine's files.
+    root: Option<PathBuf>,
+    manifests: Manifests,
+    snapshot: Snapshot,
+    /// Prefixes that are examined: nothing in them is opened.
+    examined: Vec<String>,
+    loader: OnceLock<Option<Loader>>,
+}
+
+impl Probe {
+    /// This machine.
+    pub fn here(manifests: &Manifests, snapshot: Snapshot) -> Self {
+        Self { root: None, manifests: manifests.clone(), snapshot, examined: Vec::new(), loader: OnceLock::new() }
+    }
+
+    /// The machine whose files lie below a directory.
+    ///
+    /// # Errors
+    /// The directory is not there.
+    pub fn at(manifests: &Manifests, snapshot: Snapshot, root: &std::path::Path) -> Result<Self> {
+        Root::at(root)?;
+        Ok(Self { root: Some(root.to_owned()), ..Self::here(manifests, snapshot) })
+    }
+
+    /// The same, opening nothing below these directories.
+    #[must_use]
+    pub fn examining(self, prefixes: &[String]) -> Self {
+        Self { examined: prefixes.to_vec(), ..self }
+    }
+
+    fn root(&self) -> std::result::Result<Root, String> {
+        match &self.root {
+            None => Ok(Root::machine()),
+            Some(directory) => Root::at(directory).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn loader(&self, root: &Root) -> std::result::Result<&Loader, String> {
+        let found = self.loader.get_or_init(|| loader(root, &self.manifests));
+        found.as_ref().ok_or_else(|| "no rules are known for its loader".to_owned())
+    }
+
+    fn environment(&self) -> Environment {
+        Environment {
+            library_path: self.snapshot.value("LD_LIBRARY_PATH").map(str::to_owned),
+            // What is preloaded has its own check; here it would only be in the way of the names that are asked for.
+            preload: None,
+            directory: self.snapshot.directory.clone(),
+            secure: false,
+        }
+    }
+
+    /// Whether a library of the driver may be opened.
+    fn may_open(&self, path: &str) -> bool {
+        let below = |prefix: &String| path.starts_with(&format!("{}/", prefix.trim_end_matches('/')));
+        self.root.is_none() && !self.examined.iter().any(below)
+    }
+}
+
+type Answer<T> = std::result::Result<T, String>;
+
+impl Provider for Probe {
+    fn system(&self) -> Answer<System> {
+        let root = self.root()?;
+        Ok(system::system(&root, self.loader(&root)?, &self.environment(), &self.manifests, &self.snapshot))
+    }
+
+    fn variables(&self) -> Answer<Variables> {
+        let root = self.root()?;
+        Ok(system::variables(&root, self.loader(&root)?, &self.environment(), &self.manifests, &self.snapshot))
+    }
+
+    fn driver_files(&self) -> Answer<DriverFiles> {
+        let root = self.root()?;
+        let toolkits = tools::toolkit_roots(&root, &self.manifests, &self.snapshot);
+        Ok(driver_files::driver_files(&root, self.loader(&root)?, &self.environment(), &self.manifests, &toolkits))
+    }
+
+    fn nvml(&self, files: &DriverFiles) -> Answer<Option<DriverAnswer>> {
+        let library = files.nvml.as_ref().filter(|it| it.role == DriverRole::Real && self.may_open(&it.real));
+        Ok(library.map(|library| nvml::ask(&library.path)))
+    }
+
+    fn cuda(&self, files: &DriverFiles, devices: bool) -> Answer<Option<DriverAnswer>> {
+        let library = files.winner().filter(|it| it.role != DriverRole::Stub && self.may_open(&it.real));
+        Ok(library.map(|library| cuda::ask(&library.path, devices)))
+    }
+
+    fn amd(&self) -> Answer<Vec<Device>> {
+        Ok(amd::devices(&self.root()?))
+    }
+
+    fn vulkan(&self) -> Answer<Vulkan> {
+        let root = self.root()?;
+        let found = search(&root, self.loader(&root)?, &self.environment(), "libvulkan.so.1").into_iter().next();
+        let opened = found.filter(|it| self.may_open(&root.real(&it.path).unwrap_or_else(|| it.path.clone())));
+        Ok(opened.map(|library| vulkan::ask(&library.path)).unwrap_or_default())
+    }
+
+    fn tools(&self) -> Answer<Tools> {
+        let root = self.root()?;
+        let run = self.root.is_none();
+        let environment = self.environment();
+        Ok(tools::tools(&root, self.loader(&root)?, &environment, &self.manifests, &self.snapshot, run))
+    }
+
+    fn prefixes(&self, wanted: &Wanted) -> Answer<Vec<Prefix>> {
+        let root = self.root()?;
+        let eyes = Eyes {
+            loader: self.loader(&root)?,
+            environment: &self.environment(),
+            manifests: &self.manifests,
+            snapshot: &self.snapshot,
+            root: &root,
+        };
+        Ok(eyes.prefixes(&wanted.prefixes))
+    }
+
+    fn process(&self, wanted: &Wanted) -> Answer<Option<RunningProcess>> {
+        let Some(pid) = wanted.process else { return Ok(None) };
+        if self.root.is_some() {
+            return Err("a directory of files has no processes".to_owned());
+        }
+        process::process(pid, self.loader(&self.root()?)?, &self.manifests).map(Some)
+    }
+}
