@@ -249,6 +249,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         glibc: None,
         uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
         artifacts: Vec::new(),
+        smoke: recipe.smoke.clone().filter(|_| planned.component == ComponentKind::Core),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
             recipe: recipe_digest(recipe),

@@ -10,6 +10,7 @@ use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
+use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::inspect::InspectArgs;
 use super::lock::LockArgs;
@@ -17,6 +18,7 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
@@ -85,10 +87,15 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Say which packages a machine needs, and why
+    Select(SelectArgs),
     /// Say what this machine has, what fits it, what is wrong and what would mend it
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
+    /// Write recipes for other package managers and build systems, or check written ones
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -164,8 +171,10 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
+        Verb::Generate(command) => command.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

@@ -11,8 +11,10 @@ use super::build::Summary;
 use super::compare::Comparison;
 use super::config::Listing;
 use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
+use super::generate::Generated;
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
+use super::select::{SELECT_SCHEMA, Selection};
 use crate::bundle::{BundleManifest, MANIFEST_SCHEMA};
 use crate::error::{Error, ErrorJson, Result};
 use crate::lock::{LOCK_EDITION, Lock};
@@ -33,7 +35,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 11] = [
+pub const FORMS: [Form; 13] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
@@ -44,6 +46,7 @@ pub const FORMS: [Form; 11] = [
         about: "what any verb prints under --json when it fails",
         schema: of::<ErrorJson>,
     },
+    Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
     Form { name: "lock", version: LOCK_EDITION, about: "simpack.lock, as JSON", schema: of::<Lock> },
     Form { name: "lock-result", version: 1, about: "`simpack lock --json`", schema: of::<Answer> },
     Form {
@@ -55,6 +58,7 @@ pub const FORMS: [Form; 11] = [
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
+    Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
 ];
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

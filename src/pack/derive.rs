@@ -335,6 +335,7 @@ impl Derivation<'_> {
             glibc: None,
             uses: Vec::new(),
             artifacts: Vec::new(),
+            smoke: None,
             provenance: Provenance {
                 simpack: env!("CARGO_PKG_VERSION").to_owned(),
                 recipe: from.map_or(plan, |from| from.recipe),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::smoke::Smoke;
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
@@ -50,6 +51,9 @@ pub struct Recipe {
     pub lint: LintSettings,
     /// Settings of package formats.
     pub package: PackageSettings,
+    /// The simulator's smoke test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<Smoke>,
 }
 
 impl Recipe {
@@ -304,4 +308,7 @@ pub struct PackageSettings {
     pub channel: String,
     /// Build number added to every package's own.
     pub build_number: u64,
+    /// Accounts of those who look after generated recipes. They are in no package.
+    #[serde(skip)]
+    pub maintainers: Vec<String>,
 }

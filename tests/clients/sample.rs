@@ -71,7 +71,8 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
-        package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
+        package: PackageSettings { channel: "volley".to_owned(), build_number: 0, maintainers: Vec::new() },
+        smoke: None,
     }
 }
 
@@ -151,6 +152,7 @@ fn stage(
         glibc: code.then_some(GlibcVersion::new(2, 28)),
         uses: declared.uses.clone(),
         artifacts: artifacts(&root),
+        smoke: None,
         provenance: Provenance {
             simpack: "0.1.0".to_owned(),
             recipe: Digest::of(b"recipe"),

@@ -11,7 +11,7 @@ mod facts;
 mod package;
 mod page;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::gpu::Look;
 use crate::ui::Ui;
 use coverage::Coverage;
-pub use facts::Inspected;
+pub use facts::{ImageFacts, Inspected};
 
 /// Exit code of an inspection that could not see everything.
 pub const INCOMPLETE: u8 = 7;
@@ -47,6 +47,14 @@ struct Subject<'a> {
     #[serde(flatten)]
     inspected: &'a Inspected,
     coverage: Coverage,
+}
+
+/// What a path holds, without printing it.
+///
+/// # Errors
+/// The path does not exist or cannot be opened.
+pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
+    collect::inspect(path, look, ui)
 }
 
 /// Inspects; answers the exit code: 0 or [`INCOMPLETE`].
