@@ -81,7 +81,7 @@ impl Strings {
         order.sort_by_key(|text| std::cmp::Reverse(text.len()));
         let mut places = BTreeMap::new();
         for text in order {
-            let at = self.ending(text).or_else(|| self.before_ending(text)).or_else(|| self.into_room(text));
+            let at = self.ending(text).or_else(|| self.before_ending(text)).or_else(|| self.in_room(text));
             let at = match at {
                 Some(at) => at,
                 None if append => self.append(text),
@@ -119,7 +119,7 @@ impl Strings {
     }
 
     /// Writes the text into the narrowest room that is wide enough, its NUL included.
-    fn into_room(&mut self, text: &str) -> Option<usize> {
+    fn in_room(&mut self, text: &str) -> Option<usize> {
         let wide = self.rooms.iter_mut().filter(|room| room.len() > text.len());
         let room = wide.min_by_key(|room| (room.len(), room.start))?;
         let at = room.start;
