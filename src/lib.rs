@@ -45,6 +45,8 @@ pub mod toolchain;
 pub mod build;
 pub mod doctor;
 #[cfg(feature = "tool")]
+pub mod generate;
+#[cfg(feature = "tool")]
 pub mod pack;
 #[cfg(feature = "tool")]
 pub mod patch;

@@ -6,6 +6,7 @@ mod cache;
 mod check;
 mod config;
 mod doctor;
+mod generate;
 mod init;
 mod inspect;
 mod lock;

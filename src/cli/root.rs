@@ -10,6 +10,7 @@ use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
+use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::inspect::InspectArgs;
 use super::lock::LockArgs;
@@ -92,6 +93,9 @@ enum Verb {
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
+    /// Write recipes for other package managers and build systems, or check written ones
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -170,6 +174,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
+        Verb::Generate(command) => command.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

@@ -31,6 +31,10 @@ pub struct VendorLibrary {
     pub name: String,
     /// Conda package that provides it.
     pub conda: String,
+    /// Conda package with its headers and link names; `conda` itself where it has them.
+    pub conda_dev: String,
+    /// Its attribute of nixpkgs' `cudaPackages`.
+    pub nix: String,
     files: GlobSet,
     /// What its SONAME carries.
     pub soname: SonameVersion,
@@ -97,6 +101,8 @@ struct DriverEntry {
 struct LibraryEntry {
     name: Spanned<String>,
     conda: String,
+    conda_dev: Option<String>,
+    nix: String,
     files: Vec<Spanned<Pattern>>,
     soname: SonameVersion,
     #[serde(default)]
@@ -127,7 +133,9 @@ impl Vendor {
             globs(&text, &entry.opens)?;
             libraries.push(VendorLibrary {
                 name,
+                conda_dev: entry.conda_dev.unwrap_or_else(|| entry.conda.clone()),
                 conda: entry.conda,
+                nix: entry.nix,
                 files: globs(&text, &entry.files)?,
                 soname: entry.soname,
                 opens: entry.opens.into_iter().map(|pattern| pattern.into_inner().0).collect(),

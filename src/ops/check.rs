@@ -67,7 +67,7 @@ fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<Path
 }
 
 /// The recipe for each release of its matrix, its own choice first.
-fn resolve_all(
+pub(super) fn resolve_all(
     text: &str,
     path: &str,
     dir: &Path,

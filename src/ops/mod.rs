@@ -7,6 +7,7 @@ pub mod cache;
 pub mod check;
 pub mod config;
 pub mod doctor;
+pub mod generate;
 pub mod init;
 pub mod inspect;
 pub mod lock;
@@ -25,6 +26,7 @@ pub mod verify;
 
 mod compare;
 mod dist;
+mod generated;
 mod hygiene;
 mod job;
 mod packages;

@@ -11,6 +11,7 @@ use super::build::Summary;
 use super::compare::Comparison;
 use super::config::Listing;
 use super::doctor::{DOCTOR_SCHEMA, DoctorJson};
+use super::generate::Generated;
 use super::lock::Answer;
 use super::rebuild::Rebuilt;
 use super::select::{SELECT_SCHEMA, Selection};
@@ -34,7 +35,7 @@ pub struct Form {
 }
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 12] = [
+pub const FORMS: [Form; 13] = [
     Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
@@ -45,6 +46,7 @@ pub const FORMS: [Form; 12] = [
         about: "what any verb prints under --json when it fails",
         schema: of::<ErrorJson>,
     },
+    Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
     Form { name: "lock", version: LOCK_EDITION, about: "simpack.lock, as JSON", schema: of::<Lock> },
     Form { name: "lock-result", version: 1, about: "`simpack lock --json`", schema: of::<Answer> },
     Form {

@@ -70,7 +70,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
 const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
 
 /// The recipe's targets in CMake's words: `90a-real` for SASS, `75-virtual` for PTX.
-fn architectures(recipe: &Recipe) -> String {
+pub fn architectures(recipe: &Recipe) -> String {
     let words = recipe.targets.iter().filter_map(|target| {
         let number = target.capability()?.sm().trim_start_matches("sm_").to_owned();
         let kind = if matches!(target, KernelTarget::Ptx(_)) { "virtual" } else { "real" };
@@ -80,7 +80,7 @@ fn architectures(recipe: &Recipe) -> String {
 }
 
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
-fn fill(value: &str, recipe: &Recipe) -> String {
+pub fn fill(value: &str, recipe: &Recipe) -> String {
     let tag = recipe.kernel_abi_tag().map(|tag| tag.to_string()).unwrap_or_default();
     value
         .replace("{kernel-abi}", &tag)

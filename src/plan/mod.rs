@@ -8,6 +8,7 @@ mod key;
 mod model;
 
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
+pub use host::{architectures, fill};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, PLAN_SCHEMA, PlanInputs, PlannedBundle, Step, kernel_dir};
 
@@ -36,7 +37,7 @@ pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
 }
 
 /// The bundles that the steps' outputs are staged into.
-fn bundles(recipe: &Recipe) -> Vec<PlannedBundle> {
+pub fn bundles(recipe: &Recipe) -> Vec<PlannedBundle> {
     let mut bundles = Vec::new();
     for component in &recipe.components {
         match component.kind {

@@ -194,4 +194,6 @@ pub struct PackageTable {
     pub channel: Option<At<String>>,
     /// Build number.
     pub build_number: Option<At<u64>>,
+    /// Accounts of those who look after generated recipes.
+    pub maintainers: Vec<At<String>>,
 }

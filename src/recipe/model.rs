@@ -308,4 +308,7 @@ pub struct PackageSettings {
     pub channel: String,
     /// Build number added to every package's own.
     pub build_number: u64,
+    /// Accounts of those who look after generated recipes. They are in no package.
+    #[serde(skip)]
+    pub maintainers: Vec<String>,
 }

@@ -298,6 +298,22 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     });
     let build_number = fields.get("build-number");
     let build_number = build_number.and_then(|value| reader.integer(value, "build-number", 0..=9999));
+    let maintainers = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", account));
     fields.finish(reader);
-    PackageTable { channel, build_number }
+    PackageTable { channel, build_number, maintainers: maintainers.unwrap_or_default() }
+}
+
+/// Name of an account on a forge: letters, digits and `-`, or a team as `ORGANISATION/TEAM`.
+fn account(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let name = reader.text(value, "a maintainer")?;
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && !word.starts_with('-')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if name.value.split('/').count() <= 2 && name.value.split('/').all(is_word) {
+        return Some(name);
+    }
+    reader.wrong(name.span, format!("`{}` cannot be the name of an account", name.value));
+    None
 }

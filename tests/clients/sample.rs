@@ -71,7 +71,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
-        package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
+        package: PackageSettings { channel: "volley".to_owned(), build_number: 0, maintainers: Vec::new() },
         smoke: None,
     }
 }

@@ -94,6 +94,7 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     print("plan", 0, &["plan"], &mut pairs);
     print("report", 0, &["verify", volley.dist.to_str().unwrap()], &mut pairs);
     print("config", 0, &["config", "--list"], &mut pairs);
+    print("generate", 0, &["generate", "nix", "recipes/volley", "--output", "nix/volley", "--check"], &mut pairs);
     print("lock-result", 0, &["lock", "recipes/volley", "--check"], &mut pairs);
     print("error", 2, &["verify", "no-such-directory/"], &mut pairs);
     print("error", 2, &["plan", "--why", "no such step"], &mut pairs);
