@@ -14,12 +14,14 @@ pub(crate) mod facts;
 pub(crate) mod fixture;
 mod image;
 pub mod ld_cache;
+mod read_facts;
 pub mod resolve;
 mod symbols;
 
 pub use demangle::demangled;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
-pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
+pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
+pub use read_facts::facts;
 pub use symbols::{Symbol, SymbolTable, Versions};

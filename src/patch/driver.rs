@@ -6,6 +6,7 @@ use std::fmt;
 use object::elf;
 use serde::Serialize;
 
+use crate::elf::edit::Source;
 use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
 use crate::manifest::Vendor;
 
@@ -50,13 +51,12 @@ const ENTRY_POINTS: [&str; 8] = [
 /// Section with device code: hundreds of megabytes without a name of a host library.
 const DEVICE_CODE: &str = ".nv_fatbin";
 
-/// How the file with these bytes comes to the driver; nothing if it does not, or is the driver.
+/// How the file comes to the driver; nothing if it does not, or is the driver.
 ///
 /// # Errors
-/// The bytes cannot be read as ELF.
-pub fn driver_use(bytes: &[u8], vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
-    let image = Image::parse(bytes)?;
-    let Some(dynamic) = Dynamic::parse(&image)? else { return Ok(None) };
+/// Its symbols cannot be read.
+pub fn driver_use(source: &Source<'_>, vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
+    let (image, Some(dynamic)) = (&source.image, &source.dynamic) else { return Ok(None) };
     let of_driver = |name: &String| vendor.driver(name).is_some();
     if dynamic.text(elf::DT_SONAME).as_ref().is_some_and(of_driver) {
         return Ok(None);
@@ -64,12 +64,12 @@ pub fn driver_use(bytes: &[u8], vendor: &Vendor) -> Result<Option<DriverUse>, El
     if let Some(name) = dynamic.texts(elf::DT_NEEDED).into_iter().find(of_driver) {
         return Ok(Some(DriverUse::Links(name)));
     }
-    let symbols = SymbolTable::dynamic(&image, &dynamic)?;
+    let symbols = SymbolTable::dynamic(image, dynamic)?;
     let entry = symbols.iter().find(|(_, symbol)| symbol.section == 0 && ENTRY_POINTS.contains(&symbol.name.as_str()));
     if let Some((_, symbol)) = entry {
         return Ok(Some(DriverUse::Imports(symbol.name)));
     }
-    for data in constants(&image, &dynamic) {
+    for data in constants(image, dynamic) {
         if let Some(name) = STEMS.iter().find_map(|stem| opened(data, stem, vendor)) {
             return Ok(Some(DriverUse::Opens(name)));
         }
@@ -156,7 +156,8 @@ mod tests {
             let flags = [&["-shared", "-fPIC", "-nostdlib"], flags].concat();
             std::fs::read(fixture::compile(dir.path(), name, source, &flags)).unwrap()
         };
-        let what = |bytes: &[u8]| driver_use(bytes, &vendor).unwrap().map(|found| found.to_string());
+        let what =
+            |bytes: &[u8]| driver_use(&Source::read(bytes).unwrap(), &vendor).unwrap().map(|found| found.to_string());
         let driver = build("libcuda.so.1", "int cuInit(int f) { return f; }", &["-Wl,-soname,libcuda.so.1"]);
         assert_eq!(what(&driver), None, "the driver itself");
         let driver = dir.path().join("libcuda.so.1");

@@ -9,7 +9,8 @@ use super::find::{Finding, Found, find};
 use super::intent::{Intent, PatchRequest};
 use super::report::{FileReport, Outcome, PatchReport};
 use crate::data::Data;
-use crate::elf::{Dynamic, ElfError, FileKind, Image};
+use crate::elf::edit::Source;
+use crate::elf::{ElfError, FileKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifests;
 use crate::patch::{Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
@@ -141,23 +142,23 @@ fn examine(
     report: &mut FileReport,
 ) -> Result<(Outcome, Option<Replacement>)> {
     let wrong = |error: ElfError| error.at(subject.path());
-    if !named && let Some(reason) = not_concerned(subject.bytes()).map_err(wrong)? {
+    let source = subject.source()?;
+    if !named && let Some(reason) = not_concerned(&source) {
         report.reason = Some(reason.to_owned());
         return Ok((Outcome::LeftOut, None));
     }
     if request.for_driver || request.print {
-        report.driver = driver_use(subject.bytes(), &manifests.vendor).map_err(wrong)?;
+        report.driver = driver_use(&source, &manifests.vendor).map_err(wrong)?;
     }
     if request.for_driver && report.driver.is_none() {
         report.reason = Some("it does not look for the driver".to_owned());
         return Ok((Outcome::LeftOut, None));
     }
-    let state = subject.state()?;
     if !request.edits() {
-        report.state = Some(state);
+        report.state = Some(source.state);
         return Ok((Outcome::Shown, None));
     }
-    let plan = subject.plan(&intent.edits(&state, named))?;
+    let plan = subject.plan(&source, &intent.edits(&source.state, named))?;
     report.plan(&plan);
     let outcome = match (plan.is_empty(), request.check) {
         (true, _) => Outcome::Unchanged,
@@ -173,14 +174,12 @@ fn examine(
 }
 
 /// Why a file found in a directory has nothing that could be patched: no loader ever searches for it.
-fn not_concerned(bytes: &[u8]) -> Result<Option<&'static str>, ElfError> {
-    let image = Image::parse(bytes)?;
-    let dynamic = Dynamic::parse(&image)?;
-    Ok(match FileKind::of(&image, dynamic.as_ref()) {
+fn not_concerned(source: &Source<'_>) -> Option<&'static str> {
+    match source.kind() {
         FileKind::Object => Some("it is not linked yet"),
         FileKind::StaticPie => Some("it is a static-pie executable: the loader never searches for it"),
         FileKind::Other(_) => Some("it is neither a library nor an executable"),
-        _ if dynamic.is_none() => Some("it is static: the loader never searches for it"),
+        _ if source.dynamic.is_none() => Some("it is static: the loader never searches for it"),
         FileKind::Executable | FileKind::PieExecutable | FileKind::Library => None,
-    })
+    }
 }
