@@ -25,6 +25,7 @@ use super::verify::VerifyArgs;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
+use crate::process::attended;
 use crate::ui::Ui;
 
 /// Turns one recipe of a GPU simulator into a distribution
@@ -152,8 +153,30 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
     let quiet = cli.quiet || config.is_on("quiet") && !cli.verbose;
     let verbose = cli.verbose || config.is_on("verbose") && !quiet;
     let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);
-    let answer = dispatch(cli.verb, (cli.quiet, cli.verbose), &ui);
+    let line = (cli.quiet, cli.verbose);
+    let answer = match cli.verb.kept() {
+        None => dispatch(cli.verb, line, &ui),
+        Some(kept) => {
+            let own = ui.clone();
+            attended(kept, move || dispatch(cli.verb, line, &own))
+        }
+    };
     (ui, answer)
+}
+
+impl Verb {
+    /// What stays of an interrupted run, for verbs that take long and leave something; the others just end.
+    fn kept(&self) -> Option<&'static str> {
+        match self {
+            Self::Build(_) => Some(
+                "the packages are as they were; what was fetched and built is kept, and the next run goes on from there",
+            ),
+            Self::Plan(_) | Self::Check(_) | Self::Lock(_) | Self::Rebuild(_) | Self::Toolchain(_) => {
+                Some("what was fetched is kept, and the next run goes on from there")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// `line`: whether `--quiet` and `--verbose` stand on the command line.

@@ -1,11 +1,10 @@
 //! Loader profiles, and names that programs open at run time.
 
-use globset::GlobMatcher;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::globs::{Globs, Pattern};
 use super::load::ManifestText;
-use super::vendor::{Pattern, globs};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Loader};
 use crate::error::Result;
@@ -54,7 +53,7 @@ enum LibcName {
 pub struct OpenedLibrary {
     /// How it begins.
     pub stem: String,
-    file: GlobMatcher,
+    file: Globs,
 }
 
 #[derive(Deserialize)]
@@ -126,11 +125,7 @@ impl Loaders {
         }
         let mut opened = Vec::new();
         for entry in file.opened {
-            // The set checks the glob at its place.
-            globs(&text, std::slice::from_ref(&entry.file))?;
-            let glob = globset::Glob::new(entry.file.get_ref().text());
-            let glob = glob.map_err(|error| text.wrong(Some(entry.file.span()), error))?;
-            opened.push(OpenedLibrary { stem: entry.stem, file: glob.compile_matcher() });
+            opened.push(OpenedLibrary { stem: entry.stem, file: Globs::read(&text, [&entry.file])? });
         }
         Ok(Self { profiles: file.profile, assumed: file.assumed.libraries, opened })
     }

@@ -7,6 +7,7 @@ mod drivers;
 mod environment;
 mod forge;
 mod glibc;
+mod globs;
 mod load;
 mod loaders;
 mod memory;

@@ -1,10 +1,10 @@
 //! The vendor's libraries: the driver's, which are never shipped, and the toolkit's, which are
 //! dependencies and never bundled.
 
-use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::globs::{Globs, Pattern};
 use super::load::ManifestText;
 use crate::data::Data;
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub struct Vendor {
 /// A library that belongs to the driver.
 #[derive(Debug, Clone)]
 pub struct DriverLibrary {
-    file: GlobMatcher,
+    file: Globs,
     /// Why it is never shipped.
     pub reason: String,
 }
@@ -35,7 +35,7 @@ pub struct VendorLibrary {
     pub conda_dev: String,
     /// Its attribute of nixpkgs' `cudaPackages`.
     pub nix: String,
-    files: GlobSet,
+    files: Globs,
     /// What its SONAME carries.
     pub soname: SonameVersion,
     /// Globs over libraries that it opens with `dlopen`: NEEDED does not show them.
@@ -55,30 +55,6 @@ pub enum SonameVersion {
     /// `libnvrtc-builtins.so.13.0`.
     #[serde(rename = "major.minor")]
     MajorMinor,
-}
-
-/// A glob as text, checked when it is read.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Pattern(String);
-
-impl Pattern {
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Compiles globs; a wrong one is named at its place.
-pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Result<GlobSet> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        builder.add(glob(text, pattern)?);
-    }
-    builder.build().map_err(|error| text.wrong(None, error))
-}
-
-fn glob(text: &ManifestText, pattern: &Spanned<Pattern>) -> Result<Glob> {
-    Glob::new(&pattern.get_ref().0).map_err(|error| text.wrong(Some(pattern.span()), error))
 }
 
 #[derive(Deserialize)]
@@ -119,10 +95,7 @@ impl Vendor {
         text.edition(file.edition)?;
         let mut drivers = Vec::new();
         for entry in &file.driver {
-            drivers.push(DriverLibrary {
-                file: glob(&text, &entry.file)?.compile_matcher(),
-                reason: entry.reason.clone(),
-            });
+            drivers.push(DriverLibrary { file: Globs::read(&text, [&entry.file])?, reason: entry.reason.clone() });
         }
         let mut libraries: Vec<VendorLibrary> = Vec::new();
         for entry in file.library {
@@ -130,15 +103,15 @@ impl Vendor {
             if libraries.iter().any(|library| library.name == name) {
                 return Err(text.wrong(Some(entry.name.span()), format!("library `{name}` is listed twice")));
             }
-            globs(&text, &entry.opens)?;
+            Globs::read(&text, &entry.opens)?;
             libraries.push(VendorLibrary {
                 name,
                 conda_dev: entry.conda_dev.unwrap_or_else(|| entry.conda.clone()),
                 conda: entry.conda,
                 nix: entry.nix,
-                files: globs(&text, &entry.files)?,
+                files: Globs::read(&text, &entry.files)?,
                 soname: entry.soname,
-                opens: entry.opens.into_iter().map(|pattern| pattern.into_inner().0).collect(),
+                opens: entry.opens.into_iter().map(|pattern| pattern.get_ref().text().to_owned()).collect(),
                 opens_soname: entry.opens_soname,
                 versioned_with_cuda: entry.versioned_with_cuda,
             });

@@ -16,7 +16,7 @@ use crate::target::{
 };
 
 /// A resolved recipe: one platform, one CUDA release.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recipe {
     /// Simulator's name; every derived name starts with it.
     pub name: String,
@@ -77,7 +77,7 @@ impl Recipe {
 }
 
 /// Where the simulator's source is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A directory, relative to the recipe's.
@@ -108,7 +108,7 @@ pub enum Source {
 }
 
 /// How the host part is compiled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostToolchain {
     /// The machine's own C++ compiler; the glibc floor is computed from what it made.
@@ -158,7 +158,7 @@ impl fmt::Display for ComponentKind {
 }
 
 /// One component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Component {
     /// Which one.
     pub kind: ComponentKind,
@@ -174,7 +174,7 @@ pub struct Component {
 }
 
 /// How a host component is built.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildSpec {
     /// Which build system.
     pub driver: BuildDriver,
@@ -204,7 +204,7 @@ pub enum BuildDriver {
 }
 
 /// What a kernel group ships as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// Loose cubins and PTX.
@@ -218,7 +218,7 @@ pub enum Form {
 }
 
 /// Device sources that ship together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelGroup {
     /// Name.
     pub name: String,
@@ -237,7 +237,7 @@ pub struct KernelGroup {
 }
 
 /// One combination of variants.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct VariantChoice {
     /// Directory name: the values of all axes joined by `-`; `default` without axes.
     pub name: String,
@@ -250,7 +250,7 @@ pub struct VariantChoice {
 }
 
 /// Additions that hold for a range of capabilities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct When {
     /// Lowest capability, inclusive.
     pub from: Option<Capability>,
@@ -271,7 +271,7 @@ impl When {
 }
 
 /// Driver discovery of the host part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DriverPolicy {
     /// Names of driver profiles, in order.
     pub profiles: Vec<String>,
@@ -282,7 +282,7 @@ pub struct DriverPolicy {
 }
 
 /// Lint levels and waivers of a recipe.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct LintSettings {
     /// Lint id to level.
     pub levels: BTreeMap<String, Level>,
@@ -291,7 +291,7 @@ pub struct LintSettings {
 }
 
 /// A finding that the recipe accepts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
     /// Lint id.
     pub id: String,
@@ -302,7 +302,7 @@ pub struct Waiver {
 }
 
 /// Settings of package formats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackageSettings {
     /// Name of the conda channel.
     pub channel: String,

@@ -4,6 +4,7 @@ mod support;
 
 mod abi;
 mod abi_release;
+mod broken_transfers;
 mod cache;
 mod commands;
 mod comparing;
@@ -43,6 +44,7 @@ mod sarif;
 mod schemas;
 mod second_release;
 mod selecting;
+mod sharing_jobs;
 mod simulating;
 mod slicing;
 mod smoking;

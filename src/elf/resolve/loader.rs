@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::object::contains;
@@ -11,7 +12,7 @@ use crate::elf::ld_cache::{CacheReader, LdCache};
 use crate::target::GlibcVersion;
 
 /// Whose rules hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Libc {
     /// The GNU C library.
@@ -230,7 +231,7 @@ impl Loader {
 }
 
 /// What a process is started with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Environment {
     /// `LD_LIBRARY_PATH`.

@@ -13,6 +13,7 @@ mod page;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -36,13 +37,15 @@ pub struct InspectRequest {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Inspection<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Inspection<'a> {
+    /// Always 1.
     schema: u32,
+    /// What was looked at, in the order of the call.
     subjects: Vec<Subject<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Subject<'a> {
     #[serde(flatten)]
     inspected: &'a Inspected,
