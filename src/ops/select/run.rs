@@ -118,7 +118,7 @@ fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Ma
     };
     let Some(capabilities) = &request.devices else {
         let here = this_machine(manifests, ui);
-        return Ok(Machine { driver: driver.or(here.driver()), devices: here.devices(), described: false });
+        return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
     };
     let devices: Vec<Device> =
         capabilities.iter().zip(0..).map(|(capability, index)| described(*capability, index)).collect();
@@ -141,8 +141,7 @@ fn this_machine(manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
         told("NVML", reason);
         None
     });
-    let is_known = nvml.as_ref().is_some_and(|nvml| !nvml.devices.is_empty());
-    let cuda = probe.cuda(&driver_files, !is_known).unwrap_or_else(|reason| {
+    let cuda = probe.cuda(&driver_files).unwrap_or_else(|reason| {
         told("CUDA driver", reason);
         None
     });
