@@ -34,6 +34,7 @@ Exit codes: 0 every GPU gets device code, 1 a GPU is left to the CPU, 2 nothing 
 machine, or no packages of that format, 6 a file cannot be read
 
 Examples:
+  simpack select                                     from dist/, for this machine
   simpack select --device 9.0                        from dist/, for an H100 and a new driver
   simpack select dist/ --device 8.6 --driver 550.54.14 --format conda
   simpack select --device 8.0 --device 8.9 --smallest
@@ -45,11 +46,12 @@ pub(super) struct SelectArgs {
     #[arg(value_name = "DIST|PREFIX|PACKAGE")]
     paths: Vec<PathBuf>,
 
-    /// Compute capability of a GPU of the machine, or `cpu` for a machine without; once for each GPU
+    /// Compute capability of a GPU of the machine, or `cpu` for a machine without; once for each GPU [default: the
+    /// GPUs of this machine]
     #[arg(long, value_name = "X.Y")]
     device: Vec<String>,
 
-    /// The driver's number, as nvidia-smi shows it [default: one that is new enough]
+    /// The driver's number, as nvidia-smi shows it [default: this machine's, with --device one that is new enough]
     #[arg(long, value_name = "NUMBER", conflicts_with = "cuda")]
     driver: Option<String>,
 

@@ -56,6 +56,21 @@ fn every_format_is_for_its_reader() {
     assert_eq!(device["trace"].as_array().unwrap().len(), 9, "seven capabilities and two of PTX");
 }
 
+/// Whatever this machine has: the doctor sees the same devices and the same driver.
+#[test]
+fn without_a_description_this_machine_is_asked() {
+    let ran = select(&["--json"]);
+    let (code, answer) = (ran.code, ran.json());
+    assert_eq!(answer["machine"]["described"], false);
+    let dir = scratch();
+    let machine = Ran::of(&mut simpack(dir.path(), &["doctor", "--json"])).json();
+    let machine: simpack::machine::Machine = serde_json::from_value(machine["machine"].clone()).unwrap();
+    assert_eq!(answer["machine"]["devices"], serde_json::to_value(machine.devices()).unwrap());
+    if machine.devices().is_empty() {
+        assert_eq!((code, answer["simulators"][0]["conda"].as_array().unwrap().len()), (Some(0), 1));
+    }
+}
+
 #[test]
 fn what_cannot_be_selected_is_said() {
     let dir = scratch();

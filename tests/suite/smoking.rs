@@ -143,6 +143,18 @@ fn a_prefix_without_a_declared_test_says_so() {
     assert_eq!(manifest["smoke"]["command"][0], "bin/volley");
     manifest.as_object_mut().unwrap().remove("smoke");
     fs_err::write(&list, manifest.to_string()).unwrap();
+    // A manifest names programs of its prefix only.
+    let mut outside = manifest.clone();
+    outside["smoke"] = serde_json::from_str::<serde_json::Value>(&text).unwrap()["smoke"].clone();
+    outside["smoke"]["command"][0] = "../../../../../../bin/true".into();
+    fs_err::write(&list, outside.to_string()).unwrap();
+    let refused = run(prefix.path(), &[], &[]);
+    assert!(
+        matches!(&refused.runs[0].result, Ended::Failed { why } if why.contains("no program")),
+        "{}",
+        refused.page()
+    );
+    fs_err::write(&list, manifest.to_string()).unwrap();
     let report = run(prefix.path(), &[], &[]);
     assert_eq!(report.page(), "smoke     volley 1.0.0 declares no smoke test\n");
     assert!(report.runs.is_empty());

@@ -6,8 +6,9 @@ use super::answer::{Machine, SELECT_SCHEMA, Selected, Selection};
 use super::source::sources;
 use crate::data::Data;
 use crate::error::{Error, Result};
-use crate::machine::{Device, DeviceKind, Driver};
+use crate::machine::{Device, DeviceKind, Driver, Provider};
 use crate::manifest::Manifests;
+use crate::probe::{Probe, Snapshot};
 use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 
@@ -21,7 +22,7 @@ const DIST: &str = "dist";
 pub struct SelectRequest {
     /// `dist/` directories, channels, prefixes, packages; `dist` when there is none.
     pub paths: Vec<PathBuf>,
-    /// Capabilities of the machine's GPUs; none asks this machine.
+    /// Capabilities of the machine's GPUs, empty for none; without, this machine is asked.
     pub devices: Option<Vec<Capability>>,
     /// The driver's number: `580.159`.
     pub driver: Option<String>,
@@ -55,7 +56,7 @@ pub enum Format {
 /// There is nothing to select from, the machine is not described well, or the format does not exist for it.
 pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&Data::here())?;
-    let machine = machine(request, &manifests)?;
+    let machine = machine(request, &manifests, ui)?;
     let paths = match request.paths.as_slice() {
         [] if Path::new(DIST).is_dir() => vec![PathBuf::from(DIST)],
         [] => {
@@ -102,7 +103,7 @@ fn pip(selection: &Selection) -> Result<String> {
 }
 
 /// The machine of a request.
-fn machine(request: &SelectRequest, manifests: &Manifests) -> Result<Machine> {
+fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Machine> {
     let driver = match (&request.driver, request.cuda) {
         (Some(number), _) => Some(Driver {
             cuda: manifests.cuda.cuda_of_driver(number).ok_or_else(|| {
@@ -116,8 +117,8 @@ fn machine(request: &SelectRequest, manifests: &Manifests) -> Result<Machine> {
         (None, None) => None,
     };
     let Some(capabilities) = &request.devices else {
-        return Err(Error::usage("no device is described")
-            .hint("say which: --device 9.0 (several for several GPUs), or --device cpu for a machine without"));
+        let here = this_machine(manifests, ui);
+        return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
     };
     let devices: Vec<Device> =
         capabilities.iter().zip(0..).map(|(capability, index)| described(*capability, index)).collect();
@@ -125,6 +126,27 @@ fn machine(request: &SelectRequest, manifests: &Manifests) -> Result<Machine> {
     let newest = || manifests.cuda.toolkits().last().map(|&cuda| Driver { version: None, cuda });
     let driver = driver.or_else(|| newest().filter(|_| !devices.is_empty()));
     Ok(Machine { devices, driver, described: true })
+}
+
+/// The GPUs and the driver of the machine that this runs on. What cannot say anything is not there for programs
+/// either: `simpack doctor` says why.
+fn this_machine(manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
+    let probe = Probe::here(manifests, Snapshot::here(&manifests.environment));
+    let told = |part: &str, reason: String| ui.note(format!("{part}: {reason}; `simpack doctor` says more"));
+    let driver_files = probe.driver_files().unwrap_or_else(|reason| {
+        told("driver", reason);
+        Default::default()
+    });
+    let nvml = probe.nvml(&driver_files).unwrap_or_else(|reason| {
+        told("NVML", reason);
+        None
+    });
+    let cuda = probe.cuda(&driver_files).unwrap_or_else(|reason| {
+        told("CUDA driver", reason);
+        None
+    });
+    let amd = probe.amd().unwrap_or_default();
+    crate::machine::Machine { driver_files, nvml, cuda, amd, ..Default::default() }
 }
 
 fn described(capability: Capability, index: u32) -> Device {

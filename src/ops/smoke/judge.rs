@@ -1,7 +1,7 @@
 //! Runs what a simulator declares, and judges each run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -119,9 +119,11 @@ impl Here<'_> {
                 smoke.cuda.iter().map(fill).collect()
             }
         };
+        // A manifest's word: it names a program of the prefix, and no other.
+        let is_inside = Path::new(program).components().all(|part| matches!(part, Component::Normal(_)));
         let program = std::path::absolute(self.root)?.join(program);
-        if !program.is_file() {
-            run.result = failed(format!("{} is not there", smoke.command.join(" ")));
+        if !is_inside || !program.is_file() {
+            run.result = failed(format!("there is no program {} in the prefix", smoke.command.join(" ")));
             return Ok((run, None));
         }
         let mut call = Call::new(program).args(arguments).args(added).dir(self.root);
