@@ -302,15 +302,15 @@ pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOn
     result
 }
 
-/// The bytes of one file: mapped, so that only the pages that are looked at are read.
-#[derive(Debug)]
+/// Smaller files are read: that costs less than a map and its page faults.
+const SMALL: u64 = 32 << 10;
+
+/// The bytes of one file: mapped, so that only the pages that are looked at are read, or a small one whole.
 pub enum Content {
-    /// An empty file cannot be mapped.
-    Empty,
+    /// A small one.
+    Held(Vec<u8>),
     /// A mapped one.
     Mapped(memmap2::Mmap),
-    /// One that was read: too small to be worth a map.
-    Read(Vec<u8>),
 }
 
 impl Content {
@@ -331,10 +331,13 @@ impl Content {
         Self::of(file.file(), length).map_err(|error| Error::file(file.path(), format!("cannot be mapped: {error}")))
     }
 
-    /// Maps an opened file of `length` bytes.
-    fn of(file: &std::fs::File, length: u64) -> std::io::Result<Self> {
-        if length == 0 {
-            return Ok(Self::Empty);
+    /// Maps or reads an opened file of `length` bytes.
+    pub(crate) fn of(file: &std::fs::File, length: u64) -> std::io::Result<Self> {
+        // What has no length but content (`/proc`) cannot be mapped either.
+        if length <= SMALL {
+            let mut bytes = vec![0; length as usize];
+            std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, 0)?;
+            return Ok(Self::Held(bytes));
         }
         let length = usize::try_from(length).map_err(std::io::Error::other)?;
         // SAFETY: the map is read only and private to this process. Somebody who truncates the file
@@ -356,9 +359,8 @@ impl Content {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Self::Empty => &[],
+            Self::Held(bytes) => bytes,
             Self::Mapped(map) => map,
-            Self::Read(bytes) => bytes,
         }
     }
 }

@@ -32,6 +32,7 @@ pub mod recipe;
 
 // Floor 3
 pub mod abi;
+pub mod fit;
 pub mod lint;
 pub mod plan;
 #[cfg(feature = "tool")]
@@ -43,6 +44,8 @@ pub mod toolchain;
 #[cfg(feature = "tool")]
 pub mod build;
 pub mod doctor;
+#[cfg(feature = "tool")]
+pub mod generate;
 #[cfg(feature = "tool")]
 pub mod pack;
 #[cfg(feature = "tool")]

@@ -12,11 +12,13 @@ mod sandbox_tests;
 mod watched;
 
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-pub use interrupt::{InterruptGuard, interrupted, signal_name};
+pub use interrupt::{InterruptGuard, attended, go_on, interrupted, signal_name};
 pub use sandbox::{Isolation, Sandbox, candidates};
 pub use watched::{Ended, Watched};
 
@@ -35,6 +37,8 @@ pub struct Call {
     pub env: BTreeMap<String, String>,
     /// What the program may see and write; everything when absent.
     pub sandbox: Option<Sandbox>,
+    /// Descriptors that the program inherits besides its standard ones.
+    pub handed_on: Vec<RawFd>,
 }
 
 /// What a finished program left.
@@ -99,7 +103,7 @@ impl Call {
         if let Ok(path) = std::env::var("PATH") {
             env.insert("PATH".to_owned(), path);
         }
-        Self { program: program.into(), args: Vec::new(), dir: None, env, sandbox: None }
+        Self { program: program.into(), args: Vec::new(), dir: None, env, sandbox: None, handed_on: Vec::new() }
     }
 
     /// Adds one argument.
@@ -148,6 +152,13 @@ impl Call {
         self
     }
 
+    /// Lets the program inherit descriptors, which must stay open until it has started.
+    #[must_use]
+    pub fn hand_on(mut self, descriptors: impl IntoIterator<Item = RawFd>) -> Self {
+        self.handed_on.extend(descriptors);
+        self
+    }
+
     /// The command as a line for a shell.
     pub fn line(&self) -> String {
         let quote = |word: &str| {
@@ -169,6 +180,20 @@ impl Call {
             None => self.plain(),
         };
         command.env_clear().envs(&self.env).stdin(Stdio::null());
+        if !self.handed_on.is_empty() {
+            let descriptors = self.handed_on.clone();
+            // SAFETY: a system call that is safe between fork and exec, on memory that the closure owns.
+            unsafe {
+                command.pre_exec(move || {
+                    for descriptor in &descriptors {
+                        if libc::fcntl(*descriptor, libc::F_SETFD, 0) == -1 {
+                            return Err(std::io::Error::last_os_error());
+                        }
+                    }
+                    Ok(())
+                });
+            }
+        }
         Ok(command)
     }
 

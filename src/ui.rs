@@ -108,6 +108,11 @@ impl Ui {
         Ok(self.json)
     }
 
+    /// Whether the result is wanted as JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Bytes as they are, on standard output (completions, man pages, printed files).
     pub fn out(&self, text: &str) {
         self.bars.suspend(|| {

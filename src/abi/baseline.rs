@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Interface, Release};
@@ -10,7 +11,7 @@ use super::{Interface, Release};
 pub const BASELINE_SCHEMA: u32 = 1;
 
 /// The interfaces of all libraries of a tree or package.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Baseline {
     /// Always [`BASELINE_SCHEMA`].

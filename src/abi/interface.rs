@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::{Facts, Machine};
 
 /// How deep a comparison looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Depth {
     /// Dynamic symbols: names, versions, kinds, bindings, visibility, sizes of data and of C++ tables.
@@ -26,7 +27,7 @@ impl fmt::Display for Depth {
 }
 
 /// A symbol by its name and version node: `cusparseCreate@libcusparse.so.12`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct SymbolName {
     /// Name as the linker sees it.
@@ -75,7 +76,7 @@ impl From<SymbolName> for String {
 }
 
 /// One exported symbol, without its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Offer {
     /// `function`, `object`, `tls`, `ifunc` ...
@@ -92,7 +93,7 @@ pub struct Offer {
 }
 
 /// The interface of one library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Interface {
     /// Name that users of the library record.

@@ -1,7 +1,7 @@
 //! Runs steps on the machine's cores: cache first, then what is missing, the longest first; the first
 //! failure told whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,8 @@ use super::history::History;
 use super::isolation::StepIsolation;
 use super::memory;
 use super::slots::{Next, Slots, Waiting};
-use super::step::{StepFailure, StepRun};
+use super::step::{Share, StepFailure, StepRun};
+use super::tokens::Tokens;
 use super::toolset::Toolset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
@@ -100,6 +101,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
         ui,
         bar: &bar,
         jobs: options.jobs.max(1),
+        tokens: Tokens::new(&options.work, options.jobs.max(1), plan)?,
         keep_going: options.keep_going,
         run: StepRun { tools, cache, options, logs: &logs },
         // Without any word from the system, jobs are the only bound.
@@ -205,6 +207,7 @@ struct Crew<'a> {
     ui: &'a Ui,
     bar: &'a ProgressBar,
     jobs: usize,
+    tokens: Tokens,
     keep_going: bool,
     run: StepRun<'a>,
     state: Mutex<State>,
@@ -217,12 +220,39 @@ struct State {
     failures: BTreeMap<usize, Error>,
     /// Steps that run for the second time because memory was not enough.
     again: BTreeMap<usize, Error>,
+    /// Tokens that running steps hold, by index.
+    held: BTreeMap<usize, usize>,
+    /// Running steps whose build system takes tokens itself.
+    clients: BTreeSet<usize>,
     stop: bool,
 }
 
+/// A step whose turn it is.
+struct Turn {
+    index: usize,
+    /// For the second time, because memory was not enough.
+    again: bool,
+    /// Processes that it may have at a time.
+    jobs: usize,
+    /// Its build system takes more of the tokens itself.
+    client: bool,
+}
+
+/// How long one who ends a step leaves its token to build systems that wait for one, and how often
+/// somebody who found none looks again.
+const TICK: Duration = Duration::from_millis(5);
+
 impl State {
     fn new(slots: Slots, done: Finished) -> Self {
-        Self { slots, done, failures: BTreeMap::new(), again: BTreeMap::new(), stop: false }
+        Self {
+            slots,
+            done,
+            failures: BTreeMap::new(),
+            again: BTreeMap::new(),
+            held: BTreeMap::new(),
+            clients: BTreeSet::new(),
+            stop: false,
+        }
     }
 }
 
@@ -232,15 +262,14 @@ impl Crew<'_> {
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.min(missing) {
                 scope.spawn(|| {
-                    while let Some((index, again)) = self.next() {
+                    while let Some(Turn { index, jobs, client, .. }) = self.next() {
                         let step = &self.plan.steps[index];
                         self.bar.set_message(step.id.clone());
-                        // Memory was not enough with all jobs: half as many make a step of its own smaller.
-                        let jobs = if again { (self.jobs / 2).max(1) } else { self.jobs };
+                        let share = Share { jobs, tokens: client.then_some(&self.tokens) };
                         let end = match self.cache.get(step.key) {
                             // Another run was faster.
                             Ok(Some(entry)) => Ok((entry, true)),
-                            Ok(None) => self.run.run(step, jobs).map(|entry| (entry, false)),
+                            Ok(None) => self.run.run(step, share).map(|entry| (entry, false)),
                             Err(error) => Err(error.into()),
                         };
                         self.ended(index, end);
@@ -257,37 +286,83 @@ impl Crew<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next step to run, and whether it is for the second time; none when there is nothing to do
-    /// any more.
-    fn next(&self) -> Option<(usize, bool)> {
+    /// The next step to run; none when there is nothing to do any more.
+    fn next(&self) -> Option<Turn> {
         let mut state = self.lock();
+        if !state.clients.is_empty() {
+            // The longest steps are those of build systems: they come first.
+            drop(state);
+            std::thread::sleep(TICK);
+            state = self.lock();
+        }
         loop {
-            if state.stop || interrupted().is_some() {
+            if state.stop || interrupted().is_some() || state.slots.is_done() {
                 return None;
             }
+            if self.tokens.take(1) == 0 {
+                state = self.wait(state, TICK);
+                continue;
+            }
             match state.slots.next(memory::available().unwrap_or(u64::MAX)) {
-                Next::Start { index, too_large } => {
-                    if too_large && self.jobs > 1 {
-                        let step = &self.plan.steps[index].id;
-                        self.ui
-                            .note(format!("  memory     {step} is expected to need more than is free: it runs alone"));
-                    }
-                    let again = state.again.contains_key(&index);
-                    return Some((index, again));
+                Next::Start { index, too_large } => return Some(self.start(&mut state, index, too_large)),
+                Next::Done => {
+                    self.tokens.put(1);
+                    return None;
                 }
-                Next::Done => return None,
                 // Memory that others give back tells nobody.
                 Next::Wait => {
-                    let waited = self.changed.wait_timeout(state, Duration::from_millis(500));
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    self.tokens.put(1);
+                    state = self.wait(state, Duration::from_millis(500));
                 }
             }
+        }
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>, time: Duration) -> MutexGuard<'s, State> {
+        self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Says how many processes a step may have; one token is taken for it.
+    fn start(&self, state: &mut State, index: usize, too_large: bool) -> Turn {
+        let step = &self.plan.steps[index];
+        if too_large && self.jobs > 1 {
+            self.ui.note(format!("  memory     {} is expected to need more than is free: it runs alone", step.id));
+        }
+        let again = state.again.contains_key(&index);
+        let mut turn = Turn { index, again, jobs: 1, client: false };
+        let mut held = 1;
+        match &step.action {
+            Action::Kernel { .. } => {}
+            // Memory was not enough with all jobs. Half as many make it smaller, and nothing runs beside it.
+            Action::Host { .. } if turn.again => turn.jobs = (self.jobs / 2).max(1),
+            Action::Host { driver, .. } if self.tokens.is_shared_with(*driver) => {
+                (turn.jobs, turn.client) = (self.jobs, true);
+                state.clients.insert(index);
+            }
+            // Nobody knows how many processes a script has: up to half of the jobs are its own.
+            Action::Host { .. } => {
+                held += self.tokens.take(self.jobs.div_ceil(2) - 1);
+                turn.jobs = held;
+            }
+        }
+        state.held.insert(index, held);
+        turn
+    }
+
+    /// Puts back what a step held.
+    fn put_back(&self, state: &mut State, index: usize) {
+        self.tokens.put(state.held.remove(&index).unwrap_or(0));
+        if state.clients.remove(&index) && state.clients.is_empty() {
+            // One that was stopped has kept what it took.
+            let held: usize = state.held.values().sum();
+            self.tokens.settle(self.jobs.saturating_sub(held));
         }
     }
 
     fn ended(&self, index: usize, end: Result<(CacheEntry, bool), StepFailure>) {
         let step = &self.plan.steps[index];
         let mut state = self.lock();
+        self.put_back(&mut state, index);
         match end {
             Ok((entry, cached)) => {
                 state.slots.ended(index);

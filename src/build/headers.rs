@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::cache::{KindStat, OPEN_TO_ALL, make_dir};
 use super::isolation::{StepIsolation, changed, plain};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
@@ -13,6 +15,9 @@ use crate::plan::{HeaderList, RecordedHeaders, SoughtNames};
 
 /// Lists that are kept of one translation unit with one set of arguments.
 const KEPT: usize = 16;
+
+/// How old the stamp of a last use may grow.
+const STAMPED: Duration = Duration::from_secs(86_400);
 
 /// Lists of earlier compilations below one directory. What is damaged or missing only costs a compilation.
 #[derive(Debug, Clone)]
@@ -89,6 +94,34 @@ impl HeaderStore {
         lists
     }
 
+    /// How many files there are, and their bytes.
+    pub fn stat(&self) -> KindStat {
+        self.files().into_iter().fold(KindStat::default(), |sum, (_, data)| KindStat {
+            entries: sum.entries + 1,
+            bytes: sum.bytes.saturating_add(data.len()),
+        })
+    }
+
+    /// Removes what was not used since; answers how much. Without it a unit is compiled once more.
+    pub fn trim(&self, since: SystemTime) -> KindStat {
+        let mut removed = KindStat::default();
+        for (path, data) in self.files() {
+            let is_old = data.modified().is_ok_and(|used| used < since);
+            if is_old && std::fs::remove_file(&path).is_ok() {
+                removed.entries += 1;
+                removed.bytes = removed.bytes.saturating_add(data.len());
+            }
+        }
+        removed
+    }
+
+    /// Every file; one that goes meanwhile is none.
+    fn files(&self) -> Vec<(PathBuf, std::fs::Metadata)> {
+        let entries = walkdir::WalkDir::new(&self.root).into_iter().filter_map(Result::ok);
+        let files = entries.filter(|entry| entry.file_type().is_file());
+        files.filter_map(|entry| Some((entry.path().to_owned(), entry.metadata().ok()?))).collect()
+    }
+
     /// Adds one list. What cannot be written is known to this process alone, and costs the next one a
     /// compilation; so does a list that another run replaces at the same time.
     pub fn record(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) {
@@ -101,13 +134,27 @@ impl HeaderStore {
     fn write_down(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) -> Result<()> {
         let names = self.place("sought", list.sought);
         if !names.exists() {
-            write(&names, sought)?;
+            self.write(&names, sought)?;
         }
         let mut lists = self.lists(key);
         lists.retain(|old| old != list);
         lists.insert(0, list.clone());
         lists.truncate(KEPT);
-        write(&self.place("lists", key), &Lists { schema: 1, lists })
+        self.write(&self.place("lists", key), &Lists { schema: 1, lists })
+    }
+
+    /// Writes a file. Where the cache is a directory of a group, so is everything in it, whatever the umask.
+    fn write(&self, path: &Path, value: &impl Serialize) -> Result<()> {
+        let text =
+            serde_json::to_vec(value).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
+        let Some(mode) = group_mode(&self.root) else { return fs::write_atomic(path, &text) };
+        let mut dirs: Vec<&Path> = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root)).collect();
+        dirs.reverse();
+        for dir in dirs {
+            make_dir(dir, mode)?;
+        }
+        fs::write_atomic(path, &text)?;
+        fs::set_mode(path, mode & 0o666)
     }
 }
 
@@ -116,13 +163,26 @@ fn place(root: &Path, kind: &str, key: Digest) -> PathBuf {
     root.join(kind).join(&name[..2]).join(format!("{name}.json"))
 }
 
+/// Reads a file and stamps its use, by which `simpack cache gc` knows what is of no use any more. To the day
+/// is enough, and a directory that cannot be written is not stamped.
 fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut text).ok()?;
+    let value = serde_json::from_slice(&text).ok()?;
+    let used = file.metadata().and_then(|data| data.modified()).ok();
+    if used.is_some_and(|used| SystemTime::now().duration_since(used).is_ok_and(|since| since > STAMPED)) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+    Some(value)
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_vec(value).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
-    fs::write_atomic(path, &text)
+/// Mode of directories below `root`, where it is, or is to be, a directory that a group writes.
+fn group_mode(root: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let there = root.ancestors().find(|dir| dir.is_dir())?;
+    let mode = std::fs::metadata(there).ok()?.permissions().mode() & 0o7777 & !OPEN_TO_ALL;
+    (mode & 0o020 != 0).then_some(mode | 0o700)
 }
 
 /// What a compilation with its working directory in `root` read, by the list at `list`.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::step::Share;
 use super::toolset::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -20,7 +21,7 @@ pub(super) struct HostStep<'a> {
     pub targets: &'a [String],
     /// Empty directory of this step.
     pub work: &'a Path,
-    pub jobs: usize,
+    pub share: Share<'a>,
 }
 
 /// Prefix that the build systems believe in; the real tree is below `DESTDIR`. A fixed one keeps
@@ -74,7 +75,7 @@ impl HostStep<'_> {
     }
 
     fn fill(&self, value: &str, prefix: &str) -> String {
-        value.replace("{prefix}", prefix).replace("{jobs}", &self.jobs.to_string())
+        value.replace("{prefix}", prefix).replace("{jobs}", &self.share.jobs.to_string())
     }
 
     fn cmake(&self, tools: &Toolset, dest: &Path) -> Result<Vec<Call>> {
@@ -111,11 +112,17 @@ impl HostStep<'_> {
         for (name, value) in self.options {
             configure = configure.arg(format!("-D{name}={}", self.fill(value, PREFIX)));
         }
-        let jobs = self.jobs.to_string();
         let build_dir = fs::utf8(&build)?;
+        let base = self.base(tools, cmake)?.args(["--build", build_dir]);
+        let jobs = self.share.jobs.to_string();
+        let make = match self.share.tokens {
+            // With a number of its own ninja would take no part in the tokens.
+            Some(tokens) => tokens.share(base, self.driver, self.work)?,
+            None => base.args(["--parallel", &jobs]),
+        };
         Ok(vec![
             configure,
-            self.base(tools, cmake)?.args(["--build", build_dir, "--parallel", &jobs]),
+            make,
             self.base(tools, cmake)?.args(["--install", build_dir]).env("DESTDIR", fs::utf8(dest)?),
         ])
     }
@@ -132,7 +139,12 @@ impl HostStep<'_> {
             self.options.iter().map(|(name, value)| format!("{name}={}", self.fill(value, PREFIX))).collect();
         options.push(format!("PREFIX={PREFIX}"));
         options.push(format!("DESTDIR={}", fs::utf8(dest)?));
-        let base = self.base(tools, "make")?.dir(&self.source).arg(format!("-j{}", self.jobs)).args(options);
+        let base = self.base(tools, "make")?.dir(&self.source);
+        let base = match self.share.tokens {
+            Some(tokens) => tokens.share(base, self.driver, self.work)?,
+            None => base.arg(format!("-j{}", self.share.jobs)),
+        };
+        let base = base.args(options);
         Ok(vec![base.clone().args(self.targets.iter().cloned()), base.arg("install")])
     }
 
@@ -142,7 +154,7 @@ impl HostStep<'_> {
         for (name, value) in self.options {
             call = call.env(name.clone(), self.fill(value, fs::utf8(tree)?));
         }
-        Ok(vec![call.env("PREFIX", fs::utf8(tree)?).env("JOBS", self.jobs.to_string())])
+        Ok(vec![call.env("PREFIX", fs::utf8(tree)?).env("JOBS", self.share.jobs.to_string())])
     }
 
     /// A call with compilers that hide this machine's directories. Their flags are in the scripts by

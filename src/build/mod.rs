@@ -14,6 +14,7 @@ mod nvcc;
 mod slots;
 mod stage;
 mod step;
+mod tokens;
 mod toolset;
 mod undeclared;
 

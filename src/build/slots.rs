@@ -56,9 +56,14 @@ impl Slots {
         Self { jobs: jobs.max(1), budget, waiting, running: BTreeMap::new(), alone: None }
     }
 
+    /// Whether all have ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
     /// The next step, when `available` bytes are free on the machine now.
     pub(super) fn next(&mut self, available: u64) -> Next {
-        if self.waiting.is_empty() && self.running.is_empty() {
+        if self.is_done() {
             return Next::Done;
         }
         if self.alone.is_some() || self.running.len() >= self.jobs {

@@ -14,6 +14,7 @@ use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
+use crate::process::go_on;
 use crate::recipe::{BuildDriver, Component, ComponentKind, Recipe};
 use crate::target::{GlibcVersion, KernelTarget};
 
@@ -45,6 +46,7 @@ pub struct Staged {
 /// Lays every bundle of the plan out below the empty directory `root`.
 pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     let installed = installed(inputs)?;
+    one_maker(inputs.plan, &installed)?;
     let claims = Claims::new(&inputs.recipe.components)?;
     let mut staged = Staged {
         bundles: Vec::new(),
@@ -64,6 +66,7 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         }
     }
     for planned in &inputs.plan.bundles {
+        go_on()?;
         let bundle_root = root.join(&planned.package);
         fs_err::create_dir_all(&bundle_root)?;
         match planned.target {
@@ -110,6 +113,20 @@ fn installed<'a>(inputs: &'a StageInputs<'_>) -> Result<BTreeMap<String, &'a Cac
         }
     }
     Ok(installed)
+}
+
+/// Refuses a file that a host build installs at the place of a kernel.
+fn one_maker(plan: &BuildPlan, installed: &BTreeMap<String, &CacheEntry>) -> Result<()> {
+    for step in &plan.steps {
+        if let Action::Kernel { output, .. } = &step.action
+            && let Some(entry) = installed.get(output)
+        {
+            return Err(Error::build(format!("two steps make {output}"))
+                .detail(format!("{} and {}", entry.made.step, step.id))
+                .hint("install it elsewhere: device code has its place from the kernel group"));
+        }
+    }
+    Ok(())
 }
 
 /// The globs of all components that hold installed files.
@@ -250,6 +267,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
         opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
         artifacts: Vec::new(),
+        smoke: recipe.smoke.clone().filter(|_| planned.component == ComponentKind::Core),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
             recipe: recipe_digest(recipe),

@@ -9,6 +9,7 @@ use super::engine::{BuildOptions, kind_of};
 use super::host::HostStep;
 use super::isolation::{copy_declared, plain};
 use super::kernel::KernelStep;
+use super::tokens::Tokens;
 use super::toolset::Toolset;
 use super::undeclared::{Scene, explain};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,6 +28,15 @@ pub(super) struct StepRun<'a> {
     pub cache: &'a Cache,
     pub options: &'a BuildOptions,
     pub logs: &'a Path,
+}
+
+/// How many processes a step may have.
+#[derive(Clone, Copy)]
+pub(super) struct Share<'a> {
+    /// At a time, at most.
+    pub jobs: usize,
+    /// Where its build system takes a token for each, when it can.
+    pub tokens: Option<&'a Tokens>,
 }
 
 /// Why a step failed.
@@ -77,8 +87,8 @@ fn remove_while_it_is_written(dir: &Path) -> Result<()> {
 }
 
 impl StepRun<'_> {
-    /// Runs a step with `jobs` processes at a time, if it is one that has several.
-    pub(super) fn run(&self, step: &Step, jobs: usize) -> Result<CacheEntry, StepFailure> {
+    /// Runs a step; `share` counts for one that has several processes.
+    pub(super) fn run(&self, step: &Step, share: Share<'_>) -> Result<CacheEntry, StepFailure> {
         let options = self.options;
         let started = Instant::now();
         let scratch = tempfile::Builder::new()
@@ -106,7 +116,7 @@ impl StepRun<'_> {
                     options: settings,
                     targets,
                     work: &work,
-                    jobs,
+                    share,
                 };
                 let sandbox = isolation.sandbox(&work, [], self.tools.compiler_cache.clone())?;
                 let (calls, tree) = host.calls(self.tools)?;

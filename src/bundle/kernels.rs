@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Artifact;
@@ -14,7 +15,7 @@ pub const KERNELS_LIST: &str = "kernels.json";
 pub const KERNELS_SCHEMA: u32 = 1;
 
 /// The content of `kernels.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct KernelsList {
     /// Always [`KERNELS_SCHEMA`].

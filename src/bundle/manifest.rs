@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::Digest;
 use crate::gpu::KernelSignature;
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, Smoke};
 use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 
 /// Version of the `simpack.json` schema.
@@ -58,6 +58,9 @@ pub struct BundleManifest {
     pub opens: Vec<String>,
     /// Every file and link, sorted by path, without this manifest itself.
     pub artifacts: Vec<Artifact>,
+    /// The simulator's smoke test, in core's manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<Smoke>,
     /// Where it comes from.
     pub provenance: Provenance,
 }

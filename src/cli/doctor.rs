@@ -29,7 +29,7 @@ const MENDING: &str = "Mending";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Of all libraries only the driver's are opened: NVML, libcuda.so.1, the Vulkan loader. Nothing of the examined
-prefixes is loaded or run. A record (--json) holds no home directories, no names of users, and of the
+prefixes is loaded or run, unless --smoke is given. A record (--json) holds no home directories, no names of users, and of the
 environment only variables that lead to libraries and GPUs.
 
 Exit codes: 0 nothing broken, 1 something is broken, 2 wrong command line, 6 a file cannot be read,
@@ -39,6 +39,8 @@ Examples:
   simpack doctor                          this machine, and what is installed in the active environment
   simpack doctor ~/envs/sim               a conda environment, virtual environment or directory
   simpack doctor volley-core              the findings about one package
+  simpack doctor ~/envs/sim --smoke       runs its smoke test: CPU, machine code, PTX
+  simpack doctor some_gpu_wheel.whl       on which GPUs it runs, and which driver it needs
   simpack doctor --process 4711           what a running process has loaded, and what brought it
   simpack doctor --json > machine.json    a record of everything, to be sent to somebody
   simpack doctor --replay machine.json    the same report, elsewhere
@@ -46,8 +48,9 @@ Examples:
   simpack doctor --root /mnt/image        the files of another machine
   simpack doctor --explain driver-stub-wins")]
 pub(super) struct DoctorArgs {
-    /// Prefix that packages are installed in, or name of an installed package [default: the active environment]
-    #[arg(value_name = "PREFIX|PACKAGE")]
+    /// Prefix that packages are installed in, name of an installed package, or a library, wheel or directory that
+    /// simpack did not make [default: the active environment]
+    #[arg(value_name = "PREFIX|PACKAGE|FILE")]
     subjects: Vec<String>,
 
     /// Look into a running process
@@ -65,6 +68,10 @@ pub(super) struct DoctorArgs {
     /// Set a variable in the eyes of the doctor; an empty value unsets
     #[arg(long, help_heading = MACHINE, value_name = "NAME=VALUE")]
     env: Vec<String>,
+
+    /// Run the installed simulator's own smoke test on the CPU and on every GPU, and compare
+    #[arg(long, conflicts_with_all = ["replay", "root"])]
+    smoke: bool,
 
     /// Keep home directories and names of users
     #[arg(long)]
@@ -120,6 +127,7 @@ impl DoctorArgs {
             env,
             fix: self.fix,
             yes: self.yes,
+            smoke: self.smoke,
             names: self.names,
             format: match self.format {
                 FormatArg::Sarif => Format::Sarif,

@@ -10,6 +10,7 @@ use super::cache::CacheCommand;
 use super::check::CheckArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
+use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::inspect::InspectArgs;
 use super::lock::LockArgs;
@@ -17,12 +18,14 @@ use super::patch::PatchArgs;
 use super::rebuild::RebuildArgs;
 use super::resolve::ResolveArgs;
 use super::schema::SchemaArgs;
+use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
+use crate::process::attended;
 use crate::ui::Ui;
 
 /// Turns one recipe of a GPU simulator into a distribution
@@ -85,10 +88,15 @@ enum Verb {
     Patch(PatchArgs),
     /// Say which libraries a program would load, and by which rule, without running it
     Resolve(ResolveArgs),
+    /// Say which packages a machine needs, and why
+    Select(SelectArgs),
     /// Say what this machine has, what fits it, what is wrong and what would mend it
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
+    /// Write recipes for other package managers and build systems, or check written ones
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Record and compare the interfaces of libraries, and find what a consumer needs
     #[command(subcommand)]
     Abi(AbiCommand),
@@ -145,8 +153,30 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
     let quiet = cli.quiet || config.is_on("quiet") && !cli.verbose;
     let verbose = cli.verbose || config.is_on("verbose") && !quiet;
     let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);
-    let answer = dispatch(cli.verb, (cli.quiet, cli.verbose), &ui);
+    let line = (cli.quiet, cli.verbose);
+    let answer = match cli.verb.kept() {
+        None => dispatch(cli.verb, line, &ui),
+        Some(kept) => {
+            let own = ui.clone();
+            attended(kept, move || dispatch(cli.verb, line, &own))
+        }
+    };
     (ui, answer)
+}
+
+impl Verb {
+    /// What stays of an interrupted run, for verbs that take long and leave something; the others just end.
+    fn kept(&self) -> Option<&'static str> {
+        match self {
+            Self::Build(_) => Some(
+                "the packages are as they were; what was fetched and built is kept, and the next run goes on from there",
+            ),
+            Self::Plan(_) | Self::Check(_) | Self::Lock(_) | Self::Rebuild(_) | Self::Toolchain(_) => {
+                Some("what was fetched is kept, and the next run goes on from there")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// `line`: whether `--quiet` and `--verbose` stand on the command line.
@@ -164,8 +194,10 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Config(args) => args.run(line.0, line.1, ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
+        Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
+        Verb::Generate(command) => command.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),

@@ -6,7 +6,9 @@
 mod fix;
 mod lints;
 mod page;
+mod serve;
 
 pub use fix::{Action, actions};
 pub use lints::{Facts, examine, registry};
 pub use page::{PageOptions, page};
+pub use serve::PrefixFit;

@@ -1,6 +1,8 @@
 //! The page: what is broken, what is there, what else is worth knowing, the count.
 
 use super::Facts;
+use super::serve::PrefixFit;
+use crate::fit::DeviceFit;
 use crate::machine::{
     CompilerFamily, ComputeMode, Device, DeviceKind, DriverLibrary, DriverRole, Machine, VulkanDevice,
 };
@@ -20,10 +22,8 @@ pub struct PageOptions<'a> {
     pub verbose: bool,
     /// Wall time in milliseconds.
     pub millis: Option<u128>,
-    /// What serves each device, by its index: lines for below its own.
-    pub serving: &'a [(u32, Vec<String>)],
-    /// How many devices are served; none when nothing was asked of packages.
-    pub served: Option<usize>,
+    /// More paragraphs, each a label and its lines, before the problems.
+    pub more: &'a [(String, Vec<String>)],
 }
 
 /// The page in words.
@@ -34,11 +34,16 @@ pub fn page(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String 
     let machine = &facts.machine;
     lines.system(machine);
     lines.driver(machine);
-    lines.devices(machine, options);
+    lines.devices(facts);
     lines.vulkan(machine);
     lines.tools(machine);
     lines.packages(machine);
     lines.process(machine);
+    for (label, texts) in options.more {
+        for (index, text) in texts.iter().enumerate() {
+            lines.wrap(if index == 0 { label } else { "" }, text, INDENT + 4);
+        }
+    }
     of(Level::Warn).for_each(|finding| lines.finding("problem", finding));
     of(Level::Note).for_each(|finding| lines.finding("note", finding));
     for gap in &report.incomplete {
@@ -47,7 +52,7 @@ pub fn page(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String 
     for waived in report.waived() {
         lines.put("accepted", &format!("{}: {}", waived.finding.subject, waived.finding.message));
     }
-    lines.lines.push(totals(machine, report, options));
+    lines.lines.push(totals(facts, report, options));
     lines.lines.join("\n")
 }
 
@@ -180,15 +185,29 @@ impl Lines {
         }
     }
 
-    fn devices(&mut self, machine: &Machine, options: PageOptions<'_>) {
+    fn devices(&mut self, facts: &Facts) {
+        let machine = &facts.machine;
         let devices = machine.devices();
         if devices.is_empty() {
             self.put("GPU", "none: simulators run on the CPU");
         }
         for device in &devices {
             self.put(&format!("GPU {}", device.index), &device_words(machine, device));
-            let serving = options.serving.iter().filter(|(index, _)| *index == device.index);
-            serving.flat_map(|(_, lines)| lines).for_each(|line| self.wrap("", line, INDENT + 4));
+            facts.fits.iter().for_each(|found| self.serving(facts, found, device));
+        }
+    }
+
+    /// `volley 1.0.0  -> kernels sm_90 (exact)`, and what else was considered.
+    fn serving(&mut self, facts: &Facts, found: &PrefixFit, device: &Device) {
+        let kind = |it: &&DeviceFit| it.index == device.index && it.name == device.name;
+        let Some(fit) = found.fit.devices.iter().find(kind) else { return };
+        let place = if facts.machine.prefixes.len() > 1 { format!("  in {}", found.prefix) } else { String::new() };
+        let better = fit.better.as_ref().map(|better| format!("; {}", better.words)).unwrap_or_default();
+        let text = format!("{} {}  -> {}{better}{place}", found.fit.simulator, found.fit.version, fit.line());
+        self.wrap("", &text, INDENT + 4);
+        let fallback = fit.fallback();
+        if !fallback.is_empty() {
+            self.wrap("", &format!("fallback: {}", fallback.join(", ")), INDENT + 4);
         }
     }
 
@@ -345,10 +364,16 @@ fn bytes(count: u64) -> String {
 }
 
 /// `2 devices served, 1 problem, nothing broken (84 ms)`.
-fn totals(machine: &Machine, report: &Report, options: PageOptions<'_>) -> String {
+fn totals(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String {
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let count = machine.devices().len();
-    let mut parts = vec![match options.served {
+    let devices = facts.machine.devices();
+    let count = devices.len();
+    let runs = |device: &&Device| {
+        let all = facts.fits.iter().flat_map(|found| &found.fit.devices);
+        all.filter(|fit| fit.index == device.index && fit.name == device.name).any(|fit| fit.runs.is_some())
+    };
+    let served = (!facts.fits.is_empty() && count > 0).then(|| devices.iter().filter(runs).count());
+    let mut parts = vec![match served {
         Some(served) if served == count => format!("{} served", plural(count, "device")),
         Some(served) => format!("{served} of {} served", plural(count, "device")),
         None => plural(count, "device"),

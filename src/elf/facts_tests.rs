@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::elf::fixture;
+use crate::elf::{Machine, fixture};
 
 fn read(path: &std::path::Path) -> Facts {
     facts(&std::fs::read(path).unwrap()).unwrap()

@@ -16,14 +16,16 @@ mod image;
 pub mod ld_cache;
 mod names;
 mod property;
+mod read_facts;
 pub mod resolve;
 mod symbols;
 
 pub use demangle::demangled;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
-pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, facts, highest};
+pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
 pub use names::library_names;
 pub use property::isa_level;
+pub use read_facts::facts;
 pub use symbols::{Symbol, SymbolTable, Versions};

@@ -12,8 +12,6 @@ use crate::error::Result;
 
 /// As many links as Linux follows in one path.
 const MOST_LINKS: usize = 40;
-/// Files up to so many bytes are read, not mapped: setting up a map costs more than copying them.
-const SMALL: u64 = 32 * 1024;
 
 /// Files below a directory, by the absolute paths that a program sees whose root it is.
 ///
@@ -55,9 +53,8 @@ impl RootFile {
     /// neither be mapped nor read there are none.
     pub fn bytes(&self) -> &[u8] {
         let content = self.content.get_or_init(|| {
-            let small = (self.length <= SMALL).then(|| self.read());
-            let mapped = || Content::of(&self.file, self.length);
-            small.unwrap_or_else(mapped).or_else(|_| self.read()).unwrap_or(Content::Empty)
+            let content = Content::of(&self.file, self.length).or_else(|_| self.read());
+            content.unwrap_or(Content::Held(Vec::new()))
         });
         content.bytes()
     }
@@ -65,7 +62,7 @@ impl RootFile {
     fn read(&self) -> io::Result<Content> {
         let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, 0)?;
-        Ok(Content::Read(bytes))
+        Ok(Content::Held(bytes))
     }
 }
 

@@ -6,13 +6,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifests;
 use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// Kernels that are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Available {
     /// What they were compiled for.
     pub target: KernelTarget,
@@ -23,7 +24,7 @@ pub struct Available {
 }
 
 /// What became of one of the available kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// This one runs.
@@ -43,6 +44,8 @@ pub struct Considered {
     pub target: KernelTarget,
     /// What became of it.
     pub verdict: Verdict,
+    /// Where it stands in the chain; none when it cannot run.
+    pub place: Option<Place>,
     /// Why, in a few words.
     pub reason: String,
 }
@@ -58,12 +61,24 @@ pub struct Choice {
 }
 
 /// Places in the chain, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Machine code of the device's own capability.
     Exact,
+    /// Machine code of a lower minor of the same major.
     LowerMinor,
+    /// Machine code of the device's family.
     Family,
+    /// PTX, which the driver compiles.
     Ptx,
+}
+
+impl Place {
+    /// Whether the device runs it as it is; otherwise the driver compiles it first.
+    pub fn is_machine_code(self) -> bool {
+        self != Self::Ptx
+    }
 }
 
 /// Chooses for a device.
@@ -83,7 +98,8 @@ pub fn choose(
         match place(device, driver, item, manifests) {
             Ok((place, reason)) => usable.push((place, index, reason)),
             Err(reason) => {
-                refused.push(Considered { index, target: item.target, verdict: Verdict::Refused, reason });
+                let verdict = Verdict::Refused;
+                refused.push(Considered { index, target: item.target, verdict, place: None, reason });
             }
         }
     }
@@ -94,9 +110,9 @@ pub fn choose(
     let chosen = usable.first().map(|&(_, index, _)| index);
     let mut trace: Vec<Considered> = usable
         .into_iter()
-        .map(|(_, index, reason)| {
+        .map(|(place, index, reason)| {
             let verdict = if Some(index) == chosen { Verdict::Taken } else { Verdict::Possible };
-            Considered { index, target: available[index].target, verdict, reason }
+            Considered { index, target: available[index].target, verdict, place: Some(place), reason }
         })
         .collect();
     trace.append(&mut refused);

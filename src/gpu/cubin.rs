@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use object::elf;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CodeError, KernelSignature, Param};
@@ -42,7 +43,7 @@ pub struct CubinKernel {
 }
 
 /// What a kernel uses, as far as it is known before a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
     /// Registers of a thread.
     pub registers: u32,

@@ -3,6 +3,7 @@
 //! The format is not documented by NVIDIA; the fields were established on the output of CUDA 11.8 to
 //! 13.5 and on vendor libraries, with `cuobjdump` as the second reader.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CodeError;
@@ -25,7 +26,7 @@ const FLAG_FAMILY: u64 = 0x20_0000;
 const MOST_EXPANSION: u64 = 512;
 
 /// What an entry holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeKind {
     /// PTX text, compiled by the driver.

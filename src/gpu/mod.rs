@@ -16,7 +16,7 @@ mod signature;
 pub mod slice;
 mod spirv;
 
-pub use chain::{Available, Choice, Considered, Verdict, choose};
+pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
 pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, may_hold_code};
 pub use error::CodeError;

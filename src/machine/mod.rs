@@ -148,6 +148,13 @@ impl Machine {
         all
     }
 
+    /// The driver, unless programs cannot use it: a stub wins, or it does not start.
+    pub fn usable_driver(&self) -> Option<Driver> {
+        let stub = self.driver_files.winner().is_some_and(|winner| winner.role == DriverRole::Stub);
+        let fails = self.cuda.as_ref().is_some_and(|cuda| cuda.failure.is_some());
+        self.driver().filter(|_| !stub && !fails)
+    }
+
     /// More about a GPU.
     pub fn state(&self, index: u32) -> Option<&DeviceState> {
         let answers = [&self.nvml, &self.cuda].into_iter().flatten();

@@ -30,9 +30,9 @@ pub trait Provider: Sync {
     /// What NVML says; none where there is none.
     #[allow(clippy::missing_errors_doc)]
     fn nvml(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String>;
-    /// What the CUDA driver says; none where there is none. `devices`: ask for them, too, because NVML has none.
+    /// What the CUDA driver says; none where there is none.
     #[allow(clippy::missing_errors_doc)]
-    fn cuda(&self, files: &DriverFiles, devices: bool) -> Result<Option<DriverAnswer>, String>;
+    fn cuda(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String>;
     /// GPUs of AMD.
     #[allow(clippy::missing_errors_doc)]
     fn amd(&self) -> Result<Vec<Device>, String>;
@@ -58,13 +58,9 @@ impl Machine {
         let mut gaps = Vec::new();
         machine.driver_files = keep(&mut gaps, Part::DriverFiles, provider.driver_files());
         let files = &machine.driver_files;
-        let driver = || {
-            let nvml = provider.nvml(files);
-            let known = nvml.as_ref().is_ok_and(|nvml| nvml.as_ref().is_some_and(|nvml| !nvml.devices.is_empty()));
-            (provider.cuda(files, !known), nvml)
-        };
         std::thread::scope(|scope| {
-            let driver = scope.spawn(driver);
+            let nvml = scope.spawn(|| provider.nvml(files));
+            let cuda = scope.spawn(|| provider.cuda(files));
             let vulkan = scope.spawn(|| provider.vulkan());
             let tools = scope.spawn(|| provider.tools());
             machine.system = keep(&mut gaps, Part::System, provider.system());
@@ -73,9 +69,8 @@ impl Machine {
             machine.prefixes = keep(&mut gaps, Part::Prefixes, provider.prefixes(wanted));
             machine.process = keep(&mut gaps, Part::Process, provider.process(wanted));
             let ended = || "it ended unexpectedly".to_owned();
-            let (cuda, nvml) = driver.join().unwrap_or_else(|_| (Err(ended()), Err(ended())));
-            machine.nvml = keep(&mut gaps, Part::Nvml, nvml);
-            machine.cuda = keep(&mut gaps, Part::Cuda, cuda);
+            machine.nvml = keep(&mut gaps, Part::Nvml, nvml.join().unwrap_or_else(|_| Err(ended())));
+            machine.cuda = keep(&mut gaps, Part::Cuda, cuda.join().unwrap_or_else(|_| Err(ended())));
             machine.vulkan = keep(&mut gaps, Part::Vulkan, vulkan.join().unwrap_or_else(|_| Err(ended())));
             machine.tools = keep(&mut gaps, Part::Tools, tools.join().unwrap_or_else(|_| Err(ended())));
         });
@@ -115,7 +110,7 @@ impl Provider for Machine {
     fn nvml(&self, _: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
         self.recorded(Part::Nvml, self.nvml.clone())
     }
-    fn cuda(&self, _: &DriverFiles, _: bool) -> Result<Option<DriverAnswer>, String> {
+    fn cuda(&self, _: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
         self.recorded(Part::Cuda, self.cuda.clone())
     }
     fn amd(&self) -> Result<Vec<Device>, String> {
@@ -165,8 +160,8 @@ impl Provider for Failing<'_> {
     fn nvml(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
         self.or(Part::Nvml, |other| other.nvml(files))
     }
-    fn cuda(&self, files: &DriverFiles, devices: bool) -> Result<Option<DriverAnswer>, String> {
-        self.or(Part::Cuda, |other| other.cuda(files, devices))
+    fn cuda(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
+        self.or(Part::Cuda, |other| other.cuda(files))
     }
     fn amd(&self) -> Result<Vec<Device>, String> {
         self.or(Part::Amd, |other| other.amd())

@@ -51,7 +51,7 @@ pub struct CudaRelease {
     /// Whether simpack builds with it; false for the never released and the too old.
     #[serde(default = "yes")]
     pub toolkit: bool,
-    /// Driver that ships with it.
+    /// First driver of the branch that supports it.
     pub driver: Option<String>,
     /// g++ versions that its nvcc accepts.
     pub gcc: Option<CompilerRange>,
@@ -105,6 +105,18 @@ impl CudaRelease {
     }
 }
 
+/// The branch of a driver: the number before the first dot. All parts must be numbers.
+fn branch(driver: &str) -> Option<u32> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = driver.split('.');
+    let first = parts.next().filter(|part| is_number(part))?;
+    parts.all(is_number).then(|| first.parse().ok()).flatten()
+}
+
+fn branch_of(release: &CudaRelease) -> Option<u32> {
+    branch(release.driver.as_deref()?)
+}
+
 impl CudaReleases {
     pub(super) fn load(data: &Data) -> Result<Self> {
         let text = ManifestText::read(data, "manifests/cuda.toml")?;
@@ -124,6 +136,9 @@ impl CudaReleases {
             }
             if index > 0 && releases[index - 1].ptx_isa() > release.ptx_isa() {
                 return wrong(format!("release {version} has a lower ptx-isa than the release before it"));
+            }
+            if let Some(driver) = release.driver.as_ref().filter(|driver| branch(driver).is_none()) {
+                return wrong(format!("release {version} has driver `{driver}`, which is no number such as 580.65.06"));
             }
             if [release.gcc, release.clang].into_iter().flatten().any(|range| range.min > range.max) {
                 return wrong(format!("release {version} has a compiler range with min above max"));
@@ -153,6 +168,15 @@ impl CudaReleases {
         self.releases.iter().find(|release| release.ptx_isa() >= isa).map(CudaRelease::version)
     }
 
+    /// The CUDA version that a driver supports, by its number: `580.159` or `580.159.04` is 13.0. A driver belongs to
+    /// the branch of its first number; one of a branch that no release names counts for the release before, so the
+    /// answer is never too high. None when it is older than every known release, or no driver's number.
+    pub fn cuda_of_driver(&self, driver: &str) -> Option<CudaVersion> {
+        let branch = branch(driver)?;
+        let known = self.releases.iter().filter_map(|release| Some((branch_of(release)?, release.version())));
+        known.filter(|(first, _)| *first <= branch).map(|(_, version)| version).max()
+    }
+
     /// Minor-version compatibility of a major.
     pub fn major(&self, major: u32) -> Option<&CudaMajor> {
         self.majors.iter().find(|entry| entry.major == major)
@@ -174,5 +198,21 @@ mod tests {
         assert_eq!(needs((10, 0)), None);
         assert_eq!(cuda.major(13).unwrap().min_driver, "580.65.06");
         assert!(!cuda.toolkits().contains(&CudaVersion::new(12, 7)));
+    }
+
+    #[test]
+    fn drivers_support_the_release_of_their_branch() {
+        let cuda = CudaReleases::load(&Data::at("no such directory")).unwrap();
+        let supports = |driver: &str| cuda.cuda_of_driver(driver).map(|version| version.to_string());
+        assert_eq!(supports("580.159.04").as_deref(), Some("13.0"));
+        assert_eq!(supports("580.159").as_deref(), Some("13.0"));
+        // Earlier than the driver of 12.4's notes, but of its branch.
+        assert_eq!(supports("550.40.07").as_deref(), Some("12.4"));
+        assert_eq!(supports("565.57.01").as_deref(), Some("12.7"));
+        assert_eq!(supports("535.288.01").as_deref(), Some("12.2"));
+        // Of no release's branch: what the one before supports.
+        assert_eq!(supports("585.1").as_deref(), Some("13.0"));
+        assert_eq!(supports("440.33"), None);
+        assert_eq!((supports("580."), supports("x"), supports("")), (None, None, None));
     }
 }

@@ -1,11 +1,10 @@
 //! Driver profiles: directories in which libcuda.so.1 may live, stub directories, compat directories.
 
-use globset::GlobSet;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::globs::{Globs, Pattern};
 use super::load::ManifestText;
-use super::vendor::{Pattern, globs};
 use crate::data::Data;
 use crate::error::Result;
 
@@ -13,8 +12,8 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 pub struct Drivers {
     profiles: Vec<DriverProfile>,
-    stubs: GlobSet,
-    compat: GlobSet,
+    stubs: Globs,
+    compat: Globs,
 }
 
 /// One profile.
@@ -79,8 +78,8 @@ impl Drivers {
                 return wrong(format!("directory `{}` is not absolute", directory.path));
             }
         }
-        let stubs = globs(&text, &file.stubs.directories)?;
-        let compat = globs(&text, &file.compat.directories)?;
+        let stubs = Globs::read(&text, &file.stubs.directories)?;
+        let compat = Globs::read(&text, &file.compat.directories)?;
         Ok(Self { profiles: file.profile, stubs, compat })
     }
 

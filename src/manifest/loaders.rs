@@ -1,13 +1,10 @@
 //! Loader profiles, and names that programs open at run time.
 
-use std::sync::OnceLock;
-
-use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::globs::{Globs, Pattern};
 use super::load::ManifestText;
-use super::vendor::{Pattern, glob};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Loader};
 use crate::error::Result;
@@ -56,9 +53,7 @@ enum LibcName {
 pub struct OpenedLibrary {
     /// How it begins.
     pub stem: String,
-    glob: Glob,
-    /// Compiled when the first name of that beginning comes: few are ever asked for.
-    file: OnceLock<GlobMatcher>,
+    file: Globs,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +81,7 @@ struct OpenedEntry {
 impl OpenedLibrary {
     /// Whether a whole name is one of this library.
     pub fn is(&self, name: &str) -> bool {
-        name.starts_with(&self.stem) && self.file.get_or_init(|| self.glob.compile_matcher()).is_match(name)
+        name.starts_with(&self.stem) && self.file.is_match(name)
     }
 }
 
@@ -134,8 +129,7 @@ impl Loaders {
         }
         let mut opened = Vec::new();
         for entry in file.opened {
-            let glob = glob(&text, &entry.file)?;
-            opened.push(OpenedLibrary { stem: entry.stem, glob, file: OnceLock::new() });
+            opened.push(OpenedLibrary { stem: entry.stem, file: Globs::read(&text, [&entry.file])? });
         }
         Ok(Self { profiles: file.profile, assumed: file.assumed.libraries, opened })
     }

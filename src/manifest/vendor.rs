@@ -1,12 +1,10 @@
 //! The vendor's libraries: the driver's, which are never shipped, and the toolkit's, which are
 //! dependencies and never bundled.
 
-use std::sync::OnceLock;
-
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::globs::{Globs, IndexedGlobs, Pattern};
 use super::load::ManifestText;
 use crate::data::Data;
 use crate::error::Result;
@@ -16,33 +14,8 @@ use crate::error::Result;
 pub struct Vendor {
     drivers: Vec<DriverLibrary>,
     libraries: Vec<VendorLibrary>,
-    driver_files: Files,
-    library_files: Files,
-}
-
-/// Globs over file names, each with the index of what it belongs to; compiled when the first name comes.
-#[derive(Debug, Clone)]
-struct Files {
-    globs: Vec<(Glob, usize)>,
-    set: OnceLock<GlobSet>,
-}
-
-impl Files {
-    fn new(globs: Vec<(Glob, usize)>) -> Self {
-        Self { globs, set: OnceLock::new() }
-    }
-
-    /// The lowest index whose glob matches a name.
-    fn find(&self, name: &str) -> Option<usize> {
-        let set = self.set.get_or_init(|| {
-            let mut builder = GlobSetBuilder::new();
-            self.globs.iter().for_each(|(glob, _)| {
-                builder.add(glob.clone());
-            });
-            builder.build().expect("each glob was checked when the manifest was read")
-        });
-        set.matches(name).into_iter().map(|index| self.globs[index].1).min()
-    }
+    driver_files: IndexedGlobs,
+    library_files: IndexedGlobs,
 }
 
 /// A library that belongs to the driver.
@@ -59,11 +32,15 @@ pub struct VendorLibrary {
     pub name: String,
     /// Conda package that provides it.
     pub conda: String,
+    /// Conda package with its headers and link names; `conda` itself where it has them.
+    pub conda_dev: String,
+    /// Its attribute of nixpkgs' `cudaPackages`.
+    pub nix: String,
     /// What its SONAME carries.
     pub soname: SonameVersion,
     /// Globs over libraries that it opens with `dlopen`: NEEDED does not show them.
     pub opens: Vec<String>,
-    opened: Files,
+    opened: Globs,
     /// What their SONAMEs carry.
     pub opens_soname: Option<SonameVersion>,
     /// Its version is the toolkit's.
@@ -79,25 +56,6 @@ pub enum SonameVersion {
     /// `libnvrtc-builtins.so.13.0`.
     #[serde(rename = "major.minor")]
     MajorMinor,
-}
-
-/// A glob as text, checked when it is read.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Pattern(String);
-
-/// Compiles globs; a wrong one is named at its place.
-pub(super) fn globs(text: &ManifestText, patterns: &[Spanned<Pattern>]) -> Result<GlobSet> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        builder.add(glob(text, pattern)?);
-    }
-    builder.build().map_err(|error| text.wrong(None, error))
-}
-
-/// One glob; a wrong one is named at its place.
-pub(super) fn glob(text: &ManifestText, pattern: &Spanned<Pattern>) -> Result<Glob> {
-    Glob::new(&pattern.get_ref().0).map_err(|error| text.wrong(Some(pattern.span()), error))
 }
 
 #[derive(Deserialize)]
@@ -120,6 +78,8 @@ struct DriverEntry {
 struct LibraryEntry {
     name: Spanned<String>,
     conda: String,
+    conda_dev: Option<String>,
+    nix: String,
     files: Vec<Spanned<Pattern>>,
     soname: SonameVersion,
     #[serde(default)]
@@ -138,12 +98,12 @@ impl Vendor {
         let text = ManifestText::read(data, "manifests/vendor.toml")?;
         let file: File = text.parse()?;
         text.edition(file.edition)?;
-        let (mut drivers, mut driver_files) = (Vec::new(), Vec::new());
+        let (mut drivers, mut driver_files) = (Vec::new(), IndexedGlobs::default());
         for entry in file.driver {
-            driver_files.push((glob(&text, &entry.file)?, drivers.len()));
+            driver_files.add(&text, &entry.file, drivers.len())?;
             drivers.push(DriverLibrary { reason: entry.reason });
         }
-        let mut library_files = Vec::new();
+        let mut library_files = IndexedGlobs::default();
         let mut libraries: Vec<VendorLibrary> = Vec::new();
         for entry in file.library {
             let name = entry.name.get_ref().clone();
@@ -151,20 +111,20 @@ impl Vendor {
                 return Err(text.wrong(Some(entry.name.span()), format!("library `{name}` is listed twice")));
             }
             for pattern in &entry.files {
-                library_files.push((glob(&text, pattern)?, libraries.len()));
+                library_files.add(&text, pattern, libraries.len())?;
             }
-            let opened = entry.opens.iter().map(|pattern| Ok((glob(&text, pattern)?, 0))).collect::<Result<_>>()?;
             libraries.push(VendorLibrary {
                 name,
+                conda_dev: entry.conda_dev.unwrap_or_else(|| entry.conda.clone()),
                 conda: entry.conda,
+                nix: entry.nix,
                 soname: entry.soname,
-                opens: entry.opens.into_iter().map(|pattern| pattern.into_inner().0).collect(),
-                opened: Files::new(opened),
+                opened: Globs::read(&text, &entry.opens)?,
+                opens: entry.opens.into_iter().map(|pattern| pattern.get_ref().text().to_owned()).collect(),
                 opens_soname: entry.opens_soname,
                 versioned_with_cuda: entry.versioned_with_cuda,
             });
         }
-        let (driver_files, library_files) = (Files::new(driver_files), Files::new(library_files));
         Ok(Self { drivers, libraries, driver_files, library_files })
     }
 
@@ -192,7 +152,7 @@ impl Vendor {
 impl VendorLibrary {
     /// Whether it opens a library of this name.
     pub fn opens(&self, name: &str) -> bool {
-        !self.opens.is_empty() && self.opened.find(name).is_some()
+        !self.opens.is_empty() && self.opened.is_match(name)
     }
 }
 

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::cache;
 use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
-use super::job::{Job, machine_paths};
+use super::job::{Ground, Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
-use super::unchanged::{self, LastResult};
+use super::unchanged::{self, LastResult, LastWords};
 use super::{symbols, why};
 use crate::abi::SymbolsFile;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
+use crate::process::go_on;
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -74,19 +75,20 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
-    let job = Job::prepare(request, ui)?;
+    let ground = Ground::find(request, ui)?;
     if request.dry_run {
-        return dry_run(&job.plan, &cache::look()?, ui);
+        return dry_run(&ground.plan(request)?.plan, &cache::look()?, ui);
     }
     cache::check()?;
     // A build with a cache of its own leaves nothing outside its directories.
-    if let Some(note) = request.artifacts.is_none().then(|| job.lock.keep()).flatten() {
+    if let Some(note) = request.artifacts.is_none().then(|| ground.lock.keep()).flatten() {
         ui.note(note);
     }
-    let from = unchanged::origin(&job, request);
-    if let Some(last) = from.and_then(|from| unchanged::find(from, request)) {
-        return same_as_last(last, &job, request, ui, started);
+    let from = unchanged::origin(&ground, request);
+    if let Some(last) = from.and_then(|from| unchanged::find(from, request, ui.is_json())) {
+        return same_as_last(last, &ground, request, ui, started);
     }
+    let job = ground.plan(request)?;
     let data = Data::here();
     let symbols = symbols::read_all(&job.recipe.dir.join(symbols::DIRECTORY))?;
     let context = VerifyContext::load(&data)?.recipe(&job.recipe);
@@ -117,7 +119,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work, request.artifacts.as_deref())?;
-    let means = Means { toolset, options, cache: &cache, settings, context, symbols };
+    let means = Means { from, toolset, options, cache: &cache, settings, context, symbols };
     let answer = packages(job, request, means, ui, started);
     cache::finish(cache, ui);
     answer
@@ -125,6 +127,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
 
 /// What a build works with.
 struct Means<'a> {
+    /// Everything that decides what comes out.
+    from: Option<fs::Digest>,
     toolset: Toolset,
     options: BuildOptions,
     cache: &'a Cache,
@@ -136,11 +140,11 @@ struct Means<'a> {
 
 /// From steps to `dist/`.
 fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { toolset, options, cache, settings, context, symbols } = means;
+    let Means { from, toolset, options, cache, settings, context, symbols } = means;
     let group = ui.group("build");
     let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
     // Compilers have said which headers they read: keys are final now.
-    job.settle(request)?;
+    job.settle();
     let (recipe, plan) = (&job.recipe, &job.plan);
     for (step, report) in plan.steps.iter().zip(&outcome.steps) {
         let how = if report.cached { "cached" } else { "compiled" };
@@ -150,7 +154,6 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     if let Some(step) = plan.steps.iter().find(|step| !step.is_settled()) {
         return Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again"));
     }
-    let from = unchanged::origin(&job, request);
     let sandbox = options.isolation.name();
 
     let group = ui.group("packages");
@@ -161,6 +164,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
     for bundle in &mut staged.bundles {
+        go_on()?;
         patch(recipe, &job.manifests.drivers, bundle)?;
         build::seal(bundle)?;
     }
@@ -174,6 +178,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     };
     let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
+    go_on()?;
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
@@ -196,6 +201,8 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
         .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
+    // The last moment: from here on the packages are the new ones, and what follows is soon done.
+    go_on()?;
     dist.publish()?;
     why::remember(plan, &request.work)?;
     drop(group);
@@ -205,9 +212,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     summary.report = Some(report.json());
     summary.seconds = Some(started.elapsed().as_secs_f64());
     if let Some(from) = from {
-        let result = LastResult {
-            summary: serde_json::to_value(&summary)
-                .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?,
+        let words = LastWords {
             table: table(&rows),
             report: findings(&report),
             findings: report.findings.len(),
@@ -215,7 +220,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
             packages: rows.len(),
             bytes: rows.iter().map(|row| row.bytes).sum(),
         };
-        unchanged::remember(from, request, result)?;
+        unchanged::remember(from, request, words, &summary)?;
     }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
@@ -225,17 +230,19 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
 }
 
 /// Nothing has changed since the last build: its result once more.
-fn same_as_last(last: LastResult, job: &Job, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
-    ui.note(job.headline());
-    let LastResult { mut summary, table, report, findings, steps, packages, bytes } = last;
-    for step in summary["steps"].as_array_mut().into_iter().flatten() {
-        step["cached"] = true.into();
+fn same_as_last(last: LastResult, ground: &Ground, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    let LastWords { table, report, findings, steps, packages, bytes } = last.words;
+    ui.note(ground.headline(steps));
+    if let Some(mut summary) = last.summary {
+        for step in summary["steps"].as_array_mut().into_iter().flatten() {
+            step["cached"] = true.into();
+        }
+        summary["seconds"] = started.elapsed().as_secs_f64().into();
+        ui.json(&summary)?;
+        return Ok(0);
     }
-    summary["seconds"] = started.elapsed().as_secs_f64().into();
-    if !ui.json(&summary)? {
-        ui.say(table);
-        ui.say(report + &ending((steps, 0), (packages, bytes), findings, started, &request.dist));
-    }
+    ui.say(table);
+    ui.say(report + &ending((steps, 0), (packages, bytes), findings, started, &request.dist));
     Ok(0)
 }
 

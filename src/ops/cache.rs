@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::amount;
 use super::summary::size;
-use crate::build::{Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Trimmed};
+use crate::build::{
+    Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, HeaderStore, KindStat, Trimmed,
+};
 use crate::config;
 use crate::error::Result;
 use crate::fs;
@@ -19,25 +22,40 @@ const ARTIFACTS: &str = "artifacts";
 /// Version of the JSON forms below.
 const SCHEMA: u32 = 1;
 
-#[derive(Serialize)]
+/// `simpack cache stat --json`.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-struct Stat {
+pub(super) struct Stat {
+    /// Always 1.
     schema: u32,
+    /// Where it is.
     directory: PathBuf,
+    /// Bytes that a build leaves at most; none for no limit.
     limit: Option<u64>,
     #[serde(flatten)]
     stat: CacheStat,
+    /// Lists of headers, by which kernels are found; they count for the limit, too.
+    #[schemars(default)]
+    headers: KindStat,
 }
 
-#[derive(Serialize)]
-struct Collected {
+/// `simpack cache gc --json`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Collected {
+    /// Always 1.
     schema: u32,
     #[serde(flatten)]
     trimmed: Trimmed,
+    /// Lists of headers that were removed, because they were as long unused.
+    #[schemars(default)]
+    removed_headers: KindStat,
 }
 
-#[derive(Serialize)]
-struct Verdict {
+/// `simpack cache verify --json`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Verdict {
+    /// Always 1.
     schema: u32,
     #[serde(flatten)]
     verdict: CacheVerdict,
@@ -54,6 +72,11 @@ fn place() -> Result<(PathBuf, Option<u64>)> {
 
 /// Directory of the lists of headers below a cache directory.
 pub(super) const HEADERS: &str = "headers";
+
+/// The user's lists of headers.
+fn headers() -> Result<HeaderStore> {
+    Ok(HeaderStore::at(fs::cache_dir()?.join(HEADERS)))
+}
 
 /// The second cache's lists of headers: its artifacts of kernels are found through them.
 pub(super) fn remote_headers() -> Option<PathBuf> {
@@ -86,12 +109,29 @@ pub(super) fn look() -> Result<Cache> {
 
 /// Ends a build's use of the cache and makes room if it is over its limit.
 pub(super) fn finish(cache: Cache, ui: &Ui) {
-    match cache.finish() {
+    let trimmed = headers().and_then(|headers| {
+        let trimmed = cache.finish(headers.stat().bytes)?;
+        trim_headers(&headers, trimmed.as_ref(), None);
+        Ok(trimmed)
+    });
+    match trimmed {
         Ok(Some(trimmed)) if trimmed.removed > 0 => ui.note(format!("  cache      {}", told(&trimmed))),
         Ok(_) => {}
         // The build is done all the same.
         Err(error) => ui.note(format!("  cache      could not be made smaller: {error}")),
     }
+}
+
+/// Removes the lists of headers that were not used for longer than everything that is left: they lead to
+/// nothing any more. Without entries that were removed only those beyond the age go.
+fn trim_headers(headers: &HeaderStore, trimmed: Option<&Trimmed>, age: Option<Duration>) -> KindStat {
+    // Their stamps may be a day old.
+    let useless = trimmed.filter(|trimmed| trimmed.removed > 0).and_then(|trimmed| {
+        let day = Duration::from_secs(if trimmed.entries > 0 { 86_400 } else { 0 });
+        trimmed.since?.checked_sub(day)
+    });
+    let too_old = age.and_then(|age| SystemTime::now().checked_sub(age));
+    useless.max(too_old).map_or(KindStat::default(), |since| headers.trim(since))
 }
 
 fn told(trimmed: &Trimmed) -> String {
@@ -120,16 +160,20 @@ pub fn stat(ui: &Ui) -> Result<u8> {
     let (directory, limit) = place()?;
     let stat = Cache::at(&directory).stat()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let stat = Stat { schema: SCHEMA, directory, limit, stat };
+    let stat = Stat { schema: SCHEMA, directory, limit, stat, headers: headers()?.stat() };
     if ui.json(&stat)? {
         return Ok(0);
     }
     let limit = limit.map_or("no limit".to_owned(), |limit| format!("of {}", size(limit)));
     let mut text = format!("{}\n", stat.directory.display());
-    let stat = stat.stat;
+    let (headers, stat) = (stat.headers, stat.stat);
     text.push_str(&format!("  all        {:>14}  {:>9}  {limit}\n", entries(stat.entries), size(stat.bytes)));
     for (kind, of) in &stat.kinds {
         text.push_str(&format!("  {kind:<10} {:>14}  {:>9}\n", entries(of.entries), size(of.bytes)));
+    }
+    if headers.entries > 0 {
+        let files = format!("{} files", headers.entries);
+        text.push_str(&format!("  {:<10} {files:>14}  {:>9}  lists of headers\n", "headers", size(headers.bytes)));
     }
     if let (Some(oldest), Some(newest)) = (stat.oldest_use, stat.newest_use) {
         text.push_str(&format!("  last use   {} to {} ago\n", ago(now, newest), ago(now, oldest)));
@@ -164,10 +208,16 @@ pub fn gc(max_size: Option<u64>, older_than: Option<Duration>, ui: &Ui) -> Resul
         (None, Some(_)) => None,
         (None, None) => limit,
     };
+    let headers = headers()?;
+    let bytes = bytes.map(|bytes| bytes.saturating_sub(headers.stat().bytes));
     let trimmed = Cache::at(directory).trim(Bounds { bytes, age: older_than })?;
+    let removed_headers = trim_headers(&headers, Some(&trimmed), older_than);
     let text = told(&trimmed);
-    if !ui.json(&Collected { schema: SCHEMA, trimmed: trimmed.clone() })? {
+    if !ui.json(&Collected { schema: SCHEMA, trimmed: trimmed.clone(), removed_headers })? {
         ui.say(text);
+        if removed_headers.entries > 0 {
+            ui.say(format!("{} lists of headers removed ({})", removed_headers.entries, size(removed_headers.bytes)));
+        }
         if trimmed.leftovers > 0 {
             ui.say(format!("{} leftovers of killed runs removed", trimmed.leftovers));
         }

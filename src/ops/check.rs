@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::recipes::{Found, files_of, find, source_elsewhere};
@@ -15,10 +16,14 @@ use crate::target::{CudaVersion, KernelTarget};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
-#[derive(Serialize)]
-struct Checked<'a> {
+/// `simpack check --json`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Checked<'a> {
+    /// Always 1.
     schema: u32,
+    /// The recipe's file.
     path: &'a str,
+    /// Its mistakes, in the order of the file.
     mistakes: Vec<MistakeRecord>,
     /// One for every CUDA release of the matrix; none when there are mistakes.
     recipes: &'a [Recipe],
@@ -67,7 +72,7 @@ fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<Path
 }
 
 /// The recipe for each release of its matrix, its own choice first.
-fn resolve_all(
+pub(super) fn resolve_all(
     text: &str,
     path: &str,
     dir: &Path,

@@ -17,13 +17,13 @@ use crate::fs;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
-use crate::plan::{self, Action, BuildPlan, PlanInputs, RecordedHeaders};
+use crate::plan::{self, Action, BuildPlan, PlanInputs};
 use crate::recipe::{ComponentKind, Recipe, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
-/// A request that has become a plan.
-pub(super) struct Job {
+/// Everything that decides what a build gives, found and looked at.
+pub(super) struct Ground {
     pub recipe: Recipe,
     pub manifests: Manifests,
     pub store: Store,
@@ -38,19 +38,32 @@ pub(super) struct Job {
     pub headers: HeaderStore,
     /// What the source and the recipe choose by themselves.
     pub hygiene: Hygiene,
-    pub plan: BuildPlan,
     /// The lock beside the recipe, as it holds.
     pub lock: LockState,
     /// Recipe's directory as the user would name it.
     pub shown: String,
 }
 
+/// A request that has become a plan.
+pub(super) struct Job {
+    ground: Ground,
+    pub plan: BuildPlan,
+}
+
+impl std::ops::Deref for Job {
+    type Target = Ground;
+
+    fn deref(&self) -> &Ground {
+        &self.ground
+    }
+}
+
 /// Time stamp of packages when `SOURCE_DATE_EPOCH` is not set: 2020-01-01, after the zip format's
 /// first day, and nobody mistakes it for the time of the build.
 const EPOCH: u64 = 1_577_836_800;
 
-impl Job {
-    pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
+impl Ground {
+    pub(super) fn find(request: &BuildRequest, ui: &Ui) -> Result<Self> {
         let epoch = match (request.source_date_epoch, std::env::var_os("SOURCE_DATE_EPOCH")) {
             (Some(epoch), _) => epoch,
             // What is no text is no number: refused like any other nonsense.
@@ -80,26 +93,23 @@ impl Job {
             sources,
             tools: tools.versions.clone(),
             source_date_epoch: epoch,
-            headers: RecordedHeaders::default(),
             cuda_builds: hygiene.cuda_builds.clone(),
         };
-        let plan = plan::plan(&recipe, &inputs)?;
-        let mut job =
-            Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, plan, lock, shown };
-        job.settle(request)?;
+        Ok(Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, lock, shown })
+    }
+
+    /// Plans what the request asks for.
+    pub(super) fn plan(self, request: &BuildRequest) -> Result<Job> {
+        let mut plan = plan::plan(&self.recipe, &self.inputs)?;
+        narrow(&mut plan, &self.recipe, &request.components)?;
+        let mut job = Job { ground: self, plan };
+        job.settle();
         Ok(job)
     }
 
-    /// Plans again with what compilers have read by now.
-    pub(super) fn settle(&mut self, request: &BuildRequest) -> Result<()> {
-        self.inputs.headers = self.headers.load(self.plan.steps.iter().filter_map(|step| step.direct));
-        self.plan = plan::plan(&self.recipe, &self.inputs)?;
-        narrow(&mut self.plan, &self.recipe, &request.components)
-    }
-
-    /// One line that says what the job is.
-    pub(super) fn headline(&self) -> String {
-        let (recipe, plan) = (&self.recipe, &self.plan);
+    /// One line that says what a job of so many steps is.
+    pub(super) fn headline(&self, steps: usize) -> String {
+        let recipe = &self.recipe;
         let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::target::KernelTarget::Ptx(_))).count();
         let sass = recipe.targets.len() - ptx;
         let kernels = match (sass, ptx) {
@@ -110,7 +120,7 @@ impl Job {
             (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
             (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
         };
-        let steps = match plan.steps.len() {
+        let steps = match steps {
             1 => "1 step".to_owned(),
             count => format!("{count} steps"),
         };
@@ -120,6 +130,24 @@ impl Job {
     /// Whether the request leaves a part of the distribution out.
     pub(super) fn is_partial(&self, request: &BuildRequest) -> bool {
         !request.components.is_empty()
+    }
+}
+
+impl Job {
+    pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
+        Ground::find(request, ui)?.plan(request)
+    }
+
+    /// Completes keys with what compilers have read by now.
+    pub(super) fn settle(&mut self) {
+        let unsettled = self.plan.steps.iter().filter(|step| !step.is_settled());
+        let recorded = self.ground.headers.load(unsettled.filter_map(|step| step.direct));
+        plan::settle(&mut self.plan, &self.ground.inputs.sources, &recorded);
+    }
+
+    /// One line that says what the job is.
+    pub(super) fn headline(&self) -> String {
+        self.ground.headline(self.plan.steps.len())
     }
 }
 

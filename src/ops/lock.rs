@@ -19,7 +19,7 @@ use crate::toolchain::{Pins, Store, without_login};
 use crate::ui::Ui;
 
 /// Name of the lock beside a recipe.
-const FILE: &str = "simpack.lock";
+pub(super) const FILE: &str = "simpack.lock";
 
 /// What is asked of the verb.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -134,7 +134,7 @@ fn provider(job: &Job, soname: &str) -> Option<String> {
 }
 
 /// Licence texts at the top of the source.
-fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
+pub(super) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
     let mut licences = BTreeMap::new();
     for entry in fs_err::read_dir(source)? {
         let entry = entry?;

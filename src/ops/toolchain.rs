@@ -1,11 +1,17 @@
 //! `simpack toolchain`: what can be had, what is here, and what exactly it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::lock::{self, LockState};
+use super::recipes::locate;
+use super::request::BuildRequest;
+use crate::data::Data;
 use crate::error::Result;
-use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
+use crate::lock::Update;
+use crate::manifest::Manifests;
+use crate::toolchain::{Answers, PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
 use crate::ui::Ui;
 
 /// The name under which `show` looks at the CUDA that is installed on the machine.
@@ -56,9 +62,24 @@ pub fn list(store: &Store, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the named toolchains, or all of them.
-pub fn fetch(store: &Store, names: &[String], offline: bool, ui: &Ui) -> Result<()> {
-    let all: Vec<String> = store.pins().all().iter().map(|pin| pin.name.clone()).collect();
+/// Fetches the named toolchains, or all of them; of a recipe, those that its lock names. Wheels are those of
+/// the lock of `recipe`, or of the current directory's.
+///
+/// # Errors
+/// A name or the recipe is wrong, or something cannot be fetched.
+pub fn fetch(store: Store, names: &[String], recipe: Option<&str>, offline: bool, ui: &Ui) -> Result<()> {
+    let here = || Path::new(lock::FILE).is_file().then_some(".");
+    let (store, all) = match recipe.or_else(here) {
+        None => (store, None),
+        Some(asked) => {
+            let state = locked(asked, &store, offline, ui)?;
+            ui.detail(format!("lock       {}", state.path.display()));
+            let pins = state.pins(store.pins())?;
+            let tools = state.settled.lock.tools.iter().map(|tool| tool.name.clone()).collect();
+            (store.pins_from(pins), recipe.map(|_| tools))
+        }
+    };
+    let all: Vec<String> = all.unwrap_or_else(|| store.pins().all().iter().map(|pin| pin.name.clone()).collect());
     let names = if names.is_empty() { &all } else { names };
     // A wrong name is found before anything is fetched.
     for name in names {
@@ -71,9 +92,18 @@ pub fn fetch(store: &Store, names: &[String], offline: bool, ui: &Ui) -> Result<
     }
     let toolchains = store.status().into_iter().filter(|status| names.contains(&status.name)).collect();
     if !ui.json(&Listing { schema: 1, toolchains })? {
-        ui.say(lines.join("\n"));
+        ui.say(if lines.is_empty() { "the recipe needs none".to_owned() } else { lines.join("\n") });
     }
     Ok(())
+}
+
+/// The lock of a recipe, as it holds.
+fn locked(recipe: &str, store: &Store, offline: bool, ui: &Ui) -> Result<LockState> {
+    let data = Data::here();
+    let manifests = Manifests::load(&data)?;
+    let asked = BuildRequest { recipe: Some(recipe.to_owned()), offline, ..BuildRequest::default() };
+    let located = locate(&asked, &data, &manifests, store, ui)?;
+    LockState::of(&located, &manifests, store.pins(), &Update::Nothing)
 }
 
 /// Shows one toolchain: paths, versions, digests. `system` is the CUDA found through `CUDA_HOME` or
@@ -124,7 +154,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
 }
 
 fn show_system() -> Result<Shown<'static>> {
-    let cuda = system_cuda(&SystemSearch::from_env(), None)?;
+    let cuda = system_cuda(&SystemSearch::from_env(), None, &Answers::default())?;
     let provenance = Some(cuda.describe());
     Ok(Shown { schema: 1, status: None, pins: None, program: None, cuda: Some(cuda), provenance })
 }

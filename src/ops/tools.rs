@@ -1,6 +1,7 @@
 //! The tools of a job: what they are, for keys and provenance, and where they are, for steps.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::build::Toolset;
 use crate::bundle::ToolVersion;
@@ -9,7 +10,7 @@ use crate::fs;
 use crate::manifest::Manifests;
 use crate::recipe::{BuildDriver, HostToolchain, Recipe};
 use crate::toolchain::{
-    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
+    Answers, CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
     system_host_compiler,
 };
 use crate::ui::Ui;
@@ -31,12 +32,23 @@ pub(super) struct Tools {
     system_cuda: Option<Toolchain>,
     nvcc_cxx: Option<HostCompiler>,
     system_cxx: Option<HostCompiler>,
+    answers: Answers,
 }
+
+/// File of the cache with what the machine's programs say of themselves.
+const ANSWERS: &str = "programs.json";
 
 /// What the tools of `recipe` are. Only the machine's own compilers are asked for their version;
 /// pinned ones are known from their pins.
 pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
-    let mut tools = Tools { versions: BTreeMap::new(), system_cuda: None, nvcc_cxx: None, system_cxx: None };
+    let answers = Answers::at(fs::cache_dir()?.join(ANSWERS));
+    let tools = found(recipe, source, manifests, store, answers)?;
+    tools.answers.keep();
+    Ok(tools)
+}
+
+fn found(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store, answers: Answers) -> Result<Tools> {
+    let mut tools = Tools { versions: BTreeMap::new(), system_cuda: None, nvcc_cxx: None, system_cxx: None, answers };
     let mut add = |name: &str, version: String, sha256: Option<fs::Digest>| {
         tools.versions.insert(name.to_owned(), ToolVersion { version, sha256 });
     };
@@ -50,7 +62,7 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
                 }
             }
             CudaSource::System => {
-                let found = system_cuda(&SystemSearch::from_env(), Some(recipe.cuda))?;
+                let found = system_cuda(&SystemSearch::from_env(), Some(recipe.cuda), &tools.answers)?;
                 for (name, version) in &found.versions {
                     add(name, version.clone(), None);
                 }
@@ -60,7 +72,7 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
         }
         let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
         let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
-        let cxx = nvcc_host_compiler(&HostSearch::from_env(), min, max)?;
+        let cxx = nvcc_host_compiler(&HostSearch::from_env(), min, max, &tools.answers)?;
         tools.versions.insert("c++ of nvcc".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
         tools.nvcc_cxx = Some(cxx);
     }
@@ -84,7 +96,7 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
     match &recipe.host {
         HostToolchain::Zig { glibc } => pinned("c++", "zig", format!(" for glibc {glibc}"))?,
         HostToolchain::System { min_cxx } => {
-            let cxx = system_host_compiler(&HostSearch::from_env())?;
+            let cxx = system_host_compiler(&HostSearch::from_env(), &tools.answers)?;
             if let (Some(min), Some(major), CompilerKind::Gcc) = (min_cxx, cxx.major(), cxx.kind)
                 && major < *min
             {
@@ -93,20 +105,21 @@ pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifest
                     .hint("set CXX to a newer compiler, or build with `--host zig`"));
             }
             tools.versions.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
-            if let Some(version) = cxx.binutils() {
+            if let Some(version) = cxx.binutils(&tools.answers) {
                 tools.versions.insert("binutils".to_owned(), ToolVersion { version, sha256: None });
             }
             tools.system_cxx = Some(cxx);
         }
     }
     if drivers.contains(&BuildDriver::Make) {
-        tools.versions.insert("make".to_owned(), ToolVersion { version: make_version()?, sha256: None });
+        tools.versions.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
     }
     Ok(tools)
 }
 
-fn make_version() -> Result<String> {
-    let text = crate::process::Call::new("make").arg("--version").read().map_err(|error| {
+fn make_version(answers: &Answers) -> Result<String> {
+    let make = which::which("make").unwrap_or_else(|_| PathBuf::from("make"));
+    let text = answers.ask(&crate::process::Call::new(make).arg("--version")).map_err(|error| {
         Error::toolchain("the recipe is built with make, which is not here").because(error).hint("install GNU make")
     })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
@@ -197,7 +210,7 @@ impl Tools {
                 toolset.cc = std::iter::once(c_compiler(&program)).chain(cxx.args.iter().cloned()).collect();
                 toolset.cxx = std::iter::once(program).chain(cxx.args.iter().cloned()).collect();
                 for name in ["ar", "ranlib", "ld", "nm", "strip"] {
-                    if let Some(program) = cxx.companion(name) {
+                    if let Some(program) = cxx.companion(name, &self.answers) {
                         toolset.companions.insert(name.to_owned(), vec![fs::utf8(&program)?.to_owned()]);
                     }
                 }

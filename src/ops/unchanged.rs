@@ -1,13 +1,14 @@
 //! A build of what was built: when nothing that it depends on has changed since the last one ended well,
 //! and `dist/` is as that one left it, there is nothing to do.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::Job;
+use super::job::Ground;
 use super::request::BuildRequest;
 use super::symbols;
 use crate::error::{Error, Result};
@@ -15,8 +16,10 @@ use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 
 /// File of the work directory that remembers the last build that ended well.
 const RECORD: &str = "last.json";
+/// Version of that file.
+const SCHEMA: u32 = 2;
 
-/// The last build that ended well.
+/// The last build that ended well: the first line of the file. The summary follows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Record {
@@ -27,7 +30,7 @@ struct Record {
     dist: PathBuf,
     /// What it left there.
     files: Vec<Stamp>,
-    result: LastResult,
+    words: LastWords,
 }
 
 /// A file as the file system describes it. Its change time moves with every write and with every attempt
@@ -42,11 +45,17 @@ struct Stamp {
 }
 
 /// What the last build said.
+pub(super) struct LastResult {
+    /// In words.
+    pub words: LastWords,
+    /// As JSON, if that was asked for: it has an entry for every step.
+    pub summary: Option<Value>,
+}
+
+/// What the last build said in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct LastResult {
-    /// The summary as `--json` prints it.
-    pub summary: Value,
+pub(super) struct LastWords {
     /// The table of packages.
     pub table: String,
     /// Findings, as they are told; empty without any.
@@ -62,28 +71,25 @@ pub(super) struct LastResult {
 }
 
 /// Digest over everything that decides what a build gives: the program, what it was asked for, the resolved
-/// recipe, every step's key and every file of the source. None when a part cannot be read, and then a build
-/// is not compared.
-pub(super) fn origin(job: &Job, request: &BuildRequest) -> Option<Digest> {
+/// recipe, the tools and every file of the source. The plan and its keys follow from these, so it need not be
+/// made. None when a part cannot be read, and then a build is not compared.
+pub(super) fn origin(ground: &Ground, request: &BuildRequest) -> Option<Digest> {
     let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let mut digest = DigestBuilder::default()
-        .field("simpack-build 1")
+        .field("simpack-build 2")
         .field(env!("CARGO_PKG_VERSION"))
         .field(format!("{} {} {}", program.len(), program.mtime(), program.mtime_nsec()))
-        .field(serde_json::to_vec(&job.recipe).ok()?)
-        .field(serde_json::to_vec(&job.plan.bundles).ok()?)
-        .field(serde_json::to_vec(&job.plan.tools).ok()?)
-        .field(job.epoch.to_le_bytes())
+        .field(serde_json::to_vec(&ground.recipe).ok()?)
+        .field(serde_json::to_vec(&ground.inputs.tools).ok()?)
+        .field(ground.epoch.to_le_bytes())
+        .field(format!("{:?}", ground.inputs.cuda_builds))
         .field(format!("{:?}", (&request.components, request.sandbox, &request.allow, &request.warn, &request.deny)));
-    for step in &job.plan.steps {
-        digest = digest.field(&step.id).field(step.key.as_bytes());
-    }
-    for (path, content) in &job.inputs.sources {
+    for (path, content) in &ground.inputs.sources {
         digest = digest.field(path).field(content.as_bytes());
     }
     // Manifests and templates on disk go before those in the program.
     // What earlier releases promised lies beside the recipe.
-    let promised = job.recipe.dir.join(symbols::DIRECTORY);
+    let promised = ground.recipe.dir.join(symbols::DIRECTORY);
     for dir in [Path::new("manifests"), Path::new("templates"), &promised].into_iter().filter(|dir| dir.is_dir()) {
         for entry in fs::walk(dir).ok()? {
             if let EntryKind::File { .. } = entry.kind {
@@ -94,23 +100,32 @@ pub(super) fn origin(job: &Job, request: &BuildRequest) -> Option<Digest> {
     Some(digest.finish())
 }
 
-/// What the last build said, if this one would give the same.
-pub(super) fn find(from: Digest, request: &BuildRequest) -> Option<LastResult> {
-    let text = std::fs::read(request.work.join(RECORD)).ok()?;
-    let record: Record = serde_json::from_slice(&text).ok()?;
-    let is_same = record.schema == 1
+/// What the last build said, if this one would give the same; with its summary if `json`.
+pub(super) fn find(from: Digest, request: &BuildRequest, json: bool) -> Option<LastResult> {
+    let file = std::fs::File::open(request.work.join(RECORD)).ok()?;
+    let mut file = BufReader::new(file);
+    let mut line = String::new();
+    file.read_line(&mut line).ok()?;
+    let record: Record = serde_json::from_str(&line).ok()?;
+    let is_same = record.schema == SCHEMA
         && record.from == from
         && record.dist == std::path::absolute(&request.dist).ok()?
         && record.files == stamps(&request.dist)?;
-    is_same.then_some(record.result)
+    if !is_same {
+        return None;
+    }
+    let summary = if json { Some(serde_json::from_reader(file).ok()?) } else { None };
+    Some(LastResult { words: record.words, summary })
 }
 
 /// Remembers a build that ended well.
-pub(super) fn remember(from: Digest, request: &BuildRequest, result: LastResult) -> Result<()> {
+pub(super) fn remember(from: Digest, request: &BuildRequest, words: LastWords, summary: &impl Serialize) -> Result<()> {
     let Some(files) = stamps(&request.dist) else { return Ok(()) };
-    let record = Record { schema: 1, from, dist: std::path::absolute(&request.dist)?, files, result };
-    let text =
-        serde_json::to_vec(&record).map_err(|error| Error::bug("a record does not print as JSON").because(error))?;
+    let record = Record { schema: SCHEMA, from, dist: std::path::absolute(&request.dist)?, files, words };
+    let wrong = |error| Error::bug("a record does not print as JSON").because(error);
+    let mut text = serde_json::to_vec(&record).map_err(wrong)?;
+    text.push(b'\n');
+    serde_json::to_writer(&mut text, summary).map_err(wrong)?;
     fs::write_atomic(&request.work.join(RECORD), &text)
 }
 
@@ -148,18 +163,14 @@ mod tests {
         let package = request.dist.join("conda/a.conda");
         std::fs::write(&package, "one").unwrap();
         let (from, other) = (Digest::of(b"one"), Digest::of(b"other"));
-        let result = LastResult {
-            summary: Value::Null,
-            table: "t".to_owned(),
-            report: String::new(),
-            findings: 0,
-            steps: 1,
-            packages: 1,
-            bytes: 3,
-        };
+        let words =
+            LastWords { table: "t".to_owned(), report: String::new(), findings: 0, steps: 1, packages: 1, bytes: 3 };
+        let summary = serde_json::json!({ "schema": 1 });
+        let find = |from, request: &BuildRequest| find(from, request, false).map(|last| last.words);
         assert_eq!(find(from, &request), None);
-        remember(from, &request, result.clone()).unwrap();
-        assert_eq!(find(from, &request), Some(result.clone()));
+        remember(from, &request, words.clone(), &summary).unwrap();
+        assert_eq!(find(from, &request), Some(words.clone()));
+        assert_eq!(super::find(from, &request, true).unwrap().summary, Some(summary.clone()));
         assert_eq!(find(other, &request), None);
         assert_eq!(find(from, &BuildRequest { dist: dir.path().join("else"), ..request.clone() }), None);
         // The same length, and the time stamp put back.
@@ -168,7 +179,7 @@ mod tests {
         std::fs::write(&package, "two").unwrap();
         std::fs::File::open(&package).unwrap().set_modified(modified).unwrap();
         assert_eq!(find(from, &request), None);
-        remember(from, &request, result).unwrap();
+        remember(from, &request, words, &summary).unwrap();
         std::fs::write(request.dist.join("more"), "").unwrap();
         assert_eq!(find(from, &request), None);
         std::fs::remove_file(request.dist.join("more")).unwrap();

@@ -336,6 +336,7 @@ impl Derivation<'_> {
             uses: Vec::new(),
             opens: Vec::new(),
             artifacts: Vec::new(),
+            smoke: None,
             provenance: Provenance {
                 simpack: env!("CARGO_PKG_VERSION").to_owned(),
                 recipe: from.map_or(plan, |from| from.recipe),

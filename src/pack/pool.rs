@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::spec::PackageSpec;
 use crate::error::{Error, Result};
+use crate::process::go_on;
 
 /// Does `work` for every package on up to `jobs` threads, and answers in the order of `specs`.
 /// `work` is told how many threads it may compress with. The first failure stops what has not
@@ -25,7 +26,7 @@ pub(super) fn run<T: Send>(
                 while !failed.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(spec) = specs.get(index) else { break };
-                    let result = work(spec, threads);
+                    let result = go_on().and_then(|()| work(spec, threads));
                     failed.fetch_or(result.is_err(), Ordering::Relaxed);
                     done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
                 }

@@ -93,6 +93,12 @@ pub(super) fn build_number(target: KernelTarget, cuda: CudaVersion, recipe: u64)
     recipe.saturating_mul(100_000_000).saturating_add(class * 10_000_000 + capability * 1000 + release)
 }
 
+/// The CUDA release in a selector's build number; none for the CPU's.
+pub(super) fn release_of(build_number: u64) -> Option<CudaVersion> {
+    let release = u32::try_from(build_number % 1000).unwrap_or_default();
+    (release > 0).then(|| CudaVersion::new(release / 10, release % 10))
+}
+
 /// Virtual packages of a build: dependencies and constraints. A driver loads SASS of every release
 /// of its major, so SASS asks for the major's first; PTX must be understood by the driver's own
 /// compiler, so PTX asks for the release that made it.
@@ -205,6 +211,8 @@ mod tests {
         assert_eq!(range("cpu"), "any");
         let number = |text: &str| build_number(text.parse().unwrap(), CudaVersion::new(13, 0), 2);
         assert_eq!(number("sm_90"), 230_900_130);
+        assert_eq!(release_of(number("sm_90")), Some(CudaVersion::new(13, 0)));
+        assert_eq!(release_of(number("cpu")), None);
         assert!(number("cpu") < number("compute_75") && number("compute_120") < number("sm_75"));
     }
 }

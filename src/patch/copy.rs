@@ -8,14 +8,14 @@ use std::os::unix::fs::{MetadataExt, fchown};
 
 use xattr::FileExt;
 
-/// Copies the first `length` bytes of `from` to the empty file `to`: shared blocks where the file
+/// Copies the first `length` bytes of `from`, which the file system describes by `data`, to the empty file `to`: shared blocks where the file
 /// system can, else what is not a hole.
-pub(super) fn content(from: &File, to: &File, length: u64) -> Result<()> {
+pub(super) fn content(from: &File, data: &Metadata, to: &File, length: u64) -> Result<()> {
     // SAFETY: both descriptors are open; the call takes no pointers.
     if unsafe { libc::ioctl(to.as_raw_fd(), libc::FICLONE, from.as_raw_fd()) } == 0 {
         return Ok(());
     }
-    if from.metadata()?.blocks() * 512 >= length {
+    if data.blocks() * 512 >= length {
         return range(from, to, 0, length);
     }
     to.set_len(length)?;
@@ -88,10 +88,9 @@ fn by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives `to` the owner, extended attributes, mode and times of `from`, as far as the user's rights and
+/// Gives `to`, which is described by `own`, the owner, extended attributes, mode and times of `from`, as far as the user's rights and
 /// the file system allow: only root may give files away.
-pub(super) fn attributes(from: &File, data: &Metadata, to: &File) -> Result<()> {
-    let own = to.metadata()?;
+pub(super) fn attributes(from: &File, data: &Metadata, to: &File, own: &Metadata) -> Result<()> {
     if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
         // The group alone may be one of the user's own.
         let both = fchown(to, Some(data.uid()), Some(data.gid()));

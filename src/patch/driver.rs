@@ -6,7 +6,8 @@ use std::fmt;
 use object::elf;
 use serde::Serialize;
 
-use crate::elf::{Dynamic, ElfError, Image, SymbolTable, library_names};
+use crate::elf::edit::Source;
+use crate::elf::{ElfError, SymbolTable, library_names};
 use crate::manifest::Vendor;
 
 /// How a file comes to the driver.
@@ -44,13 +45,12 @@ const ENTRY_POINTS: [&str; 8] = [
     "nvmlInit_v2",
 ];
 
-/// How the file with these bytes comes to the driver; nothing if it does not, or is the driver.
+/// How the file comes to the driver; nothing if it does not, or is the driver.
 ///
 /// # Errors
-/// The bytes cannot be read as ELF.
-pub fn driver_use(bytes: &[u8], vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
-    let image = Image::parse(bytes)?;
-    let Some(dynamic) = Dynamic::parse(&image)? else { return Ok(None) };
+/// Its symbols cannot be read.
+pub fn driver_use(source: &Source<'_>, vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
+    let (image, Some(dynamic)) = (&source.image, &source.dynamic) else { return Ok(None) };
     let of_driver = |name: &String| vendor.driver(name).is_some();
     if dynamic.text(elf::DT_SONAME).as_ref().is_some_and(of_driver) {
         return Ok(None);
@@ -58,12 +58,12 @@ pub fn driver_use(bytes: &[u8], vendor: &Vendor) -> Result<Option<DriverUse>, El
     if let Some(name) = dynamic.texts(elf::DT_NEEDED).into_iter().find(of_driver) {
         return Ok(Some(DriverUse::Links(name)));
     }
-    let symbols = SymbolTable::dynamic(&image, &dynamic)?;
+    let symbols = SymbolTable::dynamic(image, dynamic)?;
     let entry = symbols.iter().find(|(_, symbol)| symbol.section == 0 && ENTRY_POINTS.contains(&symbol.name.as_str()));
     if let Some((_, symbol)) = entry {
         return Ok(Some(DriverUse::Imports(symbol.name)));
     }
-    for name in library_names(&image, &dynamic) {
+    for name in library_names(image, dynamic) {
         let name = name.rsplit('/').next().unwrap_or(name);
         if vendor.driver(name).is_some() {
             return Ok(Some(DriverUse::Opens(name.to_owned())));
@@ -87,7 +87,8 @@ mod tests {
             let flags = [&["-shared", "-fPIC", "-nostdlib"], flags].concat();
             std::fs::read(fixture::compile(dir.path(), name, source, &flags)).unwrap()
         };
-        let what = |bytes: &[u8]| driver_use(bytes, &vendor).unwrap().map(|found| found.to_string());
+        let what =
+            |bytes: &[u8]| driver_use(&Source::read(bytes).unwrap(), &vendor).unwrap().map(|found| found.to_string());
         let driver = build("libcuda.so.1", "int cuInit(int f) { return f; }", &["-Wl,-soname,libcuda.so.1"]);
         assert_eq!(what(&driver), None, "the driver itself");
         let driver = dir.path().join("libcuda.so.1");

@@ -3,6 +3,7 @@
 //! Their maker holds a lock on each; the kernel drops it with the process. So one that can be locked
 //! belongs to nobody.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use tempfile::NamedTempFile;
 /// How their names begin.
 pub const TEMPORARY: &str = ".simpack-patch-";
 
-/// A new, locked temporary file in `dir`, readable by its owner only.
-pub(super) fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
+/// A new, locked temporary file in `dir`, readable by its owner only, with what the file system says of it.
+pub(super) fn temporary(dir: &Path) -> std::io::Result<(NamedTempFile, Metadata)> {
     loop {
         let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(dir)?;
         // A sweep may take it between its birth and the lock.
@@ -20,10 +21,11 @@ pub(super) fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
             Ok(()) => true,
             Err(std::fs::TryLockError::WouldBlock) => false,
             // No locks on this file system: then no sweep finds it free either.
-            Err(std::fs::TryLockError::Error(_)) => return Ok(file),
+            Err(std::fs::TryLockError::Error(_)) => true,
         };
-        if locked && file.as_file().metadata()?.nlink() > 0 {
-            return Ok(file);
+        let data = file.as_file().metadata()?;
+        if locked && data.nlink() > 0 {
+            return Ok((file, data));
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOu
 /// # Errors
 /// As [`apply`].
 pub fn apply_own(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
-    let subject = Subject::open(path)?;
+    let subject = Subject::open_own(path)?;
     if subject.data.nlink() > 1 || path.is_symlink() {
         return replaced(&subject, edits);
     }
@@ -97,7 +97,7 @@ fn outcome(
     edits: &Edits,
     write: impl Fn(&Subject, &PatchPlan) -> Result<()>,
 ) -> Result<PatchOutcome> {
-    let plan = subject.plan(edits)?;
+    let plan = subject.plan(&subject.source()?, edits)?;
     let size_before = plan.length;
     if plan.is_empty() {
         return Ok(PatchOutcome { changes: Vec::new(), size_before, size_after: size_before });

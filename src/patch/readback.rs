@@ -1,6 +1,7 @@
 //! Reading back with a reader that shares no code with the editor, at the level the loader uses:
 //! header, program headers, dynamic section.
 
+use std::fs::File;
 use std::path::Path;
 
 use goblin::container::{Container, Ctx};
@@ -13,12 +14,13 @@ use crate::elf::edit::State;
 use crate::error::{Error, Result};
 use crate::fs::Content;
 
-/// Reads the editable texts of the file at `path` and compares them with `wanted`.
+/// Reads the editable texts of a file that was just written, of `length` bytes, and compares them with
+/// `wanted`. `path` names it in errors.
 ///
 /// # Errors
 /// The file cannot be read, or holds something else.
-pub fn read_back(path: &Path, wanted: &State) -> Result<()> {
-    let content = Content::open(path)?;
+pub fn read_back(path: &Path, file: &File, length: u64, wanted: &State) -> Result<()> {
+    let content = Content::of(file, length).map_err(|error| Error::file(path, error))?;
     let found = state(content.bytes())
         .map_err(|error| Error::bug(format!("{}: cannot be read back: {error}", path.display())))?;
     if found == *wanted {

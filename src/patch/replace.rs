@@ -24,6 +24,9 @@ const MANY: usize = 8;
 /// More bytes are not flushed before they count: that would take longer than all copying.
 const MUCH: u64 = 64 << 20;
 
+/// Smaller files are written in one go, with their changes: many single writes take longer.
+const SMALL: u64 = 1 << 20;
+
 /// A finished copy that waits to be put in its place. Dropped, it leaves no trace.
 pub struct Replacement {
     copy: NamedTempFile,
@@ -44,15 +47,24 @@ pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Rep
         _ => output.to_owned(),
     };
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let copy = temporary(parent).map_err(|error| failed(&target, &error))?;
-    let written = copy::content(subject.file.file(), copy.as_file(), plan.length.min(plan.tail_at))
-        .and_then(|()| write(copy.as_file(), plan));
+    let (copy, own) = temporary(parent).map_err(|error| failed(&target, &error))?;
+    let (from, to) = (subject.file.file(), copy.as_file());
+    let written = if plan.new_length() <= SMALL && subject.data.blocks() * 512 >= subject.data.len() {
+        whole(subject, to, plan)
+    } else {
+        copy::content(from, &subject.data, to, plan.length.min(plan.tail_at)).and_then(|()| write(to, plan))
+    };
     written.map_err(|error| failed(&target, &error))?;
     subject.unchanged()?;
-    super::read_back(copy.path(), &plan.wanted)?;
-    copy::attributes(subject.file.file(), &subject.data, copy.as_file()).map_err(|error| failed(&target, &error))?;
-    let device = copy.as_file().metadata().map_err(|error| failed(&target, &error))?.dev();
-    Ok(Replacement { copy, target, device, bytes: plan.new_length() })
+    super::read_back(copy.path(), to, plan.new_length(), &plan.wanted)?;
+    copy::attributes(from, &subject.data, to, &own).map_err(|error| failed(&target, &error))?;
+    Ok(Replacement { copy, target, device: own.dev(), bytes: plan.new_length() })
+}
+
+/// Writes a small file in one go.
+fn whole(subject: &Subject, to: &File, plan: &PatchPlan) -> std::io::Result<()> {
+    let bytes = plan.apply(subject.bytes()).map_err(std::io::Error::other)?;
+    to.write_all_at(&bytes, 0)
 }
 
 /// Changes a file that only simpack knows yet, where it is.
@@ -60,9 +72,13 @@ pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Rep
 /// # Errors
 /// It cannot be written, or does not read back as the plan wants; then it is of no use any more.
 pub(super) fn in_place(subject: &Subject, plan: &PatchPlan) -> Result<()> {
-    let file = fs_err::OpenOptions::new().write(true).open(subject.path())?;
-    write(file.file(), plan).map_err(|error| failed(subject.path(), &error))?;
-    super::read_back(subject.path(), &plan.wanted)
+    let reopened = match subject.writable {
+        true => None,
+        false => Some(fs_err::OpenOptions::new().read(true).write(true).open(subject.path())?),
+    };
+    let file = reopened.as_ref().unwrap_or(&subject.file).file();
+    write(file, plan).map_err(|error| failed(subject.path(), &error))?;
+    super::read_back(subject.path(), file, plan.new_length(), &plan.wanted)
 }
 
 fn write(file: &File, plan: &PatchPlan) -> std::io::Result<()> {

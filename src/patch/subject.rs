@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xattr::FileExt as _;
 
-use crate::elf::edit::{Edits, PatchPlan, State, plan};
+use crate::elf::edit::{Edits, PatchPlan, Source};
 use crate::elf::{ElfError, Image, is_elf};
 use crate::error::{Error, Result};
 use crate::fs::Content;
@@ -15,6 +15,8 @@ pub struct Subject {
     path: PathBuf,
     pub(super) file: fs_err::File,
     pub(super) data: std::fs::Metadata,
+    /// Opened for writing, too.
+    pub(super) writable: bool,
     content: Content,
 }
 
@@ -34,9 +36,19 @@ impl Subject {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = fs_err::File::open(path)?;
-        let data = file.metadata()?;
-        Ok(Self { path: path.to_owned(), content: Content::map(&file)?, file, data })
+        Self::of(path, fs_err::File::open(path)?, false)
+    }
+
+    /// Opens and maps a file that simpack itself just wrote, to be changed where it is.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open_own(path: &Path) -> Result<Self> {
+        match fs_err::OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => Self::of(path, file, true),
+            // A read-only one that needs no change is fine.
+            Err(_) => Self::open(path),
+        }
     }
 
     /// Opens the file at `path`, if it begins like ELF.
@@ -47,11 +59,13 @@ impl Subject {
         let file = fs_err::File::open(path)?;
         let mut magic = [0; 4];
         let elf = file.file().read_at(&mut magic, 0).map_err(|error| Error::file(path, error))? == 4 && is_elf(&magic);
-        if !elf {
-            return Ok(None);
-        }
+        if elf { Self::of(path, file, false).map(Some) } else { Ok(None) }
+    }
+
+    fn of(path: &Path, file: fs_err::File, writable: bool) -> Result<Self> {
         let data = file.metadata()?;
-        Ok(Some(Self { path: path.to_owned(), content: Content::map(&file)?, file, data }))
+        let content = Content::of(file.file(), data.len()).map_err(|error| Error::file(path, error))?;
+        Ok(Self { path: path.to_owned(), content, file, data, writable })
     }
 
     /// Where it is, as the caller wrote it.
@@ -64,22 +78,22 @@ impl Subject {
         self.content.bytes()
     }
 
-    /// Its editable texts.
+    /// Its tables.
     ///
     /// # Errors
     /// It cannot be read as ELF.
-    pub fn state(&self) -> Result<State> {
-        State::read(self.bytes()).map_err(|error| error.at(&self.path))
+    pub fn source(&self) -> Result<Source<'_>> {
+        Source::read(self.bytes()).map_err(|error| error.at(&self.path))
     }
 
-    /// What `edits` do to it.
+    /// What `edits` do to it; `source` is its own.
     ///
     /// # Errors
-    /// It cannot be read, or not safely changed.
-    pub fn plan(&self, edits: &Edits) -> Result<PatchPlan> {
-        let plan = plan(self.bytes(), edits);
+    /// It cannot be safely changed.
+    pub fn plan(&self, source: &Source<'_>, edits: &Edits) -> Result<PatchPlan> {
+        let plan = source.plan(edits);
         if !plan.as_ref().is_ok_and(PatchPlan::is_empty)
-            && let Some(kind) = self.signature()
+            && let Some(kind) = self.signature(&source.image)
         {
             let refused = ElfError::refused(
                 format!("{kind} covers it, which no change survives"),
@@ -91,11 +105,10 @@ impl Subject {
     }
 
     /// What signs the whole file, if anything does.
-    fn signature(&self) -> Option<&'static str> {
+    fn signature(&self, image: &Image<'_>) -> Option<&'static str> {
         if self.bytes().ends_with(APPENDED_SIGNATURE) {
             return Some("an appended signature");
         }
-        let image = Image::parse(self.bytes()).ok()?;
         if SIGNATURE_SECTIONS.iter().any(|name| image.section(name).is_some()) {
             return Some("a signature section");
         }

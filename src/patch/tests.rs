@@ -112,7 +112,7 @@ fn what_a_killed_run_left_goes_and_what_a_running_one_writes_stays() {
     std::fs::write(&dead, "half").unwrap();
     let foreign = dir.path().join(".simpack-other");
     std::fs::write(&foreign, "not ours").unwrap();
-    let alive = leftover::temporary(dir.path()).unwrap();
+    let alive = leftover::temporary(dir.path()).unwrap().0;
     sweep_dir(dir.path());
     assert!(!dead.exists() && foreign.exists() && alive.path().exists());
     drop(alive);
@@ -129,7 +129,7 @@ fn many_files_are_exchanged_and_leave_nothing() {
     }
     let replacement = |path: &std::path::PathBuf| {
         let subject = Subject::open(path).unwrap();
-        prepare(&subject, path, &subject.plan(&set("/many")).unwrap()).unwrap()
+        prepare(&subject, path, &subject.plan(&subject.source().unwrap(), &set("/many")).unwrap()).unwrap()
     };
     let results = commit(paths.iter().map(replacement).collect());
     assert!(results.len() == 20 && results.into_iter().all(|result| result.is_ok()));

@@ -44,12 +44,15 @@ impl SoughtNames {
     /// Files of a source tree that bear one of the names. A header's precompiled form is taken in the
     /// place of the header, so it counts as bearing its name.
     pub fn alike(&self, sources: &BTreeMap<String, Digest>) -> BTreeSet<String> {
-        let bears = |path: &&String| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            self.any || self.names.contains(name.strip_suffix(".gch").unwrap_or(name))
-        };
+        let bears = |path: &&String| self.any || self.names.contains(included_as(path));
         sources.keys().filter(bears).cloned().collect()
     }
+}
+
+/// The name by which an `#include` finds a file: a header's precompiled form is taken in its place.
+fn included_as(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".gch").unwrap_or(name)
 }
 
 /// Lists of earlier compilations, by the key of what was known before each.
@@ -71,17 +74,21 @@ impl RecordedHeaders {
     }
 }
 
-/// Finds the lists that hold for one source tree; trees are searched once for every set of names.
+/// Finds the lists that hold for one source tree; the tree is gone through once.
 pub(super) struct Holding<'a> {
     recorded: &'a RecordedHeaders,
     sources: &'a BTreeMap<String, Digest>,
-    alike: BTreeMap<Digest, BTreeSet<String>>,
+    /// Files by the name by which an `#include` finds them.
+    by_name: BTreeMap<&'a str, Vec<&'a String>>,
 }
 
 impl<'a> Holding<'a> {
     pub(super) fn new(recorded: &'a RecordedHeaders, sources: &'a BTreeMap<String, Digest>) -> Self {
-        let alike = recorded.sought.iter().map(|(digest, names)| (*digest, names.alike(sources))).collect();
-        Self { recorded, sources, alike }
+        let mut by_name: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+        for path in sources.keys() {
+            by_name.entry(included_as(path)).or_default().push(path);
+        }
+        Self { recorded, sources, by_name }
     }
 
     /// The list of an earlier compilation under the key `direct` that would be made again today.
@@ -92,7 +99,16 @@ impl<'a> Holding<'a> {
     fn holds(&self, list: &HeaderList) -> bool {
         // A file that is gone and was not read changes nothing.
         list.read.iter().all(|(path, digest)| self.sources.get(path) == Some(digest))
-            && self.alike.get(&list.sought).is_some_and(|alike| alike.is_subset(&list.alike))
+            && self.recorded.sought.get(&list.sought).is_some_and(|sought| self.are_known(sought, list))
+    }
+
+    /// Whether the list names every file that bears a sought name today.
+    fn are_known(&self, sought: &SoughtNames, list: &HeaderList) -> bool {
+        if sought.any {
+            return self.sources.keys().all(|path| list.alike.contains(path));
+        }
+        let bearing = sought.names.iter().filter_map(|name| self.by_name.get(name.as_str())).flatten();
+        bearing.into_iter().all(|path| list.alike.contains(*path))
     }
 }
 

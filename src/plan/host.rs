@@ -8,17 +8,23 @@ use super::kernels::tool_part;
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::error::{Error, Result};
 use crate::recipe::{BuildDriver, BuildSpec, Component, Recipe};
-use crate::target::KernelTarget;
+use crate::target::{KernelAbiTag, KernelTarget};
 
 /// Steps of all components with a build.
-pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
+pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let built = recipe.components.iter().filter_map(|component| Some((component, component.build.as_ref()?)));
-    built.map(|(component, spec)| step(recipe, inputs, component, spec)).collect()
+    built.map(|(component, spec)| step(recipe, inputs, tag, component, spec)).collect()
 }
 
-fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &BuildSpec) -> Result<Step> {
+fn step(
+    recipe: &Recipe,
+    inputs: &PlanInputs,
+    tag: Option<&KernelAbiTag>,
+    component: &Component,
+    spec: &BuildSpec,
+) -> Result<Step> {
     let mut options: BTreeMap<String, String> =
-        spec.options.iter().map(|(name, value)| (name.clone(), fill(value, recipe))).collect();
+        spec.options.iter().map(|(name, value)| (name.clone(), filled(value, recipe, tag))).collect();
     let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && inputs.tools.contains_key("nvcc");
     if compiles_cuda {
         options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures(recipe));
@@ -70,7 +76,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, component: &Component, spec: &Buil
 const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
 
 /// The recipe's targets in CMake's words: `90a-real` for SASS, `75-virtual` for PTX.
-fn architectures(recipe: &Recipe) -> String {
+pub fn architectures(recipe: &Recipe) -> String {
     let words = recipe.targets.iter().filter_map(|target| {
         let number = target.capability()?.sm().trim_start_matches("sm_").to_owned();
         let kind = if matches!(target, KernelTarget::Ptx(_)) { "virtual" } else { "real" };
@@ -80,8 +86,12 @@ fn architectures(recipe: &Recipe) -> String {
 }
 
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
-fn fill(value: &str, recipe: &Recipe) -> String {
-    let tag = recipe.kernel_abi_tag().map(|tag| tag.to_string()).unwrap_or_default();
+pub fn fill(value: &str, recipe: &Recipe) -> String {
+    filled(value, recipe, recipe.kernel_abi_tag().as_ref())
+}
+
+fn filled(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
+    let tag = tag.map(|tag| tag.to_string()).unwrap_or_default();
     value
         .replace("{kernel-abi}", &tag)
         .replace("{version}", &recipe.version.to_string())

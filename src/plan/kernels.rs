@@ -1,31 +1,28 @@
 //! Kernel steps: one per translation unit x target x variant, keyed by the headers they include.
 
-use super::headers::{HeaderList, Holding};
+use super::headers::HeaderList;
 use super::{Action, KeyPart, PlanInputs, Step, kernel_dir, key_of};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, Form, KernelGroup, Recipe, VariantChoice};
-use crate::target::{Capability, KernelTarget};
+use crate::target::{Capability, KernelAbiTag, KernelTarget};
 
 /// Steps of all kernel groups.
-pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
+pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
-    let holding = Holding::new(&inputs.headers, &inputs.sources);
     for group in &recipe.groups {
         if group.form != Form::Cubin {
             return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not built yet", group.name))
                 .detail(format!("form: {:?}", group.form).to_lowercase())
                 .hint("use form = \"cubin\""));
         }
+        let tag = tag.ok_or_else(|| Error::bug("kernel groups without a kernel ABI tag"))?;
         for source in &group.sources {
             for variant in &group.variants {
                 for &target in &recipe.targets {
                     if let Some(capability) = target.capability() {
-                        let step = step(recipe, inputs, group, source, variant, target, capability)?;
-                        steps.push(match step.direct.and_then(|direct| holding.list(direct)) {
-                            Some(list) => step.settled(list),
-                            None => step,
-                        });
+                        let unit = Unit { group, source, variant, target, capability };
+                        steps.push(step(recipe, inputs, tag, &unit)?);
                     }
                 }
             }
@@ -35,16 +32,17 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-fn step(
-    recipe: &Recipe,
-    inputs: &PlanInputs,
-    group: &KernelGroup,
-    source: &str,
-    variant: &VariantChoice,
+/// What one step compiles.
+struct Unit<'a> {
+    group: &'a KernelGroup,
+    source: &'a str,
+    variant: &'a VariantChoice,
     target: KernelTarget,
     capability: Capability,
-) -> Result<Step> {
-    let tag = recipe.kernel_abi_tag().ok_or_else(|| Error::bug("kernel groups without a kernel ABI tag"))?;
+}
+
+fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_>) -> Result<Step> {
+    let Unit { group, source, variant, target, capability } = *unit;
     let (mode, arch, ending) = match target {
         KernelTarget::Ptx(_) => ("-ptx", capability.compute(), "ptx"),
         _ => ("-cubin", capability.sm(), "cubin"),
@@ -59,7 +57,7 @@ fn step(
     }
     let file = source.rsplit('/').next().unwrap_or(source);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, &tag, &variant.name, target));
+    let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, tag, &variant.name, target));
 
     let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 3")];
     for name in ["nvcc", "c++ of nvcc"] {
@@ -99,12 +97,17 @@ impl Step {
     /// The step with the key that a compilation's list gives it.
     #[must_use]
     pub fn settled(mut self, list: &HeaderList) -> Self {
-        let Action::Kernel { source, .. } = &self.action else { return self };
+        self.settle(list);
+        self
+    }
+
+    /// Gives the step the key that follows from a compilation's list.
+    pub(super) fn settle(&mut self, list: &HeaderList) {
+        let Action::Kernel { source, .. } = &self.action else { return };
         self.parts.retain(|part| part.name != HEADERS);
         let included = list.read.iter().filter(|(path, _)| *path != source);
         self.parts.extend(included.map(|(path, digest)| KeyPart::new(format!("header {path}"), digest)));
         self.key = key_of(&self.parts);
-        self
     }
 }
 

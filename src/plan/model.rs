@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KeyPart, RecordedHeaders};
+use super::KeyPart;
 use crate::bundle::ToolVersion;
 use crate::fs::Digest;
 use crate::recipe::{BuildDriver, ComponentKind, Recipe};
@@ -23,8 +23,6 @@ pub struct PlanInputs {
     pub tools: BTreeMap<String, ToolVersion>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
-    /// What earlier compilations read.
-    pub headers: RecordedHeaders,
     /// Components whose own build compiles device code, and must be told for which capabilities.
     pub cuda_builds: BTreeSet<ComponentKind>,
 }

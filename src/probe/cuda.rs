@@ -1,4 +1,5 @@
-//! What the CUDA driver says: its version always, its GPUs when NVML is silent.
+//! What the CUDA driver says: whether it starts, its version, its GPUs. NVML knows more, but may be missing, and does
+//! not know why CUDA does not start.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
@@ -106,8 +107,8 @@ impl Driver<'_> {
     }
 }
 
-/// What the library at a path says. `devices`: start it up and ask for GPUs, which takes tens of milliseconds.
-pub(super) fn ask(path: &str, devices: bool) -> DriverAnswer {
+/// What the library at a path says.
+pub(super) fn ask(path: &str) -> DriverAnswer {
     let mut answer = DriverAnswer::default();
     // SAFETY: it is the driver that every CUDA program of this machine opens in the same way.
     let library = match unsafe { Library::new(path) } {
@@ -122,7 +123,7 @@ pub(super) fn ask(path: &str, devices: bool) -> DriverAnswer {
         Ok(version) => answer.cuda = cuda_version(version),
         Err(failure) => answer.failure = Some(failure),
     }
-    if devices && answer.failure.is_none() {
+    if answer.failure.is_none() {
         let count = driver.init().and_then(|()| driver.count());
         let found =
             count.and_then(|count| (0..count).map(|ordinal| driver.device(ordinal)).collect::<Result<Vec<_>, _>>());

@@ -133,11 +133,13 @@ pub(super) fn pci_devices(root: &Root, vendor: &str) -> u32 {
     let base = "/sys/bus/pci/devices";
     let is = |name: &&String| {
         let read = |file: &str| root.text(&format!("{base}/{name}/{file}"), 64).unwrap_or_default();
+        if read("vendor").trim() != vendor {
+            return false;
+        }
         // 0x0300: VGA, 0x0302: 3D controller, 0x0380: other display (PCI code and ID assignment, class 03);
         // 0x1200: processing accelerators.
         let class = read("class");
-        read("vendor").trim() == vendor
-            && ["0x0300", "0x0302", "0x0380", "0x1200"].iter().any(|it| class.starts_with(it))
+        ["0x0300", "0x0302", "0x0380", "0x1200"].iter().any(|it| class.starts_with(it))
     };
     u32::try_from(root.names(base).iter().filter(is).count()).unwrap_or(u32::MAX)
 }

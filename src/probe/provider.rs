@@ -101,9 +101,9 @@ impl Provider for Probe {
         Ok(library.map(|library| nvml::ask(&library.path)))
     }
 
-    fn cuda(&self, files: &DriverFiles, devices: bool) -> Answer<Option<DriverAnswer>> {
+    fn cuda(&self, files: &DriverFiles) -> Answer<Option<DriverAnswer>> {
         let library = files.winner().filter(|it| it.role != DriverRole::Stub && self.may_open(&it.real));
-        Ok(library.map(|library| cuda::ask(&library.path, devices)))
+        Ok(library.map(|library| cuda::ask(&library.path)))
     }
 
     fn amd(&self) -> Answer<Vec<Device>> {

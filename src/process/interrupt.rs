@@ -1,10 +1,23 @@
-//! Ctrl-C and its kin while programs run: noticed, so that they can be stopped and cleared away.
+//! Ctrl-C and its kin while work is done: noticed, so that programs are stopped, what is half done is cleared
+//! away, and the user is told.
 //!
 //! Outside of a guard the signals do what they always do: they end the process. Everything that is
 //! half done then has a temporary name.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How long interrupted work may take to clear up: longer only when it waits for somebody, such as a server
+/// that says nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often an interruption is looked for.
+const TICK: Duration = Duration::from_millis(50);
+/// Stack of the thread that works: what the main thread usually has.
+const STACK: usize = 8 << 20;
 
 /// Signals by which a user or a batch system ends a run.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -67,6 +80,51 @@ pub fn interrupted() -> Option<&'static str> {
     match GOT.load(Ordering::SeqCst) {
         0 => None,
         signal => Some(signal_name(signal)),
+    }
+}
+
+/// An error once the run was interrupted: to be called between pieces of work.
+///
+/// # Errors
+/// It was.
+pub fn go_on() -> Result<()> {
+    interrupted().map_or(Ok(()), |signal| Err(by(signal)))
+}
+
+fn by(signal: &str) -> Error {
+    Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}"))
+}
+
+/// Does work that may be interrupted: in a thread, so that it need not be waited for when it hears of the
+/// interruption too late. Whatever fails after one failed because of it. `kept` says what stays.
+///
+/// # Errors
+/// Those of the work, or it was interrupted.
+pub fn attended<T: Send + 'static>(kept: &str, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let _guard = InterruptGuard::new();
+    let (done, result) = mpsc::channel();
+    let worker = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK);
+    let worker = worker.spawn(move || done.send(work()))?;
+    let mut since = None;
+    loop {
+        match result.recv_timeout(TICK) {
+            Ok(Err(error)) if error.kind() != ErrorKind::Interrupted => {
+                return Err(interrupted().map_or(error, |signal| by(signal).detail(kept)));
+            }
+            Ok(Err(error)) if error.details().is_empty() => return Err(error.detail(kept)),
+            Ok(result) => return result,
+            // It did not end well: as if it had been this thread.
+            Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(_) => return Err(Error::bug("work ended without a result")),
+            },
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(signal) = interrupted()
+            && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+        {
+            return Err(by(signal).detail(kept));
+        }
     }
 }
 

@@ -90,6 +90,7 @@ impl Sandbox {
                 ("TMPDIR".to_owned(), self.temporary.to_string_lossy().into_owned()),
             ]),
             sandbox: Some(self.clone()),
+            handed_on: Vec::new(),
         };
         let outcome = call.run()?;
         if outcome.status.success() {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::mistake::{At, Document};
 use super::model::{BuildDriver, ComponentKind, Form, Source, Waiver};
+use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
 use crate::elf::edit::PathTag;
 use crate::report::Level;
@@ -36,6 +37,8 @@ pub struct RecipeFile {
     pub lint: LintTable,
     /// `[package.conda]`.
     pub package: PackageTable,
+    /// `[smoke]`.
+    pub smoke: Option<Smoke>,
 }
 
 /// `[simulator]`.
@@ -193,4 +196,6 @@ pub struct PackageTable {
     pub channel: Option<At<String>>,
     /// Build number.
     pub build_number: Option<At<u64>>,
+    /// Accounts of those who look after generated recipes.
+    pub maintainers: Vec<At<String>>,
 }

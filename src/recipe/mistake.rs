@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -51,7 +52,7 @@ pub struct Mistake {
 }
 
 /// A mistake as JSON: lines and columns count from one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MistakeRecord {
     /// What is wrong.
     pub message: String,

@@ -12,6 +12,7 @@ mod resolve;
 mod resolve_components;
 mod resolve_kernels;
 mod resolve_targets;
+mod smoke;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,4 +30,5 @@ pub use model::{
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};
+pub use smoke::Smoke;
 pub use words::{AtLeast, CapabilityRange, Use};

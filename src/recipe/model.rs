@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::smoke::Smoke;
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
@@ -15,7 +16,7 @@ use crate::target::{
 };
 
 /// A resolved recipe: one platform, one CUDA release.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recipe {
     /// Simulator's name; every derived name starts with it.
     pub name: String,
@@ -50,6 +51,9 @@ pub struct Recipe {
     pub lint: LintSettings,
     /// Settings of package formats.
     pub package: PackageSettings,
+    /// The simulator's smoke test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<Smoke>,
 }
 
 impl Recipe {
@@ -73,7 +77,7 @@ impl Recipe {
 }
 
 /// Where the simulator's source is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A directory, relative to the recipe's.
@@ -104,7 +108,7 @@ pub enum Source {
 }
 
 /// How the host part is compiled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostToolchain {
     /// The machine's own C++ compiler; the glibc floor is computed from what it made.
@@ -154,7 +158,7 @@ impl fmt::Display for ComponentKind {
 }
 
 /// One component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Component {
     /// Which one.
     pub kind: ComponentKind,
@@ -173,7 +177,7 @@ pub struct Component {
 }
 
 /// How a host component is built.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildSpec {
     /// Which build system.
     pub driver: BuildDriver,
@@ -203,7 +207,7 @@ pub enum BuildDriver {
 }
 
 /// What a kernel group ships as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// Loose cubins and PTX.
@@ -217,7 +221,7 @@ pub enum Form {
 }
 
 /// Device sources that ship together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelGroup {
     /// Name.
     pub name: String,
@@ -236,7 +240,7 @@ pub struct KernelGroup {
 }
 
 /// One combination of variants.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct VariantChoice {
     /// Directory name: the values of all axes joined by `-`; `default` without axes.
     pub name: String,
@@ -249,7 +253,7 @@ pub struct VariantChoice {
 }
 
 /// Additions that hold for a range of capabilities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct When {
     /// Lowest capability, inclusive.
     pub from: Option<Capability>,
@@ -270,7 +274,7 @@ impl When {
 }
 
 /// Driver discovery of the host part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DriverPolicy {
     /// Names of driver profiles, in order.
     pub profiles: Vec<String>,
@@ -281,7 +285,7 @@ pub struct DriverPolicy {
 }
 
 /// Lint levels and waivers of a recipe.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct LintSettings {
     /// Lint id to level.
     pub levels: BTreeMap<String, Level>,
@@ -290,7 +294,7 @@ pub struct LintSettings {
 }
 
 /// A finding that the recipe accepts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
     /// Lint id.
     pub id: String,
@@ -301,10 +305,13 @@ pub struct Waiver {
 }
 
 /// Settings of package formats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackageSettings {
     /// Name of the conda channel.
     pub channel: String,
     /// Build number added to every package's own.
     pub build_number: u64,
+    /// Accounts of those who look after generated recipes. They are in no package.
+    #[serde(skip)]
+    pub maintainers: Vec<String>,
 }

@@ -6,6 +6,7 @@ use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, Si
 use super::mistake::{At, Document, Mistake, sort};
 use super::model::{Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
+use super::smoke::smoke;
 use super::words::{AtLeast, is_package_name, not_relative};
 use super::{file, parse_parts};
 use crate::elf::edit::PathTag;
@@ -52,6 +53,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     let lint = lint.map(|fields| self::lint(reader, fields));
     let package = top.get("package").and_then(|value| reader.fields(value, "[package]"));
     let package = package.map(|fields| self::package(reader, fields));
+    let smoke = top.get("smoke").and_then(|value| smoke(reader, value));
     top.finish(reader);
     Some(RecipeFile {
         document: reader.document.clone(),
@@ -64,6 +66,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         driver: driver.unwrap_or_default(),
         lint: lint.unwrap_or_default(),
         package: package.unwrap_or_default(),
+        smoke,
     })
 }
 
@@ -295,6 +298,22 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     });
     let build_number = fields.get("build-number");
     let build_number = build_number.and_then(|value| reader.integer(value, "build-number", 0..=9999));
+    let maintainers = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", account));
     fields.finish(reader);
-    PackageTable { channel, build_number }
+    PackageTable { channel, build_number, maintainers: maintainers.unwrap_or_default() }
+}
+
+/// Name of an account on a forge: letters, digits and `-`, or a team as `ORGANISATION/TEAM`.
+fn account(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let name = reader.text(value, "a maintainer")?;
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && !word.starts_with('-')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if name.value.split('/').count() <= 2 && name.value.split('/').all(is_word) {
+        return Some(name);
+    }
+    reader.wrong(name.span, format!("`{}` cannot be the name of an account", name.value));
+    None
 }

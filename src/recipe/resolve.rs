@@ -179,7 +179,9 @@ impl Resolver<'_> {
             package: PackageSettings {
                 channel,
                 build_number: file.package.build_number.as_ref().map_or(0, |number| number.value),
+                maintainers: file.package.maintainers.iter().map(|name| name.value.clone()).collect(),
             },
+            smoke: file.smoke.clone(),
             name,
         })
     }

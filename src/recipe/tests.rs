@@ -252,6 +252,32 @@ fn the_command_line_may_choose_otherwise() {
 }
 
 #[test]
+fn a_smoke_test_is_read_and_its_mistakes_are_shown() {
+    let smoke = load_with(VOLLEY, &Selection::default()).unwrap().smoke.unwrap();
+    assert_eq!(
+        (smoke.command[0].as_str(), smoke.limit, smoke.code.as_deref()),
+        ("bin/volley", 60, Some("/device_code"))
+    );
+    assert!(smoke.cuda.contains(&"{target}".to_owned()));
+    let start = VOLLEY.split("[smoke]").next().unwrap();
+    let said = |table: &str| load_with(&format!("{start}\n[smoke]\n{table}"), &Selection::default()).unwrap_err();
+    let run = "command = [\"bin/volley\"]\n";
+    for (table, words) in [
+        ("equal = [\"/a\"]", "[smoke] lacks `command`"),
+        ("command = []\nequal = [\"/a\"]", "command names no program"),
+        ("command = [\"/bin/sh\"]\nequal = [\"/a\"]", "it lies in the prefix"),
+        (run, "[smoke] compares nothing"),
+        (&format!("{run}equal = [\"digest\"]"), "`digest` is no JSON pointer"),
+        (&format!("{run}near = {{ \"/rate\" = 0 }}"), "the number of digits must be from 1 to 17"),
+        (&format!("{run}equal = [\"/a\"]\ncpu = [\"{{device}}\"]"), "unknown placeholder `{device}` in cpu"),
+        (&format!("{run}equal = [\"/a\"]\ncuda = [\"{{gpu}}\"]"), "unknown placeholder `{gpu}` in cuda"),
+        (&format!("{run}equals = [\"/a\"]"), "unknown key `equals` in [smoke]"),
+    ] {
+        assert!(said(table).contains(words), "{table}: {}", said(table));
+    }
+}
+
+#[test]
 fn variants_are_every_combination_in_a_fixed_order() {
     let text = VOLLEY.replace(
         "[kernels.network.when",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::answers::Answers;
 use super::pins::PinnedToolchain;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
@@ -125,7 +126,7 @@ impl SystemSearch {
 ///
 /// # Errors
 /// There is none, it does not say its release, or it is another one.
-pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>) -> Result<Toolchain> {
+pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>, answers: &Answers) -> Result<Toolchain> {
     let found = match &search.home {
         Some(home) => Some(home.join("bin/nvcc")).filter(|nvcc| nvcc.is_file()).ok_or_else(|| {
             Error::toolchain(format!("{} has no bin/nvcc, and CUDA_HOME or CUDA_PATH names it", home.display()))
@@ -138,7 +139,7 @@ pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>) -> Result
     };
     // Through links to where its parts lie beside it; nvcc itself looks there.
     let nvcc = fs_err::canonicalize(&found)?;
-    let text = Call::new(&nvcc).arg("--version").read()?;
+    let text = answers.ask(&Call::new(&nvcc).arg("--version"))?;
     let (cuda, version) = release(&text).ok_or_else(|| {
         Error::toolchain(format!("{} does not say its release", nvcc.display()))
             .detail(text.trim().to_owned())
@@ -158,7 +159,7 @@ pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>) -> Result
         let Some(program) = nvcc.parent().map(|bin| bin.join(part)).filter(|program| program.is_file()) else {
             continue;
         };
-        let text = Call::new(&program).arg("--version").read()?;
+        let text = answers.ask(&Call::new(&program).arg("--version"))?;
         if let Some((_, version)) = release(&text) {
             versions.insert(part.to_owned(), version);
         }
@@ -247,20 +248,23 @@ mod tests {
         }
         let by_home = SystemSearch { home: Some(root.clone()), path: None };
         let by_path = SystemSearch { home: None, path: Some(root.join("bin").into_os_string()) };
-        let found = system_cuda(&by_home, None).unwrap();
-        assert_eq!(found, system_cuda(&by_path, Some(CudaVersion::new(13, 0))).unwrap());
+        let found = system_cuda(&by_home, None, &Answers::default()).unwrap();
+        assert_eq!(found, system_cuda(&by_path, Some(CudaVersion::new(13, 0)), &Answers::default()).unwrap());
         assert_eq!(found.versions["ptxas"], "13.0.88");
         assert_eq!(found.nvrtc.clone().unwrap().library, root.join("lib64/libnvrtc.so.13"));
         assert_eq!(found.lib(), root.join("lib64"));
 
-        let error = system_cuda(&by_home, Some(CudaVersion::new(11, 8))).unwrap_err();
+        let error = system_cuda(&by_home, Some(CudaVersion::new(11, 8)), &Answers::default()).unwrap_err();
         assert!(error.to_string().contains("is CUDA 13.0, and CUDA 11.8 is wanted"), "{error}");
-        let error = system_cuda(&SystemSearch { home: Some(root.join("lib64")), path: None }, None).unwrap_err();
+        let error =
+            system_cuda(&SystemSearch { home: Some(root.join("lib64")), path: None }, None, &Answers::default())
+                .unwrap_err();
         assert!(error.to_string().contains("has no bin/nvcc"), "{error}");
-        let error = system_cuda(&SystemSearch { home: None, path: Some("/nowhere".into()) }, None).unwrap_err();
+        let error = system_cuda(&SystemSearch { home: None, path: Some("/nowhere".into()) }, None, &Answers::default())
+            .unwrap_err();
         assert!(error.to_string().contains("no nvcc on PATH"), "{error}");
         program(&root.join("bin/nvcc"), "something else\n");
-        let error = system_cuda(&by_home, None).unwrap_err();
+        let error = system_cuda(&by_home, None, &Answers::default()).unwrap_err();
         assert!(error.to_string().contains("does not say its release"), "{error}");
     }
 
@@ -269,7 +273,9 @@ mod tests {
         let digest = || {
             let dir = tempfile::tempdir().unwrap();
             program(&dir.path().join("bin/nvcc"), TEXT);
-            system_cuda(&SystemSearch { home: Some(dir.path().to_owned()), path: None }, None).unwrap().digest
+            system_cuda(&SystemSearch { home: Some(dir.path().to_owned()), path: None }, None, &Answers::default())
+                .unwrap()
+                .digest
         };
         assert_eq!(digest(), digest());
     }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_RANGE;
@@ -18,6 +18,7 @@ use super::settings::IndexSettings;
 use super::space::enough_space;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, with_lock};
+use crate::process::{go_on, interrupted};
 
 /// How patient to be.
 #[derive(Debug, Clone, Copy)]
@@ -284,6 +285,7 @@ impl<'a> Fetcher<'a> {
         let mut buffer = vec![0; 1 << 16];
         let mut at = from;
         loop {
+            go_on()?;
             if self.stop.load(Ordering::Relaxed) {
                 return Err(
                     Error::toolchain(format!("{} was stopped because another transfer failed", goal.file)).into()
@@ -315,14 +317,14 @@ impl<'a> Fetcher<'a> {
     /// Waits before another try, longer each time unless the server says how long; answers whether
     /// there is one.
     pub(super) fn again(&self, error: &Error, tries: &mut u32, pause: Option<Duration>, progress: Progress) -> bool {
-        if *tries >= self.pace.retries || self.stop.load(Ordering::Relaxed) {
+        if *tries >= self.pace.retries || self.stop.load(Ordering::Relaxed) || interrupted().is_some() {
             return false;
         }
         let doubled = self.pace.pause.saturating_mul(1 << (*tries).min(6));
         *tries += 1;
         progress(Event::Again(format!("{error}; trying again ({tries} of {})", self.pace.retries)));
-        std::thread::sleep(pause.unwrap_or(doubled));
-        true
+        wait(pause.unwrap_or(doubled));
+        interrupted().is_none()
     }
 
     /// Bytes that still have to be fetched; none when a find-links directory has a file of this name
@@ -346,6 +348,17 @@ fn wrong_bytes(goal: &Goal, place: &str, got: &str, done: &str) -> Error {
         .detail(format!("expected sha256 {}{size}", goal.sha256))
         .detail(format!("got      {got}"))
         .hint(format!("{done}; {}", goal.otherwise))
+}
+
+/// Waits, but not when the run is interrupted.
+fn wait(pause: Duration) {
+    let begun = Instant::now();
+    while let Some(left) = pause.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
+        if interrupted().is_some() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
 }
 
 /// Bytes of a file; none when there is no file.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::answers::Answers;
 use super::store::Tool;
 use crate::error::{Error, Result};
 use crate::process::Call;
@@ -118,8 +119,10 @@ impl HostCompiler {
     }
 
     /// A program that the compiler itself would call, such as `ar` or `ld`; none if it is not there.
-    pub fn companion(&self, name: &str) -> Option<PathBuf> {
-        let said = self.call().arg(format!("-print-prog-name={name}")).read().ok()?;
+    pub fn companion(&self, name: &str, answers: &Answers) -> Option<PathBuf> {
+        // It looks into these directories: what comes and goes there may change the answer.
+        let dirs = self.search_dirs(answers);
+        let said = answers.ask_within(&self.call().arg(format!("-print-prog-name={name}")), &dirs).ok()?;
         let said = Path::new(said.trim());
         if said.is_absolute() {
             return said.is_file().then(|| said.to_owned());
@@ -128,9 +131,20 @@ impl HostCompiler {
         beside.or_else(|| which::which_in(name, Some(STEP_PATH), "/").ok())
     }
 
+    /// Where the compiler looks for programs: its own directories, then `PATH`.
+    fn search_dirs(&self, answers: &Answers) -> Vec<PathBuf> {
+        let said = answers.ask(&self.call().arg("-print-search-dirs")).unwrap_or_default();
+        let own = said.lines().find_map(|line| line.strip_prefix("programs: =")).unwrap_or_default();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut dirs: Vec<PathBuf> = std::env::split_paths(own).chain(std::env::split_paths(&path)).collect();
+        dirs.sort();
+        dirs.dedup();
+        dirs
+    }
+
     /// First line of what the linker says of itself: its version is part of what is made.
-    pub fn binutils(&self) -> Option<String> {
-        let said = Call::new(self.companion("ld")?).arg("--version").read().ok()?;
+    pub fn binutils(&self, answers: &Answers) -> Option<String> {
+        let said = answers.ask(&Call::new(self.companion("ld", answers)?).arg("--version")).ok()?;
         said.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
@@ -157,14 +171,14 @@ impl HostCompiler {
         notes
     }
 
-    fn ask(program: PathBuf, args: Vec<String>) -> Result<Self> {
+    fn ask(program: PathBuf, args: Vec<String>, answers: &Answers) -> Result<Self> {
         let call = Call::new(&program).args(args.iter().cloned());
-        let banner = call.clone().arg("--version").read()?;
+        let banner = answers.ask(&call.clone().arg("--version"))?;
         let kind = if banner.to_ascii_lowercase().contains("clang") { CompilerKind::Clang } else { CompilerKind::Gcc };
         // `-dumpversion` alone is only the major on some distributions; Clang knows only that one.
         let version = match kind {
-            CompilerKind::Gcc => call.args(["-dumpfullversion", "-dumpversion"]).read()?,
-            CompilerKind::Clang | CompilerKind::Zig => call.arg("-dumpversion").read()?,
+            CompilerKind::Gcc => answers.ask(&call.args(["-dumpfullversion", "-dumpversion"]))?,
+            CompilerKind::Clang | CompilerKind::Zig => answers.ask(&call.arg("-dumpversion"))?,
         };
         let version = version.trim().to_owned();
         if !version.starts_with(|c: char| c.is_ascii_digit()) {
@@ -178,20 +192,20 @@ impl HostCompiler {
 ///
 /// # Errors
 /// There is none, or the one that `CXX` names cannot be used.
-pub fn system_host_compiler(search: &HostSearch) -> Result<HostCompiler> {
+pub fn system_host_compiler(search: &HostSearch, answers: &Answers) -> Result<HostCompiler> {
     if let Some((program, args)) = search.chosen() {
         let path = search.find(&program).ok_or_else(|| {
             Error::toolchain(format!("CXX names `{program}`, which is not there"))
                 .hint("set CXX to a C++ compiler, or unset it")
         })?;
-        return HostCompiler::ask(path, args);
+        return HostCompiler::ask(path, args, answers);
     }
     let found = ["g++", "clang++", "c++"].iter().find_map(|name| search.find(name));
     let path = found.ok_or_else(|| {
         Error::toolchain("no C++ compiler on PATH (looked for g++, clang++, c++)")
             .hint("install one (Debian: apt install g++), or set CXX")
     })?;
-    HostCompiler::ask(path, Vec::new())
+    HostCompiler::ask(path, Vec::new(), answers)
 }
 
 /// A g++ for nvcc's `-ccbin`, whose major version lies in `min..=max`: nvcc refuses others (CUDA 11.8
@@ -201,7 +215,7 @@ pub fn system_host_compiler(search: &HostSearch) -> Result<HostCompiler> {
 ///
 /// # Errors
 /// None fits; the details say what was seen.
-pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32) -> Result<HostCompiler> {
+pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32, answers: &Answers) -> Result<HostCompiler> {
     let chosen = search.chosen();
     // Versions that have names of their own; an open range must not be counted through.
     let named = (min.max(OLDEST)..=max.min(NEWEST)).rev().map(|major| format!("g++-{major}"));
@@ -210,7 +224,7 @@ pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32) -> Result<Hos
     let mut seen = Vec::new();
     for (name, args) in candidates {
         let Some(path) = search.find(&name) else { continue };
-        match HostCompiler::ask(path, args) {
+        match HostCompiler::ask(path, args, answers) {
             Ok(found) if found.kind != CompilerKind::Gcc => seen.push(format!("{name} is {}", found.describe())),
             Ok(found) if found.major().is_some_and(|major| (min..=max).contains(&major)) => return Ok(found),
             Ok(found) => seen.push(format!("{name} is {}", found.describe())),
@@ -272,30 +286,31 @@ mod tests {
 
     #[test]
     fn picks_a_compiler_in_range() {
+        let asked = Answers::default();
         let dir = tempfile::tempdir().unwrap();
         let path = || Some(dir.path().as_os_str().to_owned());
         compiler(dir.path(), "g++", "g++ (GCC) 12.2.0", "12.2.0");
         compiler(dir.path(), "g++-11", "g++-11 (GCC) 11.3.0", "11.3.0");
         compiler(dir.path(), "clang++", "Some clang version 11.0.1", "11.0.1");
         let search = HostSearch { cxx: None, path: path() };
-        assert_eq!(nvcc_host_compiler(&search, 6, 15).unwrap().version, "12.2.0");
-        let found = nvcc_host_compiler(&search, 6, 11).unwrap();
+        assert_eq!(nvcc_host_compiler(&search, 6, 15, &asked).unwrap().version, "12.2.0");
+        let found = nvcc_host_compiler(&search, 6, 11, &asked).unwrap();
         assert_eq!((found.cxx, found.version.as_str()), (dir.path().join("g++-11"), "11.3.0"));
         let clang = HostSearch { cxx: Some("clang++ -m64".to_owned()), path: path() };
-        assert_eq!(nvcc_host_compiler(&clang, 6, 11).unwrap().version, "11.3.0");
-        assert_eq!(system_host_compiler(&clang).unwrap().kind, CompilerKind::Clang);
-        assert_eq!(system_host_compiler(&clang).unwrap().args, ["-m64"]);
-        assert_eq!(system_host_compiler(&search).unwrap().describe(), "g++ 12.2.0");
+        assert_eq!(nvcc_host_compiler(&clang, 6, 11, &asked).unwrap().version, "11.3.0");
+        assert_eq!(system_host_compiler(&clang, &asked).unwrap().kind, CompilerKind::Clang);
+        assert_eq!(system_host_compiler(&clang, &asked).unwrap().args, ["-m64"]);
+        assert_eq!(system_host_compiler(&search, &asked).unwrap().describe(), "g++ 12.2.0");
 
-        let error = nvcc_host_compiler(&search, 6, 10).unwrap_err();
+        let error = nvcc_host_compiler(&search, 6, 10, &asked).unwrap_err();
         assert_eq!(error.details(), ["g++ is g++ 12.2.0"]);
         assert!(error.hints()[0].contains("g++-10"));
         let nowhere = HostSearch { cxx: None, path: Some("/nowhere".into()) };
-        let error = nvcc_host_compiler(&nowhere, 0, u32::MAX).unwrap_err();
+        let error = nvcc_host_compiler(&nowhere, 0, u32::MAX, &asked).unwrap_err();
         assert_eq!(error.to_string(), "no g++, which nvcc needs for host code");
         let wrong = HostSearch { cxx: Some("g++-99".to_owned()), path: path() };
-        assert!(system_host_compiler(&wrong).unwrap_err().to_string().contains("g++-99"));
+        assert!(system_host_compiler(&wrong, &asked).unwrap_err().to_string().contains("g++-99"));
         let none = HostSearch { cxx: None, path: Some("/nowhere".into()) };
-        assert!(system_host_compiler(&none).unwrap_err().to_string().contains("no C++ compiler"));
+        assert!(system_host_compiler(&none, &asked).unwrap_err().to_string().contains("no C++ compiler"));
     }
 }

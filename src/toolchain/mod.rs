@@ -5,8 +5,9 @@
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
 //! (`git`). `cuda` and `host` describe what was fetched
-//! or found to those who call it.
+//! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
+mod answers;
 mod archive;
 mod client;
 mod cuda;
@@ -28,6 +29,7 @@ mod unpack;
 #[cfg(test)]
 mod tests;
 
+pub use answers::Answers;
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};

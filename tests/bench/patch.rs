@@ -1,9 +1,18 @@
 //! `cargo bench --bench patch`: `simpack patch` beside patchelf and `cp`, in one run.
 //!
-//! SIMPACK_BENCH_LIBRARY names a large library (the vendor's libcublasLt.so.13 has 540 MB); without it
-//! one of 512 MiB is made. SIMPACK_BENCH_PATCHELF names patchelf, else the one of PATH is taken.
 //! Every figure is a process of its own, with its peak memory; minima and medians of all rounds.
+//!
+//! The program that cargo builds for this runs elsewhere, too, with nothing but patchelf beside it:
+//! `SIMPACK_BENCH_BIG=libcublasLt.so.13 PATCHELF=./patchelf TMPDIR=/fast/disk ./patch-0123456789abcdef`.
+//!
+//! - SIMPACK_BENCH_BIG: a large library (the vendor's libcublasLt.so.13 has 540 MB); without it one of
+//!   512 MiB is made with `cc`, and without that there are no figures of it.
+//! - SIMPACK_BENCH_SMALL: the small library; without it one is made, or one of the system's is taken.
+//! - PATCHELF: patchelf, else the one of PATH.
+//! - SIMPACK: the program to measure, else the one of this build, else what is linked in here.
+//! - TMPDIR: where the files are.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
@@ -63,19 +72,32 @@ fn set(text: &str) -> Edits {
     Edits { search_path: Some(SearchPathEdit::Set { directories, tag: PathTag::Runpath }), ..Edits::default() }
 }
 
+/// Compiles a library; whether there is a compiler.
+fn compile(source: &Path, library: &Path) -> bool {
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([library, source]).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The named library, one that is made here, or one of the system's that is about as small.
 fn small_library(dir: &Path) -> PathBuf {
+    if let Some(named) = std::env::var_os("SIMPACK_BENCH_SMALL") {
+        return named.into();
+    }
     let (source, library) = (dir.join("answer.c"), dir.join("answer.so"));
     std::fs::write(&source, "int answer(void) { return 42; }").unwrap();
-    assert!(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status().unwrap().success());
-    library
+    let found = ["/usr/lib/x86_64-linux-gnu/libdl.so.2", "/usr/lib64/libdl.so.2"].map(PathBuf::from);
+    match compile(&source, &library) {
+        true => library,
+        false => found.into_iter().find(|path| path.exists()).expect("SIMPACK_BENCH_SMALL names a library"),
+    }
 }
 
 /// The named library, or a small one with half a gigabyte that is no hole behind its headers.
-fn large_library(dir: &Path) -> PathBuf {
+fn large_library(dir: &Path) -> Option<PathBuf> {
     let place = dir.join("large.so");
-    if let Some(named) = std::env::var_os("SIMPACK_BENCH_LIBRARY") {
+    if let Some(named) = std::env::var_os("SIMPACK_BENCH_BIG") {
         std::fs::copy(named, &place).unwrap();
-        return place;
+        return Some(place);
     }
     let (blob, source) = (dir.join("blob"), dir.join("large.c"));
     let file = File::create(&blob).unwrap();
@@ -86,12 +108,35 @@ fn large_library(dir: &Path) -> PathBuf {
     let text =
         format!("__asm__(\".section .rodata\\n.globl blob\\nblob: .incbin \\\"{}\\\"\\n.text\");\n", blob.display());
     std::fs::write(&source, format!("{text}int answer(void) {{ return 42; }}")).unwrap();
-    assert!(Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&place, &source]).status().unwrap().success());
+    let made = compile(&source, &place);
     std::fs::remove_file(blob).unwrap();
-    place
+    made.then_some(place)
+}
+
+/// The program: named, of this build, or this one as it.
+fn simpack() -> Command {
+    let built = Path::new(env!("CARGO_BIN_EXE_simpack"));
+    let mut command = match std::env::var_os("SIMPACK") {
+        Some(named) => Command::new(named),
+        None if built.exists() => Command::new(built),
+        None => {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.env("SIMPACK_BENCH_AS_PROGRAM", "1");
+            command
+        }
+    };
+    command.arg("patch");
+    command
 }
 
 fn main() {
+    if std::env::var_os("SIMPACK_BENCH_AS_PROGRAM").is_some() {
+        let (ui, answer) = simpack::cli::run(std::env::args_os());
+        if let Err(error) = &answer {
+            ui.error(error);
+        }
+        std::process::exit(answer.map_or(1, i32::from));
+    }
     // A process of its own for what has no command: files that simpack itself just wrote.
     if let Some(files) = std::env::var_os("SIMPACK_BENCH_IN_PLACE") {
         let path = std::env::var("SIMPACK_BENCH_PATH").unwrap();
@@ -106,30 +151,35 @@ fn main() {
         }
         return;
     }
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let at = |name: &str| dir.path().join(name);
-    let simpack = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_simpack"));
-        command.arg("patch");
-        command
-    };
-    let in_place = |files: &Path, path: &str| {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env("SIMPACK_BENCH_IN_PLACE", files).env("SIMPACK_BENCH_PATH", path);
-        command
-    };
-    let patchelf = std::env::var_os("SIMPACK_BENCH_PATCHELF").unwrap_or_else(|| "patchelf".into());
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let place = std::env::var_os("TMPDIR").map(PathBuf::from).or_else(|| built.exists().then(|| built.to_owned()));
+    let dir = tempfile::tempdir_in(place.unwrap_or_else(std::env::temp_dir)).unwrap();
+    let patchelf = std::env::var_os("PATCHELF").unwrap_or_else(|| "patchelf".into());
+    match large_library(dir.path()) {
+        Some(large) => one_large(dir.path(), &large, &patchelf),
+        None => print("no SIMPACK_BENCH_BIG and no cc: no figures of a large library"),
+    }
+    many_small(dir.path(), &patchelf);
+}
 
-    let large = large_library(dir.path());
+/// A process that patches files which simpack itself just wrote.
+fn in_place(files: &Path, path: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("SIMPACK_BENCH_IN_PLACE", files).env("SIMPACK_BENCH_PATH", path);
+    command
+}
+
+fn one_large(dir: &Path, large: &Path, patchelf: &OsStr) {
+    let at = |name: &str| dir.join(name);
     let other = at("copy.so");
     let clean = |other: &Path| drop(std::fs::remove_file(other));
-    print(&format!("{} MB library, {ROUNDS} rounds", std::fs::metadata(&large).unwrap().len() / 1_000_000));
+    print(&format!("{} MB library, {ROUNDS} rounds", std::fs::metadata(large).unwrap().len() / 1_000_000));
     print(&format!("{:<44} {:>10} {:>10} {:>8}", "", "min ms", "median ms", "peak MiB"));
-    let copied = measure("cp", || clean(&other), || run(Command::new("cp").arg(&large).arg(&other)));
+    let copied = measure("cp", || clean(&other), || run(Command::new("cp").arg(large).arg(&other)));
     let output = || {
         let mut command = simpack();
         command.args(["--set-runpath", PATH, "--allow", "/usr/lib/wsl/lib", "--output"]);
-        run(command.arg(&other).arg(&large))
+        run(command.arg(&other).arg(large))
     };
     let patched = measure("simpack patch --output (copy + patch)", || clean(&other), output);
     let mut round = 0;
@@ -146,8 +196,8 @@ fn main() {
         "patchelf, in place",
         || clean(&other),
         || {
-            std::fs::copy(&large, &other).unwrap();
-            run(Command::new(&patchelf).args(["--set-rpath", PATH]).arg(&other))
+            std::fs::copy(large, &other).unwrap();
+            run(Command::new(patchelf).args(["--set-rpath", PATH]).arg(&other))
         },
     );
     print(&format!("copy + patch / cp: {:.3} (minima), {:.3} (medians)", patched.0 / copied.0, patched.1 / copied.1));
@@ -157,10 +207,12 @@ fn main() {
         rewritten.1 / placed.1
     ));
     clean(&other);
-    clean(&large);
+    clean(large);
+}
 
-    let one = small_library(dir.path());
-    let many = at("many");
+fn many_small(dir: &Path, patchelf: &OsStr) {
+    let one = small_library(dir);
+    let many = dir.join("many");
     let fill = || {
         drop(std::fs::remove_dir_all(&many));
         std::fs::create_dir(&many).unwrap();
@@ -176,7 +228,7 @@ fn main() {
         let mut last = None;
         for index in 0..SMALL {
             let file = many.join(format!("lib{index}.so"));
-            last = Some(run(Command::new(&patchelf).args(["--set-rpath", PATH]).arg(file)));
+            last = Some(run(Command::new(patchelf).args(["--set-rpath", PATH]).arg(file)));
         }
         Run { time: start.elapsed(), peak: last.map_or(0, |run| run.peak) }
     });

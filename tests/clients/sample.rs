@@ -72,7 +72,8 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
-        package: PackageSettings { channel: "volley".to_owned(), build_number: 0 },
+        package: PackageSettings { channel: "volley".to_owned(), build_number: 0, maintainers: Vec::new() },
+        smoke: None,
     }
 }
 
@@ -153,6 +154,7 @@ fn stage(
         uses: declared.uses.clone(),
         opens: Vec::new(),
         artifacts: artifacts(&root),
+        smoke: None,
         provenance: Provenance {
             simpack: "0.1.0".to_owned(),
             recipe: Digest::of(b"recipe"),

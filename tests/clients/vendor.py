@@ -40,7 +40,7 @@ def tar(members):
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name, content, link in sorted(members):
             info = tarfile.TarInfo(name)
-            info.mode = 0o644
+            info.mode = 0o755 if name.startswith("bin/") else 0o644
             if link is not None:
                 info.type, info.linkname = tarfile.SYMTYPE, link
                 archive.addfile(info)
@@ -103,27 +103,35 @@ def main():
     members = collect(arguments.directory, patterns)
     if not members:
         parser.error(f"{arguments.directory} holds no {' or '.join(patterns)}")
+    print(write(arguments.channel, arguments.name, arguments.version, members, arguments.depends))
+
+
+def write(channel, name, version, members, depends=(), run_exports=None):
+    """Writes one package into a channel and its index; members are (path, bytes, link or None)."""
     index = {
         "arch": "x86_64",
         "build": "0",
         "build_number": 0,
-        "depends": arguments.depends,
-        "name": arguments.name,
+        "depends": list(depends),
+        "name": name,
         "platform": "linux",
         "subdir": "linux-64",
-        "version": arguments.version,
+        "version": version,
     }
     paths = {"paths": [entry(*member) for member in sorted(members)], "paths_version": 1}
     info = [("info/index.json", json.dumps(index).encode(), None), ("info/paths.json", json.dumps(paths).encode(), None)]
-    stem = f"{arguments.name}-{arguments.version}-0"
-    target = arguments.channel / "linux-64" / f"{stem}.conda"
+    if run_exports:
+        info.append(("info/run_exports.json", json.dumps(run_exports).encode(), None))
+    stem = f"{name}-{version}-0"
+    target = channel / "linux-64" / f"{stem}.conda"
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("metadata.json", json.dumps({"conda_pkg_format_version": 2}))
         archive.writestr(f"pkg-{stem}.tar.zst", stored(tar(members)))
         archive.writestr(f"info-{stem}.tar.zst", stored(tar(info)))
     publish(target, index)
-    print(target)
+    return target
 
 
-main()
+if __name__ == "__main__":
+    main()

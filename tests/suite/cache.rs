@@ -233,3 +233,28 @@ fn users_of_a_group_share_a_directory() {
     let gone = as_user(bob, "bob", &["cache", "gc", "--max-size", "0", "--json"]).json();
     assert_eq!((&gone["removed"], &gone["entries"]), (&2.into(), &0.into()), "{gone}");
 }
+
+#[test]
+fn lists_of_headers_are_counted_and_go_with_what_they_lead_to() {
+    let Some(tiny) = Tiny::with_kernels() else { return };
+    let json = |args: &[&str]| {
+        let args: Vec<&str> = ["cache"].iter().chain(args).chain(&["--json"]).copied().collect();
+        Ran::of(&mut tiny.simpack(&args)).exit(0).json()
+    };
+    Ran::of(&mut tiny.build(&[])).exit(0);
+    let lists = files(&tiny.path("cache/headers"));
+    let stat = json(&["stat"]);
+    assert_eq!(stat["headers"]["entries"], lists.len(), "{stat}");
+    let bytes: u64 = lists.iter().map(|file| tiny.path("cache/headers").join(file).metadata().unwrap().len()).sum();
+    assert_eq!(stat["headers"]["bytes"], bytes, "{stat}");
+    assert!(Ran::of(&mut tiny.simpack(&["cache", "stat"])).stdout.contains("lists of headers"));
+    // They count for the limit: without them everything would fit.
+    let all = stat["bytes"].as_u64().unwrap();
+    let gone = json(&["gc", "--max-size", &(all + bytes - 1).to_string()]);
+    assert_eq!((&gone["removed"], &gone["removed-headers"]["entries"]), (&1.into(), &0.into()), "{gone}");
+    let gone = json(&["gc", "--max-size", "0"]);
+    assert_eq!((&gone["entries"], &gone["removed-headers"]["entries"]), (&0.into(), &lists.len().into()), "{gone}");
+    assert_eq!(json(&["stat"])["headers"]["entries"], 0);
+    let ran = Ran::of(&mut tiny.build(&["--dist", "dist-2", "--work", "work-2"])).exit(0);
+    assert!(ran.stdout.contains("(3 compiled, 0 from cache)"), "{}", ran.stdout);
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::installing::installed;
-use crate::support::{Ran, need, python, scratch, simpack};
+use crate::support::{Prefix, Ran, need, python, scratch, simpack};
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/volley/consumer")
@@ -61,4 +61,54 @@ fn cmake_and_pkg_config_consumers_build_and_run() {
     command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
     let ran = Ran::of(command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())));
     assert!(ran.code != Some(0) && ran.stderr.contains("version: 1.0.0"), "{ran:?}");
+}
+
+/// The same program by the generated files, which know the components.
+#[test]
+fn consumers_find_components_by_generated_files() {
+    need!(which::which("cc").is_ok(), "no C compiler");
+    need!(which::which("pkg-config").is_ok(), "pkg-config is not here");
+    let prefix = Prefix::of(&["volley-core", "volley-rtc", "volley-dev"]);
+    let dir = scratch();
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Beside the simulator's own files, under a name of their own.
+    let (config, modules) = (prefix.path().join("lib/cmake/generated"), prefix.path().join("lib/generated"));
+    for (target, output) in [("cmake", &config), ("pkgconfig", &modules)] {
+        Ran::of(simpack(checkout, &["generate", target, "recipes/volley", "--output"]).arg(output)).exit(0);
+    }
+    let text = "cmake_minimum_required(VERSION 3.16)\nproject(consumer LANGUAGES C)\n\
+                find_package(volley 1 REQUIRED COMPONENTS core rtc)\n\
+                if(NOT volley_KERNEL_ABI MATCHES \"^k[0-9a-f]+$\")\n  message(FATAL_ERROR \"no tag\")\nendif()\n\
+                add_executable(consumer main.c)\ntarget_link_libraries(consumer PRIVATE volley::core)\n";
+    fs_err::copy(source().join("main.c"), dir.path().join("main.c")).unwrap();
+    fs_err::write(dir.path().join("CMakeLists.txt"), text).unwrap();
+    let configure = |build: &Path| {
+        let mut command = Command::new(tool("cmake"));
+        command.arg("-S").arg(dir.path()).arg("-B").arg(build).args(["-G", "Ninja"]);
+        command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
+        command.arg(format!("-Dvolley_DIR={}", config.display()));
+        command
+    };
+    let build = dir.path().join("build");
+    Ran::of(&mut configure(&build)).exit(0);
+    Ran::of(Command::new(tool("cmake")).arg("--build").arg(&build)).exit(0);
+    let by_cmake = run(&build.join("consumer"));
+
+    let mut command = Command::new("pkg-config");
+    command.args(["--cflags", "--libs", "volley-core"]).env("PKG_CONFIG_LIBDIR", &modules);
+    // The module believes that it lies in lib/pkgconfig, as this directory does.
+    let flags = Ran::of(&mut command).exit(0).stdout;
+    let program = dir.path().join("by-pkg-config");
+    let mut command = Command::new("cc");
+    command.arg(source().join("main.c")).arg("-o").arg(&program).args(flags.split_whitespace());
+    Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.path().join("lib").display()))).exit(0);
+    assert_eq!(run(&program), by_cmake);
+
+    // A component that is not installed is missed, and so is another major.
+    fs_err::remove_file(prefix.path().join("lib/libvolley_rtc.so.1.0")).unwrap();
+    let ran = Ran::of(&mut configure(&dir.path().join("without")));
+    assert!(ran.code != Some(0) && ran.stderr.contains("component rtc is not installed"), "{}", ran.stderr);
+    fs_err::write(dir.path().join("CMakeLists.txt"), text.replace("volley 1", "volley 2")).unwrap();
+    let ran = Ran::of(&mut configure(&dir.path().join("major")));
+    assert!(ran.code != Some(0) && ran.stderr.contains("version: 1.0.0"), "{}", ran.stderr);
 }

@@ -40,7 +40,7 @@ fn scenarios() -> BTreeMap<String, Scenario> {
 
 fn examined(machine: Machine) -> (Facts, Report) {
     let data = Data::at("no such directory");
-    let facts = Facts { machine, manifests: Manifests::load(&data).unwrap() };
+    let facts = Facts::new(machine, Manifests::load(&data).unwrap());
     let report = examine(&registry(&data).unwrap(), &facts, &Settings::default());
     (facts, report)
 }

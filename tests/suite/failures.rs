@@ -264,6 +264,53 @@ fn an_interrupted_build_stops_its_programs_and_goes_on_later() {
     assert_eq!(changed(&new, &tiny.dist()), [""; 0]);
 }
 
+#[test]
+fn interrupted_at_any_point_a_build_says_so_and_changes_nothing() {
+    let tiny = Tiny::new();
+    let versions = [1, 2].map(|version| {
+        tiny.version(version);
+        tiny.reference()
+    });
+    tiny.version(1);
+    let started = Instant::now();
+    Ran::of(&mut tiny.build(&[])).exit(0);
+    let whole = started.elapsed();
+    let (mut current, mut told) = (0, 0);
+    let mut numbers = Numbers(7);
+    for point in 0..12 {
+        let wanted = 1 - current;
+        tiny.version(wanted as u32 + 1);
+        if point % 2 == 0 {
+            let _ = std::fs::remove_dir_all(tiny.path("cache"));
+        }
+        let child = tiny.build(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(whole.mul_f64((f64::from(point) + numbers.share()) / 11.0));
+        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).output();
+        let output = child.wait_with_output().unwrap();
+        let after = tiny.dist();
+        match (output.status.signal(), output.status.code()) {
+            // It had just been started, and had nothing to say.
+            (Some(_), _) => assert!(output.stderr.is_empty(), "point {point}: {output:?}"),
+            (None, Some(130)) => {
+                told += 1;
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(stderr.contains("error: interrupted by SIGINT"), "point {point}: {stderr}");
+                assert!(stderr.contains("kept"), "point {point}: {stderr}");
+                assert_eq!(changed(&after, &versions[current]), [""; 0], "point {point}: {stderr}");
+            }
+            (None, code) => {
+                assert_eq!(code, Some(0), "point {point}: {output:?}");
+                assert_eq!(changed(&after, &versions[wanted]), [""; 0], "point {point}");
+            }
+        }
+        assert_eq!(visible(&tiny), tiny.names("."), "point {point}: something is left beside dist/");
+        Ran::of(&mut tiny.build(&[])).exit(0);
+        assert_eq!(changed(&tiny.dist(), &versions[wanted]), [""; 0], "point {point}");
+        current = wanted;
+    }
+    assert!(told >= 4, "only {told} of 12 runs were interrupted before they ended");
+}
+
 fn wait_for(child: &mut Child, begun: &Path) {
     let first = Instant::now();
     while !begun.exists() {

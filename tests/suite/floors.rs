@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 10] = ["abi", "elf", "gpu", "lock", "machine", "recipe", "target", "report", "lint", "plan"];
+const PURE: [&str; 11] = ["abi", "elf", "fit", "gpu", "lock", "machine", "recipe", "target", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))

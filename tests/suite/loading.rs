@@ -9,7 +9,7 @@ use crate::support::{Prefix, Ran, need, scratch, volley};
 
 /// Directory with a `libcuda.so.1` that carries out volley's kernels on the host; nothing without a
 /// C++ compiler.
-fn driver() -> Option<&'static Path> {
+pub fn driver() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let compiler = ["c++", "g++", "clang++"].iter().find_map(|name| which::which(name).ok())?;

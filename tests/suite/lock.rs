@@ -153,6 +153,17 @@ fn a_changed_digest_is_caught_when_the_wheel_is_fetched() {
     let ran = fetch();
     assert!(ran.stderr.contains(&got) && ran.stderr.contains(&tampered), "{}", ran.stderr);
     assert!(!scene.path("dist").exists());
+    // Fetching for a recipe, or beside its lock, takes what is locked, too; elsewhere simpack's own pins hold.
+    let toolchain = |args: &[&str], dir: &str| {
+        let mut command = scene.command(&[&["toolchain", "fetch", "--offline"], args].concat());
+        Ran::of(command.current_dir(scene.path(dir)).env("PIP_FIND_LINKS", &wheels)).exit(4).stderr
+    };
+    let said = toolchain(&["--recipe", "tiny", "ninja"], ".");
+    assert!(said.contains(&got) && said.contains(&tampered), "{said}");
+    let said = toolchain(&["ninja"], "tiny");
+    assert!(said.contains(&got) && said.contains(&tampered), "{said}");
+    let said = toolchain(&["ninja"], ".");
+    assert!(said.contains(&got) && said.contains(&pinned), "{said}");
     // A lock that is no lock is refused with its line.
     scene.edit("simpack.lock", "edition = 1", "edition = 1\nediton = 2");
     let ran = scene.run(&["plan", "tiny"]).exit(3);

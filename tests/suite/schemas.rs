@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use simpack::bundle::BundleManifest;
+use simpack::abi::Baseline;
+use simpack::bundle::{BundleManifest, KernelsList};
 use simpack::error::ErrorJson;
 use simpack::lock::Lock;
 use simpack::ops::schema::FORMS;
@@ -54,6 +55,10 @@ fn files_of_version_1_still_read() {
     assert_eq!((report.findings.len(), report.examined.len()), (1, 1));
     let error: ErrorJson = serde_json::from_str(&text("error-1.json")).unwrap();
     assert_eq!((error.error.exit_code, error.error.kind.exit_code()), (3, 3));
+    let kernels: KernelsList = serde_json::from_str(&text("kernels-1.json")).unwrap();
+    assert_eq!((kernels.variant.as_str(), kernels.modules.len(), kernels.kernels.len()), ("default", 1, 1));
+    let baseline = Baseline::parse(text("abi-1.json").as_bytes()).unwrap();
+    assert_eq!((baseline.subject.as_str(), baseline.libraries.len()), ("libtiny.so.1.0.0", 1));
     let lock: Lock = serde_json::from_str(&text("lock-1.json")).unwrap();
     assert_eq!(lock, Lock::parse(&text("lock-1.toml"), "lock-1.toml").unwrap());
     assert_eq!(lock.text().unwrap(), text("lock-1.toml"));
@@ -94,7 +99,24 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     print("plan", 0, &["plan"], &mut pairs);
     print("report", 0, &["verify", volley.dist.to_str().unwrap()], &mut pairs);
     print("config", 0, &["config", "--list"], &mut pairs);
+    print("generate", 0, &["generate", "nix", "recipes/volley", "--output", "nix/volley", "--check"], &mut pairs);
     print("lock-result", 0, &["lock", "recipes/volley", "--check"], &mut pairs);
+    print("check", 0, &["check", "--offline"], &mut pairs);
+    let wrong = dir.path().join("wrong.toml");
+    fs_err::write(&wrong, "edition = 1\n[simulator]\nname = 7\n").unwrap();
+    print("check", 3, &["check", wrong.to_str().unwrap()], &mut pairs);
+    print("cache-stat", 0, &["cache", "stat"], &mut pairs);
+    print("cache-gc", 0, &["cache", "gc"], &mut pairs);
+    print("cache-verify", 0, &["cache", "verify"], &mut pairs);
+    let bundles = volley.work.join("bundles");
+    let library = bundles.join("volley-core/lib/libvolley.so.1.0.0");
+    let library = library.to_str().unwrap();
+    for subject in [library, volley.dist.to_str().unwrap()] {
+        print("inspect", 0, &["inspect", "--kernels", subject], &mut pairs);
+    }
+    print("resolve", 0, &["resolve", library], &mut pairs);
+    print("abi", 0, &["abi", "dump", library], &mut pairs);
+    print("abi-diff", 0, &["abi", "diff", library, library], &mut pairs);
     print("error", 2, &["verify", "no-such-directory/"], &mut pairs);
     print("error", 2, &["plan", "--why", "no such step"], &mut pairs);
     let kernels = files(&volley.dist).into_iter().find(|file| file.starts_with("tar/volley-kernels-sm_90")).unwrap();
@@ -104,7 +126,8 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     fs_err::write(&summary, volley.summary.to_string()).unwrap();
     pairs.push(("build", summary));
     pairs.push(("build", volley.dist.join("build.json")));
-    let bundles = volley.work.join("bundles");
+    let lists = files(&bundles).into_iter().filter(|file| file.ends_with("/kernels.json"));
+    pairs.extend(lists.map(|file| ("kernels", bundles.join(file))));
     let manifests = files(&bundles).into_iter().filter(|file| file.ends_with("/simpack.json"));
     pairs.extend(manifests.map(|file| ("manifest", bundles.join(file))));
     assert!(pairs.len() > 20, "{pairs:?}");

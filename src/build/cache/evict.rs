@@ -4,6 +4,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::entry::{LIST, List, StepKind};
@@ -29,7 +30,7 @@ pub struct Bounds {
 }
 
 /// What a removal did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Trimmed {
     /// Entries that were removed.
@@ -44,6 +45,9 @@ pub struct Trimmed {
     pub in_use: usize,
     /// Directories that killed runs left.
     pub leftovers: usize,
+    /// Since when everything that is left was used: what leads to older entries leads to none.
+    #[serde(skip)]
+    pub since: Option<SystemTime>,
 }
 
 /// An entry as a look from outside shows it.
@@ -134,9 +138,9 @@ fn choose(entries: &[Listed], bounds: Bounds, now: SystemTime, horizon: SystemTi
 impl Cache {
     /// To be called when a build is through with its entries: notes what it added and, when the cache
     /// is over its limit, removes what was least recently used. None when there was nothing to do, or
-    /// another process is at it.
-    pub fn finish(self) -> Result<Option<Trimmed>> {
-        let Some(limit) = self.limit() else { return Ok(None) };
+    /// another process is at it. `beside` are bytes of what else the limit counts.
+    pub fn finish(self, beside: u64) -> Result<Option<Trimmed>> {
+        let Some(limit) = self.limit().map(|limit| limit.saturating_sub(beside)) else { return Ok(None) };
         let (added, root, mode) = (self.added(), self.root().to_owned(), self.mode());
         // From here on this build uses nothing.
         drop(self);
@@ -183,6 +187,9 @@ impl Cache {
         entries.sort_by_key(|entry| (entry.used, entry.key));
         let (going, in_use) = choose(&entries, bounds, SystemTime::now(), horizon);
         let mut trimmed = Trimmed { in_use, ..Trimmed::default() };
+        let stays =
+            (0..entries.len()).find(|index| going.binary_search(index).is_err()).map(|index| entries[index].used);
+        trimmed.since = Some(stays.unwrap_or(horizon).min(horizon));
         for index in going {
             let entry = &entries[index];
             let Some(file) = open(&entry.place.join(LIST)) else { continue };
@@ -298,7 +305,7 @@ mod tests {
         let cache = open();
         let keys: BTreeMap<&str, Digest> =
             ["a", "b", "c"].into_iter().map(|name| (name, put(&cache, dir.path(), name, 10_000))).collect();
-        assert_eq!(cache.finish().unwrap(), None, "there is no count yet, and it fits");
+        assert_eq!(cache.finish(0).unwrap(), None, "there is no count yet, and it fits");
         // `a` was used long ago, but is used now by a build that goes on.
         for (name, days) in [("a", 9), ("b", 8), ("c", 7)] {
             let list = dir.path().join("cache").join(keys[name].short(2)).join(keys[name].to_string()).join(LIST);
@@ -309,7 +316,7 @@ mod tests {
         assert!(other.get(keys["a"]).unwrap().is_some());
         let cache = open();
         put(&cache, dir.path(), "d", 10_000);
-        let trimmed = cache.finish().unwrap().unwrap();
+        let trimmed = cache.finish(0).unwrap().unwrap();
         assert_eq!((trimmed.removed, trimmed.entries), (1, 3), "{trimmed:?}");
         assert!(other.holds(keys["a"]) && !other.holds(keys["b"]) && other.holds(keys["c"]));
         let trimmed = Cache::at(dir.path().join("cache")).trim(Bounds { bytes: Some(0), age: None }).unwrap();

@@ -21,4 +21,5 @@ pub(super) use entry::artifacts_of;
 pub use entry::{CacheEntry, Made, StepKind};
 pub use evict::{Bounds, Trimmed};
 pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};
+pub(super) use store::{OPEN_TO_ALL, make_dir};
 pub use survey::{CacheStat, CacheVerdict, Damaged, KindStat};

@@ -315,7 +315,7 @@ impl Cache {
 }
 
 /// The sticky bit and everybody's right to write: of `/tmp`, but of nothing in it.
-const OPEN_TO_ALL: u32 = 0o1002;
+pub(in crate::build) const OPEN_TO_ALL: u32 = 0o1002;
 
 /// Beginning of the names of entries in the making.
 pub(super) const NEW: &str = ".new-";
@@ -350,7 +350,7 @@ fn mode_of(dir: &Path) -> Option<u32> {
 }
 
 /// Makes a directory with this mode where it is not there yet.
-pub(super) fn make_dir(dir: &Path, mode: u32) -> Result<()> {
+pub(in crate::build) fn make_dir(dir: &Path, mode: u32) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }

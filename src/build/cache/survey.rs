@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::entry::{LIST, List, StepKind};
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::fs::Digest;
 
 /// Entries of one kind of step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindStat {
     /// Entries.
     pub entries: usize,
@@ -22,7 +23,7 @@ pub struct KindStat {
 }
 
 /// The cache in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CacheStat {
     /// Entries.
@@ -42,7 +43,7 @@ pub struct CacheStat {
 }
 
 /// An entry that is not what was put there.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Damaged {
     /// Its key.
     pub key: Digest,
@@ -55,7 +56,7 @@ pub struct Damaged {
 }
 
 /// What a look at every byte found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CacheVerdict {
     /// Entries that were looked at.

@@ -175,7 +175,9 @@ pub(super) fn nodes(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 fn is_explained(facts: &Facts) -> bool {
     let none = Parameters::default();
     let mut hits = Hits::default();
-    for check in [stub_wins, compat_older, mismatch, module_absent, nodes, super::devices::split_empty] {
+    for check in
+        [stub_wins, compat_older, mismatch, module_absent, nodes, super::devices::split_empty, super::devices::hidden]
+    {
         check(facts, &none, &mut hits);
     }
     // Error 804 speaks of the compatibility driver itself.

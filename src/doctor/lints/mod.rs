@@ -8,6 +8,7 @@ mod process;
 mod tools;
 mod vulkan;
 
+use super::serve::{PrefixFit, serve};
 use crate::data::Data;
 use crate::error::Result;
 use crate::lint::{ParameterKind, Predicate, Registry, Settings};
@@ -21,9 +22,17 @@ pub struct Facts {
     pub machine: Machine,
     /// What is known of the world.
     pub manifests: Manifests,
+    /// What of the installed packages runs on which GPU.
+    pub fits: Vec<PrefixFit>,
 }
 
 impl Facts {
+    /// The facts about a machine.
+    pub fn new(machine: Machine, manifests: Manifests) -> Self {
+        let fits = serve(&machine, &manifests);
+        Self { machine, manifests, fits }
+    }
+
     fn is(&self, surroundings: Surroundings) -> bool {
         self.machine.system.surroundings.contains(&surroundings)
     }
@@ -106,6 +115,7 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("package-rtc", packages::rtc),
         check("package-loads", packages::loads),
         check("package-driver", packages::driver),
+        check("device-unserved", packages::unserved),
         check("vendor-twice", packages::vendor_twice),
         check("vendor-shadowed", packages::vendor_shadowed),
         check("process-twice", process::twice),

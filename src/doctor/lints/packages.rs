@@ -105,6 +105,29 @@ pub(super) fn driver(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+pub(super) fn unserved(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    // Without a driver that works nothing can run, and that is a finding of its own.
+    if facts.machine.usable_driver().is_none() {
+        return;
+    }
+    for found in &facts.fits {
+        let (name, version) = (&found.fit.simulator, &found.fit.version);
+        let unserved = found.fit.devices.iter().filter(|device| device.runs.is_none());
+        for device in unserved.filter(|device| device.capability.is_some()) {
+            let why = device.why_cpu.as_deref().unwrap_or("nothing that is installed runs on it");
+            hits.add(format!("GPU {}", device.index), format!("{name} {version} leaves it to the CPU: {why}"))
+                .evidence(format!("installed in {}", found.prefix))
+                .evidence_lines(device.trace.iter().map(|step| format!("{}: {}", step.package, step.reason)))
+                .fix(match device.capability {
+                    Some(capability) => format!(
+                        "`simpack select CHANNEL --device {capability}` names the packages of {name} to install"
+                    ),
+                    None => String::new(),
+                });
+        }
+    }
+}
+
 pub(super) fn vendor_twice(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     for prefix in &facts.machine.prefixes {
         let mut by_name: BTreeMap<&str, Vec<&VendorFile>> = BTreeMap::new();

@@ -7,10 +7,11 @@
 
 use object::elf;
 
-use super::draft::Draft;
-use super::grow::{self, Move};
-use super::intent::State;
-use super::pieces::{Piece, PieceKind};
+use super::grow::page_size;
+use super::headers::{UNUSED, in_the_way, segment_bytes};
+use super::moves::{Move, entry_bytes, moved_section, moved_segment, readdress, write_sections, write_symbols};
+use super::overlay::Overlay;
+use super::pieces::{Piece, PieceKind, pieces};
 use super::plan::Write;
 use crate::elf::bytes::round_up;
 use crate::elf::image::{SECTION_SIZE, SEGMENT_SIZE};
@@ -69,7 +70,7 @@ fn moved(gaps: &[FreeRoom], offset: u64) -> u64 {
 /// The file is damaged, or something that cannot move stands where another program header is needed.
 pub fn cut(image: &Image<'_>, rooms: &[FreeRoom], shrunk: &[ShrunkSection]) -> Result<CutPlan, ElfError> {
     check(image)?;
-    let page = grow::page_size(image.header.machine);
+    let page = page_size(image.header.machine);
     let mut rooms: Vec<FreeRoom> = rooms.iter().map(|room| widened(image, *room)).collect();
     rooms.sort_by_key(|room| room.from);
     let mut gaps = gaps(image, &rooms, page)?;
@@ -80,11 +81,10 @@ pub fn cut(image: &Image<'_>, rooms: &[FreeRoom], shrunk: &[ShrunkSection]) -> R
     let Some(dynamic) = Dynamic::parse(image)? else {
         return Err(ElfError::refused("it is static, and one more program header is needed", "keep the file's size"));
     };
-    let state = State::of(image, &dynamic);
-    let mut draft = Draft::new(image, &dynamic, &state, &state)?;
+    let mut overlay = Overlay::default();
     let mut moves = Vec::new();
     if more > 0 {
-        let pieces = grow::in_the_way_of_headers(image, &draft.pieces, more as u64)?;
+        let pieces = in_the_way(image, &pieces(image, &dynamic)?, more as u64)?;
         if pieces.iter().any(|piece| matches!(piece.kind, PieceKind::Dynamic)) {
             return Err(ElfError::refused(
                 "its dynamic section stands behind the program headers",
@@ -93,22 +93,25 @@ pub fn cut(image: &Image<'_>, rooms: &[FreeRoom], shrunk: &[ShrunkSection]) -> R
         }
         moves = house(image, &rooms, &mut gaps, &pieces, page)?;
     }
-    grow::write_symbols(&mut draft, &moves);
-    grow::write_sections(&mut draft, &moves);
+    write_symbols(image, &mut overlay, &moves);
+    write_sections(image, &mut overlay, &moves);
     if !moves.is_empty() {
-        let entries = draft.kept_entries();
-        grow::write_dynamic(&mut draft, &mut moves, entries);
+        let mut entries = dynamic.entries.clone();
+        readdress(&mut entries, &moves);
+        let mut bytes = entry_bytes(&entries);
+        bytes.truncate((dynamic.capacity * 16) as usize);
+        overlay.put(dynamic.offset, &bytes);
     }
     for it in &moves {
-        let bytes = draft.overlay.read(image.bytes(), it.from.offset, it.from.size);
-        draft.overlay.put(it.from.offset, &vec![0; bytes.len()]);
-        draft.overlay.put(it.to_offset, &bytes);
+        let bytes = overlay.read(image.bytes(), it.from.offset, it.from.size);
+        overlay.put(it.from.offset, &vec![0; bytes.len()]);
+        overlay.put(it.to.offset, &bytes);
     }
-    write_section_places(&mut draft, &moves, shrunk, &gaps);
-    write_segments(&mut draft, &moves, &gaps, page);
-    draft.overlay.put(40, &moved(&gaps, image.header.sections_at).to_le_bytes());
-    let relocated = moves.iter().map(|it| (it.from.offset, it.from.size, it.to_offset)).collect();
-    Ok(CutPlan { writes: draft.overlay.into_runs(), gaps, relocated })
+    write_section_places(image, &mut overlay, &moves, shrunk, &gaps);
+    write_segments(image, &mut overlay, &moves, &gaps, page);
+    overlay.put(40, &moved(&gaps, image.header.sections_at).to_le_bytes());
+    let relocated = moves.iter().map(|it| (it.from.offset, it.from.size, it.to.offset)).collect();
+    Ok(CutPlan { writes: overlay.into_runs(), gaps, relocated })
 }
 
 /// What all arithmetic below stands on: segments and sections lie in the file, segments apart.
@@ -256,7 +259,7 @@ fn house(
         for piece in pieces {
             let address = round_up(at.wrapping_add(base), piece.align).ok_or_else(none)?;
             at = address.wrapping_sub(base);
-            moves.push(Move { from: *piece, to_offset: at, to_address: address, size: piece.size, fresh: None });
+            moves.push(Move { from: *piece, to: Piece { offset: at, address, ..*piece } });
             at += piece.size;
         }
         let to = ((start - 16).wrapping_add(base) & !(page - 1)).wrapping_sub(base);
@@ -266,55 +269,34 @@ fn house(
     Err(none())
 }
 
-fn write_section_places(draft: &mut Draft<'_>, moves: &[Move], shrunk: &[ShrunkSection], gaps: &[FreeRoom]) {
-    for (index, section) in draft.image.sections.iter().enumerate() {
-        let at = draft.image.header.sections_at + index as u64 * SECTION_SIZE;
-        let offset = match grow::moved_section(moves, section) {
-            Some((it, shift)) => it.to_offset + shift,
-            None => section.offset,
-        };
-        draft.overlay.put(at + 24, &moved(gaps, offset).to_le_bytes());
+fn write_section_places(
+    image: &Image<'_>,
+    overlay: &mut Overlay,
+    moves: &[Move],
+    shrunk: &[ShrunkSection],
+    gaps: &[FreeRoom],
+) {
+    for (index, section) in image.sections.iter().enumerate() {
+        let at = image.header.sections_at + index as u64 * SECTION_SIZE;
+        overlay.put(at + 24, &moved(gaps, moved_section(moves, section).offset).to_le_bytes());
         if let Some(shrunk) = shrunk.iter().find(|shrunk| shrunk.index == index) {
-            draft.overlay.put(at + 32, &shrunk.size.to_le_bytes());
+            overlay.put(at + 32, &shrunk.size.to_le_bytes());
         }
     }
 }
 
-fn write_segments(draft: &mut Draft<'_>, moves: &[Move], gaps: &[FreeRoom], page: u64) {
+fn write_segments(image: &Image<'_>, overlay: &mut Overlay, moves: &[Move], gaps: &[FreeRoom], page: u64) {
     let mut segments: Vec<Segment> = Vec::new();
-    let old = &draft.image.segments;
+    let old = &image.segments;
     for segment in old {
         match segment.kind {
-            elf::PT_LOAD => {
-                let parts = halves(segment, gaps);
-                segments.extend(parts);
-            }
+            elf::PT_LOAD => segments.extend(halves(segment, gaps)),
             elf::PT_NULL => {}
-            _ => {
-                let mut segment = *segment;
-                let it = moves.iter().find(|it| it.from.contains(segment.offset, segment.file_size));
-                if let Some(it) = it.filter(|_| segment.file_size > 0 && segment.kind != elf::PT_GNU_RELRO) {
-                    let shift = segment.offset - it.from.offset;
-                    segment.offset = it.to_offset + shift;
-                    segment.address = it.to_address + shift;
-                    segment.physical = segment.address;
-                }
-                segments.push(segment);
-            }
+            _ => segments.push(moved_segment(moves, segment)),
         }
     }
     // The table keeps its length where the gaps need no more of it than was unused.
-    let unused = Segment {
-        kind: elf::PT_NULL,
-        flags: elf::ProgramFlags(0),
-        offset: 0,
-        address: 0,
-        physical: 0,
-        file_size: 0,
-        memory_size: 0,
-        align: 0,
-    };
-    segments.resize(segments.len().max(old.len()), unused);
+    segments.resize(segments.len().max(old.len()), UNUSED);
     let size = segments.len() as u64 * SEGMENT_SIZE;
     for segment in &mut segments {
         if segment.kind == elf::PT_PHDR {
@@ -329,6 +311,6 @@ fn write_segments(draft: &mut Draft<'_>, moves: &[Move], gaps: &[FreeRoom], page
             segment.align = page;
         }
     }
-    draft.overlay.put(draft.image.header.segments_at, &grow::segment_bytes(&segments));
-    draft.overlay.put(56, &(segments.len() as u16).to_le_bytes());
+    overlay.put(image.header.segments_at, &segment_bytes(&segments));
+    overlay.put(56, &(segments.len() as u16).to_le_bytes());
 }

@@ -1,13 +1,14 @@
 //! What is wanted: the edits, the state before, the state after.
 
 use object::elf;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, ElfError, Image};
 
 /// Which tag holds the search path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PathTag {
     /// `DT_RUNPATH`: for the file's own needs, after `LD_LIBRARY_PATH`.

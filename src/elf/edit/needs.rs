@@ -18,6 +18,8 @@ pub(super) struct NeededVersion {
 
 /// The record of one file.
 pub(super) struct FileNeeds {
+    /// File offset of the record.
+    pub(super) at: u64,
     /// Position of the file's name.
     pub(super) file_at: u32,
     /// The file's name.
@@ -61,7 +63,7 @@ impl NeedsTable {
         let mut records = 0;
         loop {
             let file_at = bytes.u32(at.checked_add(4)?)?;
-            let mut file = FileNeeds { file_at, file: dynamic.string(u64::from(file_at))?, versions: Vec::new() };
+            let mut file = FileNeeds { at, file_at, file: dynamic.string(u64::from(file_at))?, versions: Vec::new() };
             let mut auxiliary = at.checked_add(u64::from(bytes.u32(at.checked_add(8)?)?))?;
             self.size = self.size.max(at + RECORD - self.offset);
             for _ in 0..bytes.u16(at.checked_add(2)?)? {

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::plan::Write;
 use crate::elf::bytes::Bytes;
 
+/// So many equal bytes are written along with those around them.
+const EQUAL: u64 = 64;
+
 /// Bytes written over the file's own, in the order of the calls: later ones win. Runs do not overlap.
 #[derive(Default)]
 pub(super) struct Overlay(BTreeMap<u64, Vec<u8>>);
@@ -54,7 +57,8 @@ impl Overlay {
         self.0.into_iter().map(|(at, bytes)| Write { at, bytes }).collect()
     }
 
-    /// What differs from the file, below `end`, in runs.
+    /// What differs from the file, below `end`, in runs; over a few equal bytes it is one run, because
+    /// each costs a call of the kernel.
     pub(super) fn into_writes(self, file: &[u8], end: u64) -> Vec<Write> {
         let mut writes: Vec<Write> = Vec::new();
         for (start, run) in self.0 {
@@ -62,9 +66,15 @@ impl Overlay {
                 if file.get(at as usize) == Some(&byte) {
                     continue;
                 }
-                match writes.last_mut() {
-                    Some(last) if last.at + last.bytes.len() as u64 == at => last.bytes.push(byte),
-                    _ => writes.push(Write { at, bytes: vec![byte] }),
+                if let Some(last) = writes.last_mut()
+                    && let behind = last.at + last.bytes.len() as u64
+                    && at - behind <= EQUAL
+                    && let Some(between) = Bytes(file).get(behind, at - behind)
+                {
+                    last.bytes.extend_from_slice(between);
+                    last.bytes.push(byte);
+                } else {
+                    writes.push(Write { at, bytes: vec![byte] });
                 }
             }
         }

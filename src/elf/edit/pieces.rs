@@ -6,7 +6,7 @@ use object::elf;
 use super::needs::NeedsTable;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::{SYMBOL_SIZE, hash_size};
-use crate::elf::{Dynamic, ElfError, Image, SymbolTable};
+use crate::elf::{Dynamic, ElfError, Image, Section, SymbolTable};
 
 /// What a piece is. The order is the one in which moved pieces are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +102,8 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
         (PieceKind::VersionDefinitions, 8),
         (PieceKind::VersionNeeds, 8),
     ] {
-        let Some(address) = kind.tag().and_then(|tag| dynamic.value(tag)) else { continue };
+        let address = kind.tag().and_then(|tag| dynamic.value(tag)).or_else(|| left_over(image, kind));
+        let Some(address) = address else { continue };
         let outside = || ElfError::damaged("the dynamic section names an address outside the file");
         let offset = image.offset_of(address).ok_or_else(outside)?;
         let size = size(image, dynamic, kind, address, offset)?;
@@ -115,6 +116,16 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
     refuse_overlaps(image, &pieces)?;
     pieces.sort_by_key(|piece| (piece.kind, piece.offset));
     Ok(pieces)
+}
+
+/// The section of version records stays when the last of them is gone.
+fn left_over(image: &Image<'_>, kind: PieceKind) -> Option<u64> {
+    let is = |section: &&Section| {
+        section.kind == elf::SHT_GNU_VERNEED
+            && section.size > 0
+            && image.offset_of(section.address) == Some(section.offset)
+    };
+    image.sections.iter().find(is).filter(|_| kind == PieceKind::VersionNeeds).map(|section| section.address)
 }
 
 /// Tables of a hostile file may lie in each other: then no change of one leaves the others alone.

@@ -1,12 +1,13 @@
-//! From edits to writes: in place where room is, else with one segment more.
+//! From edits to writes, as a value.
 
 use object::elf;
 use serde::{Deserialize, Serialize};
 
 use super::draft::Draft;
-use super::grow;
 use super::intent::{Edits, State};
+use super::layout;
 use super::references::TEXT_TAGS;
+use super::source::Source;
 use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
 
@@ -84,39 +85,39 @@ impl PatchPlan {
 /// # Errors
 /// The file cannot be read, the edits contradict each other, or the result would not work.
 pub fn plan(bytes: &[u8], edits: &Edits) -> Result<PatchPlan, ElfError> {
-    let image = Image::parse(bytes)?;
-    let dynamic = editable(&image)?;
-    let before = State::of(&image, &dynamic);
+    Source::read(bytes)?.plan(edits)
+}
+
+pub(super) fn plan_of(source: &Source<'_>, edits: &Edits) -> Result<PatchPlan, ElfError> {
+    let Source { image, state: before, .. } = source;
+    let dynamic = editable(source)?;
     let wanted = before.after(edits)?;
     let mut plan = PatchPlan {
-        length: bytes.len() as u64,
-        changes: changes(&before, &wanted),
+        length: image.bytes.len(),
+        changes: changes(before, &wanted),
         writes: Vec::new(),
-        tail_at: bytes.len() as u64,
+        tail_at: image.bytes.len(),
         tail: Vec::new(),
         wanted,
     };
     if plan.changes.is_empty() {
         return Ok(plan);
     }
-    let mut draft = Draft::new(&image, &dynamic, &before, &plan.wanted)?;
-    if grow::own_segment(&image, &draft.pieces).is_some() || !draft.fit_in_place() {
-        let (tail_at, tail) = grow::grow(&mut draft)?;
-        (plan.tail_at, plan.tail) = (tail_at, tail);
-    }
-    plan.writes = draft.overlay.into_writes(bytes, plan.tail_at);
+    let draft = Draft::new(image, dynamic, before, &plan.wanted)?;
+    (plan.writes, plan.tail_at, plan.tail) = layout::write(draft)?;
     Ok(plan)
 }
 
 /// The dynamic section of a file that can be edited, or the reason why not.
-fn editable<'a>(image: &Image<'a>) -> Result<Dynamic<'a>, ElfError> {
+fn editable<'s, 'a>(source: &'s Source<'a>) -> Result<&'s Dynamic<'a>, ElfError> {
+    let image = &source.image;
     if image.header.kind != elf::ET_DYN && image.header.kind != elf::ET_EXEC {
         return Err(ElfError::refused("it is not linked yet", "only libraries and executables have a search path"));
     }
-    let dynamic = Dynamic::parse(image)?.filter(|_| image.segment(elf::PT_DYNAMIC).is_some()).ok_or_else(|| {
+    let dynamic = source.dynamic.as_ref().filter(|_| image.segment(elf::PT_DYNAMIC).is_some()).ok_or_else(|| {
         ElfError::refused("it is static: the loader never searches for it", "link it dynamically or leave it out")
     })?;
-    if FileKind::of(image, Some(&dynamic)) == FileKind::StaticPie {
+    if source.kind() == FileKind::StaticPie {
         return Err(ElfError::refused(
             "a static-pie executable relocates itself and crashes after any change",
             "link it dynamically or leave it out",
@@ -128,7 +129,7 @@ fn editable<'a>(image: &Image<'a>) -> Result<Dynamic<'a>, ElfError> {
     if dynamic.strings().last() != Some(&0) {
         return Err(ElfError::damaged("the dynamic strings do not end"));
     }
-    readable_texts(image, &dynamic)?;
+    readable_texts(image, dynamic)?;
     for segment in image.loads() {
         if image.segment_bytes(segment).is_none() || segment.memory_size < segment.file_size {
             return Err(ElfError::damaged("a loaded segment reaches past the end of the file"));

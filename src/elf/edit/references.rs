@@ -55,3 +55,6 @@ pub(super) const TEXT_TAGS: [elf::DynamicTag; 9] = [
     elf::DT_DEPAUDIT,
     elf::DT_AUDIT,
 ];
+
+/// Those whose texts edits change.
+pub(super) const EDITABLE_TAGS: [elf::DynamicTag; 4] = [elf::DT_NEEDED, elf::DT_SONAME, elf::DT_RPATH, elf::DT_RUNPATH];

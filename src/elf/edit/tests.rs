@@ -29,6 +29,11 @@ fn edit(bytes: &[u8], edits: &Edits) -> Vec<u8> {
 
 /// Loads the library with the real loader and calls `answer` in it.
 fn answer(bytes: &[u8], dir: &Path) -> i32 {
+    answered(bytes, dir).unwrap()
+}
+
+/// As [`answer`], or what the loader says.
+fn answered(bytes: &[u8], dir: &Path) -> Result<i32, String> {
     use std::os::unix::ffi::OsStrExt;
     let path = tempfile::Builder::new().suffix(".so").tempfile_in(dir).unwrap().into_temp_path();
     std::fs::write(&path, bytes).unwrap();
@@ -36,13 +41,15 @@ fn answer(bytes: &[u8], dir: &Path) -> i32 {
     // SAFETY: the library is one of the fixtures; `answer` takes nothing and gives an int.
     unsafe {
         let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        assert!(!handle.is_null(), "{:?}", std::ffi::CStr::from_ptr(libc::dlerror()));
+        if handle.is_null() {
+            return Err(std::ffi::CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned());
+        }
         let symbol = libc::dlsym(handle, c"answer".as_ptr());
         assert!(!symbol.is_null());
         let function: extern "C" fn() -> i32 = std::mem::transmute(symbol);
         let answer = function();
         libc::dlclose(handle);
-        answer
+        Ok(answer)
     }
 }
 
@@ -183,10 +190,86 @@ fn the_way_does_not_matter_and_growth_is_bounded() {
             longest = longest.max(wandering.len());
         }
         assert!(longest <= direct.len().max(bytes.len()) + 64, "{name} grew to {longest}");
-        let arrived = edit(&wandering, &set(&long));
-        assert!(arrived == direct, "{name}: another way, other bytes");
-        assert_eq!(answer(&arrived, dir.path()), 42);
+        // Ends that need growth, fit in place, or hold nothing: all as if the file had never been elsewhere.
+        for last in [&set(&long), &set("/x"), &remove()] {
+            let direct = edit(&edit(&bytes, &set("/y")), last);
+            let arrived = edit(&wandering, last);
+            assert!(arrived == direct, "{name}: another way, other bytes");
+            assert_eq!(answer(&arrived, dir.path()), 42);
+            no_new_warnings(&bytes, &arrived, dir.path());
+        }
+        // Without even a closing entry the dynamic section has no room for any edit.
+        if !name.starts_with("full") {
+            assert_eq!(edit(&wandering, &remove()).len(), bytes.len(), "{name}: growth is given back");
+        }
     }
+}
+
+/// patchelf gives the dynamic strings a segment of their own, which would be empty when they move on.
+#[test]
+fn a_segment_for_the_strings_alone_is_used_again() {
+    let dir = fixture::dir();
+    for covered in [false, true] {
+        let bytes = strings_apart(&std::fs::read(fixture::library(dir.path(), "liba.so", &[])).unwrap(), covered);
+        assert_eq!(answer(&bytes, dir.path()), 42);
+        let count = |bytes: &[u8]| crate::elf::Image::parse(bytes).unwrap().segments.len();
+        let edited = edit(&bytes, &set(&"/long/path".repeat(30)));
+        assert_eq!(count(&edited), count(&bytes), "the header of the strings is used again");
+        no_new_warnings(&bytes, &edited, dir.path());
+        assert_eq!(answer(&edited, dir.path()), 42);
+        for stripper in ["strip", "objcopy", "llvm-strip", "eu-strip"] {
+            let after = |bytes: &[u8]| {
+                let path = dir.path().join("stripped.so");
+                std::fs::write(&path, bytes).unwrap();
+                let output = std::process::Command::new(stripper).arg(&path).output();
+                let stripped = output.is_ok_and(|output| output.status.success());
+                answered(&std::fs::read(&path).unwrap(), dir.path()).map(|answer| (stripped, answer))
+            };
+            if let Ok(before) = after(&bytes) {
+                assert_eq!(after(&edited), Ok(before), "{stripper}, {covered}");
+            }
+        }
+        let short = edit(&edited, &set("/s"));
+        assert_eq!(short, edit(&bytes, &set("/s")), "another way, other bytes");
+        assert!(short.len() <= bytes.len() + 1024);
+    }
+}
+
+/// The library as other editors leave it: `.dynstr` in a segment of its own at the end, filled up with
+/// NULs; `covered` by another segment behind it. Headers that only inform give their places.
+fn strings_apart(bytes: &[u8], covered: bool) -> Vec<u8> {
+    let image = crate::elf::Image::parse(bytes).unwrap();
+    let dynamic = crate::elf::Dynamic::parse(&image).unwrap().unwrap();
+    let mut file = bytes.to_vec();
+    let put = |file: &mut Vec<u8>, at: u64, value: u64| {
+        file[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let mut address = image.loads().map(|load| load.address + load.memory_size).max().unwrap();
+    let mut load = |file: &mut Vec<u8>, kind, content: &[u8]| {
+        let index = image.segments.iter().position(|it| it.kind == kind).unwrap() as u64;
+        file.resize(file.len().next_multiple_of(0x1000), 0);
+        address = address.next_multiple_of(0x1000);
+        let (header, offset, size) = (image.header.segments_at + index * 56, file.len() as u64, content.len() as u64);
+        for (word, value) in [1 | 4 << 32, offset, address, address, size, size, 0x1000].into_iter().enumerate() {
+            put(file, header + 8 * word as u64, value);
+        }
+        file.extend_from_slice(content);
+        address += size;
+        (offset, address - size)
+    };
+    let mut content = dynamic.strings().to_vec();
+    content.resize(content.len().next_multiple_of(8) + 8, 0);
+    let kind = if covered { object::elf::PT_NOTE } else { object::elf::PT_GNU_EH_FRAME };
+    let (offset, place) = load(&mut file, kind, &content);
+    if covered {
+        load(&mut file, object::elf::PT_GNU_EH_FRAME, b"something else");
+    }
+    let entry = dynamic.entries.iter().position(|entry| entry.tag == object::elf::DT_STRTAB).unwrap() as u64;
+    put(&mut file, dynamic.offset + 16 * entry + 8, place);
+    let section = image.sections.iter().position(|section| section.name == ".dynstr").unwrap() as u64;
+    put(&mut file, image.header.sections_at + 64 * section + 16, place);
+    put(&mut file, image.header.sections_at + 64 * section + 24, offset);
+    file
 }
 
 #[test]

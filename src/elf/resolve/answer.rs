@@ -1,12 +1,13 @@
 //! What the loader would do, as plain values.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::object::NeedKind;
 use super::tree::FileId;
 
 /// The rule by which a file is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "rule")]
 pub enum Rule {
     /// The name holds a slash: it is a path, and nothing is searched.
@@ -64,7 +65,7 @@ pub(crate) fn file_name(path: &str) -> &str {
 }
 
 /// What became of a file that the search met.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
 pub enum Outcome {
     /// Taken.
@@ -92,7 +93,7 @@ pub enum Outcome {
 }
 
 /// A file that the search met, in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Candidate {
     /// Path as the loader opens it.
     pub path: String,
@@ -108,7 +109,7 @@ pub struct Candidate {
 }
 
 /// How one asking ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "end")]
 pub enum End {
     /// An object answers.
@@ -128,7 +129,7 @@ pub enum End {
 }
 
 /// One object asking for another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Link {
     /// Index of the asking object.
     pub from: usize,
@@ -146,7 +147,7 @@ pub struct Link {
 }
 
 /// An object in the process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LoadedObject {
     /// Path as the loader opened it.
     pub path: String,
@@ -172,7 +173,7 @@ pub struct LoadedObject {
 }
 
 /// A version that the winner lacks.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct MissingVersion {
     /// Index of the object that needs it.
     pub from: usize,
@@ -183,7 +184,7 @@ pub struct MissingVersion {
 }
 
 /// A directory of a search path, as the loader sees it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct PathEntry {
     /// Where it stands: `LD_LIBRARY_PATH`, or the object that carries it.
     pub of: String,
@@ -200,7 +201,7 @@ pub struct PathEntry {
 }
 
 /// The whole answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default, JsonSchema)]
 pub struct Resolution {
     /// Objects in the order in which they come into the process: the program, the loader, the rest.
     pub objects: Vec<LoadedObject>,

@@ -1,6 +1,7 @@
 //! The description of a machine as its loader sees it: what is built into the loader, what the CPU is,
 //! what is configured. Plain values; most of them can be read from the loader's own file.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tree::{Opened, Tree};
@@ -9,7 +10,7 @@ use crate::elf::ld_cache::{CacheReader, LdCache};
 use crate::target::GlibcVersion;
 
 /// Whose rules hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Libc {
     /// The GNU C library.
@@ -246,7 +247,7 @@ fn is_path_of_musl(text: &str) -> bool {
 }
 
 /// What a process is started with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Environment {
     /// `LD_LIBRARY_PATH`.

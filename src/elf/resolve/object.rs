@@ -1,13 +1,14 @@
 //! What a loader reads of a file before it takes it, and why it would not.
 
 use object::elf;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::elf::bytes::{Bytes, find};
 use crate::elf::{Dynamic, Facts, FileKind, Image, Machine, Versions};
 
 /// How an object asks for another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeedKind {
     /// `DT_NEEDED`.

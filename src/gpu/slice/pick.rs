@@ -1,5 +1,6 @@
 //! Which entries of one container serve the asked capabilities.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::{Available, CodeKind, FatbinEntry, choose};
@@ -7,7 +8,7 @@ use crate::manifest::Manifests;
 use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// What becomes of PTX.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PtxRule {
     /// Stays where an asked capability has no machine code.
@@ -22,7 +23,7 @@ pub enum PtxRule {
 }
 
 /// What becomes of LTO-IR.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LtoRule {
     /// Stays where an asked capability has no machine code.
@@ -35,7 +36,7 @@ pub enum LtoRule {
 }
 
 /// What is asked of a slice.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SliceAsk {
     /// Devices that it shall run on.

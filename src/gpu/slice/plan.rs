@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::container::{Remains, remains};
@@ -54,7 +55,7 @@ impl Part {
 }
 
 /// Code of one kind and capability, in all containers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TargetBytes {
     /// `sm_90`, `compute_90`, `lto_90`, or what is known of it.
@@ -70,7 +71,7 @@ pub struct TargetBytes {
 }
 
 /// One container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ContainerSlice {
     /// Section, or `data` for a hidden one.
@@ -87,7 +88,7 @@ pub struct ContainerSlice {
 }
 
 /// Kernels of a container that would have no code for an asked capability.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Loss {
     /// The capability.

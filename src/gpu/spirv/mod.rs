@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::CodeError;
 
 /// What a module says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvModule {
     /// Version (major, minor).
     pub version: (u8, u8),
@@ -41,7 +41,7 @@ pub struct SpirvModule {
 }
 
 /// An entry point.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvEntryPoint {
     /// Name.
     pub name: String,
@@ -80,7 +80,7 @@ pub enum SpirvResource {
 }
 
 /// A resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvBinding {
     /// Descriptor set.
     pub set: u32,
@@ -97,7 +97,7 @@ pub struct SpirvBinding {
 }
 
 /// Layout of a block of memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvBlock {
     /// Name of the type.
     pub name: Option<String>,
@@ -108,7 +108,7 @@ pub struct SpirvBlock {
 }
 
 /// A member of a block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvMember {
     /// Name.
     pub name: Option<String>,
@@ -127,7 +127,7 @@ pub struct SpirvMember {
 }
 
 /// One dimension of an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpirvArray {
     /// Elements; `None` if the buffer's size decides.
     pub count: Option<u32>,

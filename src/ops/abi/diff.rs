@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::second::{self, SecondOpinion};
@@ -33,9 +34,9 @@ pub struct DiffRequest {
 }
 
 /// The answer as JSON.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-struct Answer<'a> {
+pub(in crate::ops) struct DiffAnswer<'a> {
     schema: u32,
     depth: Depth,
     old: Side<'a>,
@@ -48,7 +49,7 @@ struct Answer<'a> {
     second_opinion: &'a [SecondOpinion],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Side<'a> {
     subject: &'a str,
     release: Option<&'a Release>,
@@ -91,7 +92,7 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
     };
     let side = |opened: &'_ Opened| (opened.baseline.subject.clone(), opened.baseline.release.clone());
     let ((old_name, old_release), (new_name, new_release)) = (side(&old), side(&new));
-    let answer = Answer {
+    let answer = DiffAnswer {
         schema: 1,
         depth: Depth::Symbols,
         old: Side { subject: &old_name, release: old_release.as_ref() },
@@ -131,7 +132,7 @@ fn deeper(old: &Opened, new: &Opened) -> bool {
 /// Changes of one kind that are shown unless all are asked for.
 const SHOWN: usize = 8;
 
-fn page(answer: &Answer<'_>, deeper: bool, all: bool) -> String {
+fn page(answer: &DiffAnswer<'_>, deeper: bool, all: bool) -> String {
     let mut text = String::new();
     let named = |side: &Side<'_>| match side.release {
         Some(release) => format!("{} {release}", side.subject),

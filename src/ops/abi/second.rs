@@ -1,5 +1,6 @@
 //! What `abidiff` of libabigail says about the same files.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::subject::{Loaded, Subject};
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::process::Call;
 
 /// Its answer about one library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct SecondOpinion {
     /// SONAME.

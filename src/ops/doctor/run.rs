@@ -7,14 +7,16 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::mend::mend;
-use super::record::{DOCTOR_SCHEMA, DoctorJson, read, redaction};
+use super::record::{DOCTOR_SCHEMA, DoctorJson, Foreign, read, redaction};
 use crate::data::Data;
 use crate::doctor::{Action, Facts, PageOptions, actions, examine, page, registry};
 use crate::error::{Error, Result};
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
-use crate::ops::verify::{Format, exit_code};
+use crate::ops::reach::reach;
+use crate::ops::smoke::{self, SmokeReport};
+use crate::ops::verify::{DENIED, Format, exit_code};
 use crate::probe::{Probe, Snapshot};
 use crate::report::{self, Report, Rule};
 use crate::ui::Ui;
@@ -36,6 +38,8 @@ pub struct DoctorRequest {
     pub fix: bool,
     /// Do it.
     pub yes: bool,
+    /// Run the simulators' own smoke tests.
+    pub smoke: bool,
     /// Keep home directories and names of users.
     pub names: bool,
     /// Form of the report.
@@ -58,20 +62,32 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
     let registry = registry(&data)?;
-    let (wanted, names) = wanted(request)?;
-    let mut machine = match &request.replay {
+    let Subjects { wanted, names, foreign } = subjects(request)?;
+    let (mut machine, mut reaches) = match &request.replay {
         Some(file) => {
-            let recorded = read(file)?;
-            Machine::take(&recorded, &wanted)
+            let (recorded, reaches) = read(file)?;
+            (Machine::take(&recorded, &wanted), reaches)
         }
-        None => Machine::take(probe(request, &manifests, &wanted)?.as_ref(), &wanted),
+        None => (Machine::take(probe(request, &manifests, &wanted)?.as_ref(), &wanted), Vec::new()),
     };
+    let is_empty = |path: &String| {
+        let found = machine.prefixes.iter().find(|prefix| prefix.path == *path);
+        found.is_some_and(|prefix| prefix.packages.is_empty())
+    };
+    // A directory without packages of simpack is looked at as what it is: binaries.
+    let others = wanted.prefixes.iter().filter(|path| request.root.is_none() && is_empty(path)).map(PathBuf::from);
+    for path in foreign.into_iter().chain(others) {
+        reaches.push(reach(&path, false, &manifests, &ui.without_results())?);
+    }
+    let smoke = smoke(request, &machine, &manifests)?;
     // What is shown and what is recorded is the same, so that a record gives the same report.
     if !request.names && request.replay.is_none() {
         machine = redaction().apply(&machine);
     }
     check_names(&machine, &names)?;
-    let facts = Facts { machine, manifests };
+    let facts = Facts::new(machine, manifests);
+    let foreign: Vec<Foreign> =
+        reaches.into_iter().map(|reach| Foreign::new(reach, &facts.machine, &facts.manifests)).collect();
     let mut report = examine(&registry, &facts, &Settings::default());
     if !names.is_empty() {
         let packages = packages(&facts.machine);
@@ -81,11 +97,26 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
         });
     }
     let actions = actions(&facts, &report);
-    print(&facts, &report, &actions, request, &registry.rules(), started, ui)?;
+    let shown = Shown { facts: &facts, report: &report, actions: &actions, foreign: &foreign, smoke: &smoke };
+    print(&shown, request, &registry.rules(), started, ui)?;
     if request.fix {
         mend(&actions, request.yes, ui)?;
     }
-    Ok(exit_code(&report))
+    let smoke_is_well = smoke.iter().all(SmokeReport::is_well);
+    Ok(if smoke_is_well { exit_code(&report) } else { DENIED })
+}
+
+/// Runs the smoke tests of what is installed in the prefixes of this machine.
+fn smoke(request: &DoctorRequest, machine: &Machine, manifests: &Manifests) -> Result<Vec<SmokeReport>> {
+    let mut reports = Vec::new();
+    if request.smoke {
+        let (devices, driver) = (machine.devices(), machine.usable_driver());
+        for prefix in machine.prefixes.iter().filter(|prefix| !prefix.packages.is_empty()) {
+            let path = Path::new(&prefix.path);
+            reports.extend(smoke::prefix(path, &devices, driver.as_ref(), &smoke::environment(), manifests)?);
+        }
+    }
+    Ok(reports)
 }
 
 fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted) -> Result<Box<dyn Provider>> {
@@ -106,10 +137,19 @@ fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted) -> Res
     Ok(Box::new(probe.examining(&wanted.prefixes)))
 }
 
-/// Prefixes are directories; other words are names of packages.
-fn wanted(request: &DoctorRequest) -> Result<(Wanted, Vec<String>)> {
+/// What the words of the command line name.
+struct Subjects {
+    wanted: Wanted,
+    /// Packages.
+    names: Vec<String>,
+    /// Files that simpack did not make.
+    foreign: Vec<PathBuf>,
+}
+
+/// Prefixes are directories; other words are files, or names of packages.
+fn subjects(request: &DoctorRequest) -> Result<Subjects> {
     let mut wanted = Wanted { prefixes: Vec::new(), process: request.process };
-    let mut names = Vec::new();
+    let (mut names, mut foreign) = (Vec::new(), Vec::new());
     for subject in &request.subjects {
         let inside = request.root.as_ref().map(|root| root.join(subject.trim_start_matches('/')));
         let place = inside.unwrap_or_else(|| PathBuf::from(subject));
@@ -119,17 +159,19 @@ fn wanted(request: &DoctorRequest) -> Result<(Wanted, Vec<String>)> {
                 None => absolute(&place)?,
             };
             wanted.prefixes.push(path);
+        } else if place.is_file() {
+            foreign.push(place);
         } else if subject.contains('/') {
-            return Err(Error::file(&place, "there is no such directory"));
+            return Err(Error::file(&place, "there is no such file or directory"));
         } else {
             names.push(subject.clone());
         }
     }
-    if request.replay.is_some() && !wanted.prefixes.is_empty() {
+    if request.replay.is_some() && !(wanted.prefixes.is_empty() && foreign.is_empty()) {
         return Err(Error::usage("a record says nothing about directories of this machine")
             .hint("name packages, or leave --replay out"));
     }
-    Ok((wanted, names))
+    Ok(Subjects { wanted, names, foreign })
 }
 
 fn absolute(place: &Path) -> Result<String> {
@@ -151,23 +193,40 @@ fn check_names(machine: &Machine, names: &[String]) -> Result<()> {
     })
 }
 
-fn print(
-    facts: &Facts,
-    report: &Report,
-    actions: &[Action],
-    request: &DoctorRequest,
-    rules: &[Rule],
-    started: Instant,
-    ui: &Ui,
-) -> Result<()> {
-    let json = DoctorJson { schema: DOCTOR_SCHEMA, machine: &facts.machine, report: report.json(), actions };
+/// What was found.
+struct Shown<'a> {
+    facts: &'a Facts,
+    report: &'a Report,
+    actions: &'a [Action],
+    foreign: &'a [Foreign],
+    smoke: &'a [SmokeReport],
+}
+
+fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: Instant, ui: &Ui) -> Result<()> {
+    let Shown { facts, report, actions, foreign, smoke } = *shown;
+    let json = DoctorJson {
+        schema: DOCTOR_SCHEMA,
+        machine: &facts.machine,
+        report: report.json(),
+        serves: &facts.fits,
+        foreign,
+        smoke,
+        actions,
+    };
     if ui.json(&json)? {
         return Ok(());
     }
     match request.format {
         Format::Text => {
             let millis = Some(started.elapsed().as_millis());
-            let options = PageOptions { verbose: ui.is_verbose(), millis, ..PageOptions::default() };
+            let mut more: Vec<(String, Vec<String>)> =
+                foreign.iter().map(|foreign| ("files".to_owned(), foreign.lines())).collect();
+            for report in smoke {
+                let page = report.page();
+                let lines = page.lines().map(|line| line.strip_prefix("smoke     ").unwrap_or(line).trim().to_owned());
+                more.push(("smoke".to_owned(), lines.collect()));
+            }
+            let options = PageOptions { verbose: ui.is_verbose(), millis, more: &more };
             ui.say(page(facts, report, options));
         }
         Format::Sarif => {

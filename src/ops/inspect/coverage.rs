@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::{FileFacts, ImageFacts};
@@ -9,7 +10,7 @@ use crate::gpu::{CodeKind, Look};
 use crate::target::{Capability, KernelTarget};
 
 /// Rows and columns.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Coverage {
     /// What code there is, sorted: SASS, PTX, then what runs nowhere as it is.
     pub(super) columns: Vec<Column>,
@@ -18,7 +19,7 @@ pub(super) struct Coverage {
 }
 
 /// Code of one kind for one device.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Column {
     pub(super) kind: CodeKind,
     /// Capability, or the device in its maker's words.
@@ -29,7 +30,7 @@ pub(super) struct Column {
 }
 
 /// One file, or one kernel of it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Row {
     /// The file; files that differ only in the name of their target are one.
     pub(super) group: String,

@@ -1,5 +1,6 @@
 //! What an inspection found: the values that `--json` prints.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::elf::{FileKind, Machine};
@@ -7,7 +8,7 @@ use crate::gpu::{CodeKind, Resources, SpirvModule};
 use crate::target::{Capability, GlibcVersion, KernelTarget};
 
 /// One of the paths that were given.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Inspected {
     /// The path as it was given.
     pub path: String,
@@ -26,7 +27,7 @@ pub struct Inspected {
 }
 
 /// What a package says about itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct PackageFacts {
     /// Its file, relative to the path that was given; empty for that path itself.
     pub path: String,
@@ -41,7 +42,7 @@ pub struct PackageFacts {
 }
 
 /// Who reads a package's metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PackageFormat {
     /// conda: `info/index.json`.
@@ -53,7 +54,7 @@ pub enum PackageFormat {
 }
 
 /// Something that was not examined.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Gap {
     /// File.
     pub path: String,
@@ -62,7 +63,7 @@ pub struct Gap {
 }
 
 /// One file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct FileFacts {
     /// `/`-joined path below the path that was given, behind `PACKAGE: ` when it is in one; empty for that path.
     pub path: String,
@@ -77,7 +78,7 @@ pub struct FileFacts {
 }
 
 /// Objects of a static archive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Objects {
     /// Members that are ELF.
     pub total: usize,
@@ -86,7 +87,7 @@ pub struct Objects {
 }
 
 /// What an ELF file of the host says.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ElfFacts {
     /// Processor.
     pub machine: Machine,
@@ -105,7 +106,7 @@ pub struct ElfFacts {
 }
 
 /// One piece of device code.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ImageFacts {
     /// Section, or member and section; empty for a file that is the code itself.
     pub place: String,
@@ -140,7 +141,7 @@ pub struct ImageFacts {
 }
 
 /// One kernel.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct KernelFacts {
     /// Symbol.
     pub name: String,

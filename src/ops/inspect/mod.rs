@@ -11,15 +11,16 @@ mod facts;
 mod package;
 mod page;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::gpu::Look;
 use crate::ui::Ui;
 use coverage::Coverage;
-pub use facts::Inspected;
+pub use facts::{ImageFacts, Inspected};
 
 /// Exit code of an inspection that could not see everything.
 pub const INCOMPLETE: u8 = 7;
@@ -36,17 +37,27 @@ pub struct InspectRequest {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Inspection<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Inspection<'a> {
+    /// Always 1.
     schema: u32,
+    /// What was looked at, in the order of the call.
     subjects: Vec<Subject<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Subject<'a> {
     #[serde(flatten)]
     inspected: &'a Inspected,
     coverage: Coverage,
+}
+
+/// What a path holds, without printing it.
+///
+/// # Errors
+/// The path does not exist or cannot be opened.
+pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
+    collect::inspect(path, look, ui)
 }
 
 /// Inspects; answers the exit code: 0 or [`INCOMPLETE`].

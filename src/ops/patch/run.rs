@@ -11,8 +11,9 @@ use super::find::{Finding, Found, find};
 use super::intent::{Intent, PatchRequest};
 use super::report::{FileReport, Outcome, PatchReport};
 use crate::data::Data;
+use crate::elf::edit::Source;
 use crate::elf::resolve::Loader;
-use crate::elf::{Dynamic, ElfError, FileKind, Image};
+use crate::elf::{ElfError, FileKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Root;
 use crate::manifest::Manifests;
@@ -162,28 +163,28 @@ fn examine(
     report: &mut FileReport,
 ) -> Result<(Outcome, Option<Replacement>)> {
     let wrong = |error: ElfError| error.at(subject.path());
-    if !named && let Some(reason) = not_concerned(subject.bytes()).map_err(wrong)? {
+    let source = subject.source()?;
+    if !named && let Some(reason) = not_concerned(&source) {
         report.reason = Some(reason.to_owned());
         return Ok((Outcome::LeftOut, None));
     }
     if request.for_driver || request.print {
-        report.driver = driver_use(subject.bytes(), &manifests.vendor).map_err(wrong)?;
+        report.driver = driver_use(&source, &manifests.vendor).map_err(wrong)?;
     }
     if request.for_driver && report.driver.is_none() {
         report.reason = Some("it does not look for the driver".to_owned());
         return Ok((Outcome::LeftOut, None));
     }
-    let state = subject.state()?;
     if !request.edits() {
-        report.state = Some(state);
+        report.state = Some(source.state);
         return Ok((Outcome::Shown, None));
     }
-    let edits = intent.edits(&state, named);
-    let plan = subject.plan(&edits)?;
+    let edits = intent.edits(&source.state, named);
+    let plan = subject.plan(&source, &edits)?;
     report.plan(&plan);
     if edits.search_path.is_some() && !plan.is_empty() {
-        let after = state.after(&edits).map_err(wrong)?;
-        report.lost = lost(subject, &state, &after, loader.get_or_init(|| own_loader(manifests)));
+        let after = source.state.after(&edits).map_err(wrong)?;
+        report.lost = lost(subject, &source.state, &after, loader.get_or_init(|| own_loader(manifests)));
     }
     let outcome = match (plan.is_empty(), request.check) {
         (true, _) => Outcome::Unchanged,
@@ -199,14 +200,12 @@ fn examine(
 }
 
 /// Why a file found in a directory has nothing that could be patched: no loader ever searches for it.
-fn not_concerned(bytes: &[u8]) -> Result<Option<&'static str>, ElfError> {
-    let image = Image::parse(bytes)?;
-    let dynamic = Dynamic::parse(&image)?;
-    Ok(match FileKind::of(&image, dynamic.as_ref()) {
+fn not_concerned(source: &Source<'_>) -> Option<&'static str> {
+    match source.kind() {
         FileKind::Object => Some("it is not linked yet"),
         FileKind::StaticPie => Some("it is a static-pie executable: the loader never searches for it"),
         FileKind::Other(_) => Some("it is neither a library nor an executable"),
-        _ if dynamic.is_none() => Some("it is static: the loader never searches for it"),
+        _ if source.dynamic.is_none() => Some("it is static: the loader never searches for it"),
         FileKind::Executable | FileKind::PieExecutable | FileKind::Library => None,
-    })
+    }
 }

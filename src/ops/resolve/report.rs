@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::machine::Asked;
@@ -13,7 +14,7 @@ use crate::report::{Report, ReportJson};
 const SCHEMA: u32 = 1;
 
 /// The answer for one file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Answer<'a> {
     pub(super) file: &'a str,
     pub(super) loader: LoaderJson<'a>,
@@ -24,7 +25,7 @@ pub(super) struct Answer<'a> {
 }
 
 /// The loader, as far as it explains the answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct LoaderJson<'a> {
     path: &'a str,
     libc: Libc,
@@ -37,8 +38,8 @@ pub(super) struct LoaderJson<'a> {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-pub(super) struct Answers<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::ops) struct Answers<'a> {
     pub(super) schema: u32,
     pub(super) files: Vec<Answer<'a>>,
 }

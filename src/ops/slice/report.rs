@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
@@ -12,7 +13,7 @@ use crate::gpu::slice::{ContainerSlice, Loss, SliceAsk, SlicePlan, TargetBytes};
 const NAMED: usize = 8;
 
 /// What a call did.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SliceReport {
     schema: u32,
     /// Slices in the order of the call.
@@ -20,7 +21,7 @@ pub struct SliceReport {
 }
 
 /// What happened to one slice.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FileReport {
     /// The fat file.
@@ -35,6 +36,7 @@ pub struct FileReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What to do about a failure.
+    #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// What the slice holds, loses and weighs.
@@ -45,7 +47,7 @@ pub struct FileReport {
 }
 
 /// A plan without the bytes themselves.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlanReport {
     /// Bytes of the fat file.
@@ -67,7 +69,7 @@ pub struct PlanReport {
 }
 
 /// How a slice ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Written and read back.

@@ -50,6 +50,7 @@ impl Tree {
             kernel_abi: None,
             kernels: Vec::new(),
             glibc: None,
+            smoke: None,
             uses: Vec::new(),
             opens: Vec::new(),
             artifacts: Vec::new(),

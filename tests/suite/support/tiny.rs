@@ -126,6 +126,33 @@ impl Tiny {
         set_mode(&self.path("bin/g++"), 0o755).unwrap();
     }
 
+    /// The CUDA compiler of the build: the real one, `$NVCC`, and before it is called these lines of a shell.
+    pub fn nvcc(&self, first: &str) {
+        let real = self.cuda.as_ref().expect("a simulator with kernels");
+        let own = self.path("cuda");
+        if !own.is_dir() {
+            // A toolkit of its own, so that its headers are those of a tool: nvcc looks for them from where it lies.
+            for dir in ["", "bin"] {
+                fs_err::create_dir_all(own.join(dir)).unwrap();
+                for name in names(&real.join(dir)).iter().filter(|name| !["bin", "nvcc"].contains(&name.as_str())) {
+                    fs_err::os::unix::fs::symlink(real.join(dir).join(name), own.join(dir).join(name)).unwrap();
+                }
+            }
+            fs_err::copy(real.join("bin/nvcc"), own.join("bin/real-nvcc")).unwrap();
+        }
+        let compiler = own.join("bin/real-nvcc");
+        let text = format!("#!/bin/sh\nNVCC='{}'\n{first}\nexec \"$NVCC\" \"$@\"\n", compiler.display());
+        self.write("cuda/bin/nvcc", &text);
+        set_mode(&self.path("cuda/bin/nvcc"), 0o755).unwrap();
+    }
+
+    /// Changes a piece of the recipe.
+    pub fn change(&self, from: &str, to: &str) {
+        let text = fs_err::read_to_string(self.path("recipe/simpack.toml")).unwrap();
+        assert!(text.contains(from), "{text}");
+        self.write("recipe/simpack.toml", &text.replacen(from, to, 1));
+    }
+
     /// A call of the program with the cache `cache` and this compiler.
     pub fn simpack(&self, args: &[&str]) -> Command {
         let mut command = simpack(self.root.path(), args);
@@ -134,7 +161,8 @@ impl Tiny {
             command.env_remove(name);
         }
         if let Some(cuda) = &self.cuda {
-            command.env("CUDA_HOME", cuda);
+            let own = self.path("cuda");
+            command.env("CUDA_HOME", if own.is_dir() { &own } else { cuda });
         }
         command
     }

@@ -57,6 +57,7 @@ typedef struct volley_run_options {
   int device;    /* CUDA backend; ordinal of the GPU */
   int has_seed;  /* nonzero: `seed` replaces the network's own */
   uint64_t seed;
+  const char *device_code; /* CUDA backend; NULL = the best there is, else exactly this one: "sm_90", "compute_75" */
 } volley_run_options;
 
 /* One spike: it happened at time step * dt. `neuron` counts from 0 in its population. */

@@ -33,6 +33,7 @@ options:
                                    float: float32 atomics; none: gathered, without atomics
   --threads N                      of the CPU backend; 0 = one per core [0]
   --device N                       ordinal of the GPU [0]
+  --code TARGET                    use exactly this device code, such as sm_90 or compute_75 [the best]
   --seed N                         replaces the network's seed
   --spikes FILE                    write one line per spike: step, population, neuron
   --json                           print the result as JSON

@@ -109,6 +109,8 @@ void run(const Arguments &args) {
   options.accumulate = accumulate_of(args);
   options.threads = static_cast<int>(whole_number(args.get("--threads", "0"), "--threads", 0, 4096));
   options.device = static_cast<int>(whole_number(args.get("--device", "0"), "--device", 0, 4096));
+  const std::string code = args.get("--code", "");  // lives until the run has ended
+  if (args.has("--code")) options.device_code = code.c_str();
   options.has_seed = args.has("--seed");
   options.seed = static_cast<uint64_t>(whole_number(args.get("--seed", "0"), "--seed", 0, INT64_MAX));
   Owned own;
@@ -160,8 +162,8 @@ struct Command {
 int act(int argc, char **argv) {
   const Command commands[] = {
       {"run", help_run,
-       {{"--backend", true}, {"--accumulate", true}, {"--threads", true}, {"--device", true}, {"--seed", true},
-        {"--spikes", true}, {"--json", false}},
+       {{"--backend", true}, {"--accumulate", true}, {"--threads", true}, {"--device", true}, {"--code", true},
+        {"--seed", true}, {"--spikes", true}, {"--json", false}},
        run},
       {"devices", help_devices, {{"--accumulate", true}, {"--json", false}}, devices},
       {"select", help_select, {{"--capability", true}, {"--driver", true}, {"--available", true}, {"--json", false}}, select},

@@ -90,7 +90,11 @@ Outcome run_best(const Network &net, const volley_run_options &o) {
   const u64 seed = o.has_seed ? o.seed : net.seed;
   const Accumulate accumulate = accumulate_of(o.accumulate);
   if (o.threads < 0) throw invalid("the number of threads must not be negative");
-  if (o.backend == VOLLEY_BACKEND_CUDA) return run_cuda(net, seed, accumulate, o.device);
+  const std::string only = o.device_code ? o.device_code : "";
+  DeviceCode asked;
+  if (!only.empty() && !parse_target(only, &asked))
+    throw invalid("`" + only + "` is not a device code such as sm_90 or compute_75");
+  if (o.backend == VOLLEY_BACKEND_CUDA) return run_cuda(net, seed, accumulate, o.device, only);
   if (o.backend == VOLLEY_BACKEND_CPU) {
     Outcome out = run_cpu(net, seed, accumulate, o.threads);
     out.reason = "asked for";
@@ -99,7 +103,7 @@ Outcome run_best(const Network &net, const volley_run_options &o) {
   if (o.backend != VOLLEY_BACKEND_AUTO) throw invalid("unknown backend " + std::to_string(static_cast<int>(o.backend)));
   std::string why;
   try {
-    return run_cuda(net, seed, accumulate, o.device);
+    return run_cuda(net, seed, accumulate, o.device, only);
   } catch (const Error &e) {
     if (e.status != VOLLEY_NO_DEVICE) throw;
     why = e.what();

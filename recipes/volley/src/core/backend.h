@@ -32,8 +32,9 @@ class Recorder {
 
 Outcome run_cpu(const Network &net, u64 seed, Accumulate accumulate, int threads);
 
+// `only` is the one device code that may be used ("compute_75"), empty for the best.
 // Throws Error with VOLLEY_NO_DEVICE while nothing has been simulated and the CPU could take over.
-Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int device);
+Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int device, const std::string &only);
 
 double now_seconds();  // monotonic
 

@@ -267,16 +267,21 @@ class Simulation {
 
 }  // namespace
 
-Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordinal) {
+Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordinal, const std::string &only) {
   const CudaDriver &cu = CudaDriver::get();
   const CudaDevice device = cuda_device(cu, ordinal);
   const std::string root = kernel_root();
-  const Selection selection = select_code(device.capability, cu.version, installed_code(root, accumulate));
+  std::vector<DeviceCode> installed = installed_code(root, accumulate);
+  if (!only.empty())
+    installed.erase(std::remove_if(installed.begin(), installed.end(),
+                                   [&](const DeviceCode &code) { return code.target() != only; }),
+                    installed.end());
+  const Selection selection = select_code(device.capability, cu.version, installed);
   if (!selection.found) {
     const std::string gpu = device.name + " (" + device.capability.text() + ")";
     if (selection.trace.empty())
-      throw no_device("no `" + std::string(accumulate_name(accumulate)) + "` kernels are installed in " + root +
-                      " for " + gpu);
+      throw no_device("no `" + std::string(accumulate_name(accumulate)) + "` kernels " +
+                      (only.empty() ? "" : "`" + only + "` ") + "are installed in " + root + " for " + gpu);
     throw no_device(selection.summary);
   }
   const Context context(cu, device.handle);

@@ -1,0 +1,106 @@
+//! `simpack generate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::config;
+use crate::error::Result;
+use crate::generate::Target;
+use crate::ops::generate::{GenerateRequest, generate};
+use crate::ui::Ui;
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+The texts follow from the recipe alone, so they can be committed: `--check` says whether they are current.
+What they build runs the simulator's own build system and nvcc; simpack is no build dependency of theirs.
+Templates lie below templates/generate; files there override those inside simpack.
+
+Examples:
+  simpack generate conda recipes/volley             into recipes/volley/packaging/conda
+  simpack generate nix recipes/volley --output nix/volley
+  simpack generate nix recipes/volley --output nix/volley --check      (for CI)
+  simpack generate github recipes/volley            into .github/workflows")]
+pub(super) enum GenerateCommand {
+    /// A recipe of rattler-build with variants, and conda-forge.yml
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+
+Examples:
+  simpack generate conda recipes/volley
+  simpack generate conda recipes/volley --check
+  rattler-build build --recipe recipes/volley/packaging/conda/recipe.yaml")]
+    Conda(GenerateArgs),
+    /// A flake, an overlay and a package in the style of nixpkgs
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+
+Examples:
+  simpack generate nix recipes/volley --output nix/volley
+  simpack generate nix recipes/volley --output nix/volley --check
+  nix build ./nix/volley#volley-sm_90")]
+    Nix(GenerateArgs),
+    /// A CMake config package with one target a component
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+
+Examples:
+  simpack generate cmake recipes/volley
+  simpack generate cmake recipes/volley --output cmake --check")]
+    Cmake(GenerateArgs),
+    /// Files of pkg-config, one a component
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+
+Examples:
+  simpack generate pkgconfig recipes/volley
+  simpack generate pkgconfig recipes/volley --output pkgconfig --check")]
+    Pkgconfig(GenerateArgs),
+    /// A workflow of GitHub that builds the matrix and verifies the packages
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+
+Examples:
+  simpack generate github recipes/volley
+  simpack generate github recipes/volley --check")]
+    Github(GenerateArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GenerateArgs {
+    /// Recipe: a directory, a file, or a name below recipes/ [default: ./simpack.toml, else volley]
+    recipe: Option<String>,
+
+    /// Directory of the files [default: packaging/TARGET beside the recipe, .github/workflows for github]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Write nothing; show how the files differ from what would be written, and fail when they do
+    #[arg(long)]
+    check: bool,
+
+    /// Use no network: a source that is elsewhere must be in the cache
+    #[arg(long)]
+    offline: bool,
+}
+
+impl GenerateCommand {
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        let (target, args) = match self {
+            Self::Conda(args) => (Target::Conda, args),
+            Self::Nix(args) => (Target::Nix, args),
+            Self::Cmake(args) => (Target::Cmake, args),
+            Self::Pkgconfig(args) => (Target::Pkgconfig, args),
+            Self::Github(args) => (Target::Github, args),
+        };
+        let request = GenerateRequest {
+            target,
+            recipe: args.recipe,
+            output: args.output,
+            check: args.check,
+            offline: args.offline || config::current().is_on("offline"),
+        };
+        generate(&request, ui)
+    }
+}

@@ -1,0 +1,103 @@
+//! `simpack select`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::error::{Error, Result};
+use crate::ops::select::{self, Format, SelectRequest};
+use crate::target::{Capability, CudaVersion};
+use crate::ui::Ui;
+
+/// Forms of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Verdicts and an install command
+    Text,
+    /// conda match specs, one a line
+    Conda,
+    /// Wheels, one a line
+    Pip,
+    /// A nix expression
+    Nix,
+    /// As --json
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The choice is that of the simulator's own loader: machine code of exactly the GPU, of a lower minor, of
+its family, PTX that the driver can compile, else the CPU. With a prefix and a channel together, what is
+installed is compared with what there is.
+
+Exit codes: 0 every GPU gets device code, 1 a GPU is left to the CPU, 2 nothing to select from, no such
+machine, or no packages of that format, 6 a file cannot be read
+
+Examples:
+  simpack select                                     from dist/, for this machine
+  simpack select --device 9.0                        from dist/, for an H100 and a new driver
+  simpack select dist/ --device 8.6 --driver 550.54.14 --format conda
+  simpack select --device 8.0 --device 8.9 --smallest
+  simpack select ~/miniforge3/envs/sim dist/ --device 8.9   what would be better than what is installed
+  simpack select --device cpu --format conda | xargs -d '\\n' conda install --channel dist/conda
+  simpack select --device 12.0 --cuda 13.0 --json")]
+pub(super) struct SelectArgs {
+    /// Directory of packages, channel, installed prefix, or kernel packages [default: dist]
+    #[arg(value_name = "DIST|PREFIX|PACKAGE")]
+    paths: Vec<PathBuf>,
+
+    /// Compute capability of a GPU of the machine, or `cpu` for a machine without; once for each GPU [default: the
+    /// GPUs of this machine]
+    #[arg(long, value_name = "X.Y")]
+    device: Vec<String>,
+
+    /// The driver's number, as nvidia-smi shows it [default: this machine's, with --device one that is new enough]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "cuda")]
+    driver: Option<String>,
+
+    /// The CUDA version that the driver supports
+    #[arg(long, value_name = "X.Y")]
+    cuda: Option<CudaVersion>,
+
+    /// Take the fewest packages that serve all GPUs, not the best for each
+    #[arg(long)]
+    smallest: bool,
+
+    /// Form of the answer
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+}
+
+impl SelectArgs {
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        let mut devices: Vec<Capability> = Vec::new();
+        for text in &self.device {
+            if text == "cpu" {
+                continue;
+            }
+            let capability: Capability = text.parse().map_err(|message: String| {
+                Error::usage(message).hint("an H100 is 9.0, an RTX 4090 is 8.9; `--device cpu` has no GPU")
+            })?;
+            devices.push(capability);
+        }
+        if self.device.iter().any(|text| text == "cpu") && self.device.len() > 1 {
+            return Err(Error::usage("`--device cpu` is a machine without GPUs; it stands alone"));
+        }
+        let request = SelectRequest {
+            paths: self.paths,
+            devices: (!self.device.is_empty()).then_some(devices),
+            driver: self.driver,
+            cuda: self.cuda,
+            smallest: self.smallest,
+            format: match self.format {
+                FormatArg::Text => Format::Text,
+                FormatArg::Conda => Format::Conda,
+                FormatArg::Pip => Format::Pip,
+                FormatArg::Nix => Format::Nix,
+                FormatArg::Json => Format::Json,
+            },
+        };
+        select::run(&request, ui)
+    }
+}

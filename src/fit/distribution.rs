@@ -1,0 +1,195 @@
+//! A simulator's packages as values: what is installed, and what there is to install.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bundle::BundleManifest;
+use crate::gpu::Available;
+use crate::manifest::PtxIsa;
+use crate::recipe::ComponentKind;
+use crate::target::{CudaVersion, KernelAbiTag, KernelTarget, Version};
+
+/// One simulator's packages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Distribution {
+    /// Simulator's name.
+    pub simulator: String,
+    /// Its version: core's where there is a core, else the highest of the others.
+    pub version: Version,
+    /// The host part.
+    pub core: Option<Part>,
+    /// Runtime compilation.
+    pub rtc: Option<Part>,
+    /// Kernel packages, sorted by target and CUDA release.
+    pub kernels: Vec<KernelPackage>,
+}
+
+/// A package without device code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Part {
+    /// Package name.
+    pub package: String,
+    /// Version.
+    pub version: Version,
+    /// Tag of the kernel table that it knows.
+    pub kernel_abi: Option<KernelAbiTag>,
+    /// Whether it is installed, or only there to be installed.
+    pub installed: bool,
+}
+
+/// A package of device code for one target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct KernelPackage {
+    /// Package name: `volley-kernels-sm_90`.
+    pub package: String,
+    /// Version.
+    pub version: Version,
+    /// The package manager's build string, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// What it was compiled for.
+    pub target: KernelTarget,
+    /// CUDA release that compiled it.
+    pub cuda: CudaVersion,
+    /// PTX ISA version of its PTX, where the files were read; else the release's own counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ptx_isa: Option<PtxIsa>,
+    /// Tag of the kernel table that it was compiled for.
+    pub kernel_abi: Option<KernelAbiTag>,
+    /// Whether it is installed, or only there to be installed.
+    pub installed: bool,
+    /// Why it cannot be used although it is there: a file is missing or damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl KernelPackage {
+    /// The device code as the chain sees it.
+    pub fn available(&self) -> Available {
+        Available { target: self.target, cuda: self.cuda, ptx_isa: self.ptx_isa }
+    }
+}
+
+impl Distribution {
+    /// The simulators among manifests, sorted by name: those of an installed prefix are `installed`.
+    pub fn of<'a>(manifests: impl IntoIterator<Item = &'a BundleManifest>, installed: bool) -> Vec<Self> {
+        let mut found: BTreeMap<&str, Self> = BTreeMap::new();
+        for manifest in manifests {
+            let own = found.entry(&manifest.simulator).or_insert_with(|| Self {
+                simulator: manifest.simulator.clone(),
+                version: manifest.version,
+                core: None,
+                rtc: None,
+                kernels: Vec::new(),
+            });
+            own.add(manifest, installed);
+        }
+        for own in found.values_mut() {
+            own.settle();
+        }
+        // What ties kernels to a core is no simulator by itself.
+        found.into_values().filter(|own| own.core.is_some() || own.rtc.is_some() || !own.kernels.is_empty()).collect()
+    }
+
+    fn add(&mut self, manifest: &BundleManifest, installed: bool) {
+        let part = || Part {
+            package: manifest.package.clone(),
+            version: manifest.version,
+            kernel_abi: manifest.kernel_abi.clone(),
+            installed,
+        };
+        match (manifest.component, manifest.target, manifest.cuda) {
+            (ComponentKind::Core, ..) => self.core = Some(part()),
+            (ComponentKind::Rtc, ..) => self.rtc = Some(part()),
+            // A selector has a target, but no files: the package that it brings has them.
+            (ComponentKind::Kernels, Some(target), Some(cuda)) if !manifest.artifacts.is_empty() => {
+                self.kernels.push(KernelPackage {
+                    package: manifest.package.clone(),
+                    version: manifest.version,
+                    build: None,
+                    target,
+                    cuda,
+                    ptx_isa: None,
+                    kernel_abi: manifest.kernel_abi.clone(),
+                    installed,
+                    problem: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Sorts, and sets the version.
+    pub fn settle(&mut self) {
+        let key = |kernels: &KernelPackage| (kernels.target, kernels.cuda, kernels.package.clone());
+        self.kernels.sort_by_key(key);
+        let highest = || self.kernels.iter().map(|kernels| kernels.version).max();
+        let version = self.core.as_ref().or(self.rtc.as_ref()).map(|part| part.version).or_else(highest);
+        self.version = version.unwrap_or(self.version);
+    }
+
+    /// The same with kernel packages of a channel that can be installed beside what is there.
+    #[must_use]
+    pub fn with_offers(mut self, offered: impl IntoIterator<Item = KernelPackage>) -> Self {
+        for offer in offered {
+            let same = |own: &&mut KernelPackage| own.package == offer.package && own.kernel_abi == offer.kernel_abi;
+            match self.kernels.iter_mut().find(same) {
+                Some(own) => own.build = own.build.take().or(offer.build),
+                None => self.kernels.push(KernelPackage { installed: false, ..offer }),
+            }
+        }
+        self.settle();
+        self
+    }
+
+    /// Notes that a kernel package cannot be used, and why: files of it are missing or damaged.
+    pub fn spoil(&mut self, package: &str, problem: &str) {
+        for kernels in self.kernels.iter_mut().filter(|kernels| kernels.package == package) {
+            kernels.problem = Some(problem.to_owned());
+        }
+    }
+
+    /// Whether any part of it is installed; without, all of it is there to be installed.
+    pub fn is_installed(&self) -> bool {
+        let parts = self.core.iter().chain(&self.rtc).any(|part| part.installed);
+        parts || self.kernels.iter().any(|kernels| kernels.installed)
+    }
+
+    /// Why a kernel package is not used, whatever the device.
+    pub fn objection(&self, kernels: &KernelPackage) -> Option<String> {
+        if let Some(problem) = &kernels.problem {
+            return Some(problem.clone());
+        }
+        let core = self.core.as_ref()?.kernel_abi.as_ref()?;
+        match &kernels.kernel_abi {
+            Some(tag) if tag == core => None,
+            Some(tag) => Some(format!("made for kernel ABI {tag}, core has {core}")),
+            None => Some(format!("says no kernel ABI, core has {core}")),
+        }
+    }
+
+    /// Packages that do not agree with each other, in words.
+    pub fn disagreements(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let (Some(core), Some(rtc)) = (&self.core, &self.rtc) {
+            if let (Some(own), Some(other)) = (&core.kernel_abi, &rtc.kernel_abi)
+                && own != other
+            {
+                found.push(format!("{} has kernel ABI {other}, {} has {own}", rtc.package, core.package));
+            }
+            if (core.version.major, core.version.minor) != (rtc.version.major, rtc.version.minor) {
+                let (core, rtc) = (core, rtc);
+                found.push(format!("{} is {}, {} is {}", rtc.package, rtc.version, core.package, core.version));
+            }
+        }
+        for kernels in self.kernels.iter().filter(|kernels| kernels.installed) {
+            found.extend(self.objection(kernels).map(|why| format!("{}: {why}", kernels.package)));
+        }
+        found
+    }
+}

@@ -1,0 +1,197 @@
+//! Binaries that simpack did not make, as values: what device code each file holds and what it compiles with.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::gpu::{Available, Place, choose};
+use crate::manifest::{Manifests, PtxIsa};
+use crate::target::{Capability, CudaVersion, KernelTarget};
+
+/// Device code that stands or falls together: a library, an archive, the loose files of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Unit {
+    /// File, or package of loose files.
+    pub name: String,
+    /// What its code was compiled for; the release is what the file itself tells.
+    pub code: Vec<Available>,
+    /// How the release is known: `ptxas`, `PTX ISA`, `libcudart.so.13`, `sm_90`.
+    pub release_from: Option<String>,
+    /// Device code of other kinds: LTO-IR, HIP, SPIR-V.
+    pub other: Vec<String>,
+    /// Compiles at run time.
+    pub compiles: Option<Compiles>,
+    /// Linked with the driver's own library: it does not load without a driver.
+    pub needs_driver: bool,
+}
+
+/// A compiler that is called at run time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Compiles {
+    /// The library: `libnvrtc.so.13`.
+    pub library: String,
+    /// Its CUDA major.
+    pub major: u32,
+}
+
+/// One piece of code as a reader of binaries sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Piece<'a> {
+    /// What runs it; none for what runs nowhere as it is.
+    pub target: Option<KernelTarget>,
+    /// PTX ISA version.
+    pub isa: Option<PtxIsa>,
+    /// The programs that made it, in their own words.
+    pub compilers: &'a [String],
+    /// Not linked yet.
+    pub relocatable: bool,
+    /// The kind in words, for code without a target.
+    pub kind: String,
+}
+
+impl Unit {
+    /// A unit of pieces of code; `needed` are the libraries that the file is linked with.
+    ///
+    /// The release that compiled machine code comes, in this order, from what the compiler wrote into it, from the
+    /// ISA of PTX beside it (one compiler wrote both), from the major of the runtime library that is needed, or is
+    /// the first release that knows the capability.
+    pub fn new(name: String, pieces: &[Piece<'_>], needed: &[String], manifests: &Manifests) -> Self {
+        let has_linked = pieces.iter().any(|piece| !piece.relocatable && piece.target.is_some());
+        // Once linked, what is left of the relocatable code runs nowhere.
+        let counted: Vec<&Piece<'_>> = pieces.iter().filter(|piece| !piece.relocatable || !has_linked).collect();
+        let compiler = counted.iter().flat_map(|piece| piece.compilers).filter_map(|text| release_in(text)).max();
+        let isa = counted.iter().filter_map(|piece| piece.isa).max();
+        let isa_release = isa.and_then(|isa| manifests.cuda.cuda_for_ptx(isa));
+        let runtime = needed.iter().find_map(|name| Some((name, major_of(name, "libcudart")?)));
+        let (release, release_from) = match (compiler, isa_release, runtime) {
+            (Some(release), ..) => (Some(release), Some("its compiler's note".to_owned())),
+            (_, Some(release), _) => (Some(release), Some("the PTX beside it".to_owned())),
+            (_, _, Some((name, major))) => (Some(CudaVersion::new(major, 0)), Some(name.clone())),
+            _ => (None, None),
+        };
+        let mut code: BTreeSet<(KernelTarget, CudaVersion, Option<PtxIsa>)> = BTreeSet::new();
+        for piece in &counted {
+            let Some(target) = piece.target.filter(|target| target.capability().is_some()) else { continue };
+            let first = target.capability().and_then(|capability| manifests.capabilities.get(capability));
+            let first = first.map_or(CudaVersion::new(0, 0), |entry| entry.min_cuda);
+            code.insert((target, release.unwrap_or(first), piece.isa));
+        }
+        let code: Vec<Available> =
+            code.into_iter().map(|(target, cuda, ptx_isa)| Available { target, cuda, ptx_isa }).collect();
+        let release_from = match &release_from {
+            None if !code.is_empty() => Some("the first release that knows its targets".to_owned()),
+            _ => release_from,
+        };
+        let other: BTreeSet<String> = pieces
+            .iter()
+            .filter(|piece| piece.target.is_none_or(|target| target.capability().is_none()))
+            .map(|piece| piece.kind.clone())
+            .collect();
+        let compiles =
+            needed.iter().find_map(|name| Some(Compiles { library: name.clone(), major: major_of(name, "libnvrtc")? }));
+        let needs_driver = needed.iter().any(|name| name == "libcuda.so.1");
+        Self { name, code, release_from, other: other.into_iter().collect(), compiles, needs_driver }
+    }
+
+    /// Whether it has to do with GPUs at all.
+    pub fn is_of_interest(&self) -> bool {
+        !self.code.is_empty() || !self.other.is_empty() || self.compiles.is_some()
+    }
+
+    /// What a device runs of it.
+    pub(super) fn on(&self, device: Capability, driver: Option<CudaVersion>, manifests: &Manifests) -> UnitFit {
+        let choice = choose(device, driver, &self.code, manifests);
+        let taken = choice.trace.iter().find(|considered| Some(considered.index) == choice.chosen);
+        let place = taken.and_then(|considered| considered.place);
+        let mut reasons: Vec<String> = Vec::new();
+        if taken.is_none() {
+            for considered in &choice.trace {
+                let words = format!("{}: {}", considered.target, considered.reason);
+                if !reasons.contains(&words) {
+                    reasons.push(words);
+                }
+            }
+        }
+        UnitFit {
+            name: self.name.clone(),
+            target: taken.map(|considered| considered.target),
+            place,
+            why: taken.map_or_else(|| reasons.join("; "), |considered| considered.reason.clone()),
+        }
+    }
+}
+
+/// What one device runs of one unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitFit {
+    /// The unit.
+    pub name: String,
+    /// What runs; none when nothing does.
+    pub target: Option<KernelTarget>,
+    /// Its place in the chain.
+    pub place: Option<Place>,
+    /// Why, in a few words.
+    pub why: String,
+}
+
+/// What one device of a machine runs of foreign binaries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ForeignFit {
+    /// The driver's index of the device.
+    pub index: u32,
+    /// Product name.
+    pub name: String,
+    /// Compute capability; none for a device that runs no CUDA code.
+    pub capability: Option<Capability>,
+    /// Whether all of it runs.
+    pub runs: bool,
+    /// In a few words what runs, or why it does not.
+    pub words: String,
+    /// Unit by unit.
+    pub units: Vec<UnitFit>,
+}
+
+/// The CUDA release in a compiler's own words: `13.4` of `ptxas 13.4, V13.4.24`.
+fn release_in(words: &str) -> Option<CudaVersion> {
+    let version = words.split('V').skip(1).find(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut numbers = version.split('.');
+    let number = |text: Option<&str>| {
+        let digits: String = text?.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u32>().ok()
+    };
+    Some(CudaVersion::new(number(numbers.next())?, number(numbers.next())?))
+}
+
+/// The CUDA major of a vendor library: 13 of `libnvrtc.so.13`, 11 of a bundled `libcudart-4554289f.so.11.5.117`, which
+/// is how wheel tools rename copies.
+fn major_of(soname: &str, library: &str) -> Option<u32> {
+    let rest = soname.strip_prefix(library)?;
+    let (renamed, version) = rest.split_once(".so.")?;
+    let is_hash = |text: &str| text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !renamed.is_empty() && !renamed.strip_prefix('-').is_some_and(is_hash) {
+        return None;
+    }
+    version.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_and_majors_are_read_from_their_words() {
+        let release = |text: &str| release_in(text).map(|release| release.to_string());
+        assert_eq!(release("ptxas 13.4, V13.4.24").as_deref(), Some("13.4"));
+        assert_eq!(release("Cuda compilation tools, release 11.8, V11.8.89").as_deref(), Some("11.8"));
+        assert_eq!(release("clang version 19"), None);
+        assert_eq!(major_of("libnvrtc.so.13", "libnvrtc"), Some(13));
+        assert_eq!(major_of("libcudart-4554289f.so.11.5.117", "libcudart"), Some(11));
+        assert_eq!(major_of("libnvrtc-builtins.so.13.0", "libnvrtc"), None);
+        assert_eq!(major_of("libcudart.so", "libcudart"), None);
+    }
+}

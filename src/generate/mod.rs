@@ -1,0 +1,76 @@
+//! Generates recipes for other package managers and build systems from one model.
+//!
+//! [`Model`] is the resolved recipe, one entry a CUDA release, and the packages that simpack itself would make of it. Each
+//! target is a pure function from the model to a [`FileSet`]. The texts are templates, data below `templates/generate`;
+//! what a template prints goes through an escaping filter of its target, or it is an error.
+
+mod conda;
+mod escape;
+mod files;
+mod github;
+mod globs;
+mod integrity;
+mod interface;
+mod model;
+mod nix;
+mod render;
+
+pub use escape::{cmake, github_text, nix_string, pkg_config, shell, shell_filled, yaml, yaml_recipe};
+pub use files::{Difference, FileSet, MARK, Status, is_marked};
+pub use globs::extended;
+pub use integrity::sri;
+pub use model::{
+    Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
+    library_base,
+};
+pub use render::Templates;
+
+use std::fmt;
+
+use crate::error::Result;
+
+/// What texts are generated for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// A recipe of rattler-build, with what conda-forge wants beside it.
+    Conda,
+    /// A flake, an overlay and a package in the style of nixpkgs.
+    Nix,
+    /// A CMake config package.
+    Cmake,
+    /// Files of pkg-config.
+    Pkgconfig,
+    /// A workflow of GitHub that builds the matrix.
+    Github,
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Self; 5] = [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github];
+
+    /// Its files for a model.
+    ///
+    /// # Errors
+    /// The model holds what the target cannot express, or a template is wrong.
+    pub fn files(self, model: &Model, templates: &Templates) -> Result<FileSet> {
+        match self {
+            Self::Conda => conda::files(model, templates),
+            Self::Nix => nix::files(model, templates),
+            Self::Cmake => interface::cmake(model, templates),
+            Self::Pkgconfig => interface::pkg_config(model, templates),
+            Self::Github => github::files(model, templates),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Conda => "conda",
+            Self::Nix => "nix",
+            Self::Cmake => "cmake",
+            Self::Pkgconfig => "pkgconfig",
+            Self::Github => "github",
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! A flake, an overlay and a package in the style of nixpkgs, formatted as nixfmt does.
+//!
+//! The package is built by nixpkgs' own hooks: CMake configures and installs, globs of the recipe tell the outputs apart.
+//! Device code is compiled for the capabilities of nixpkgs' configuration, and for the recipe's without any.
+
+use serde::Serialize;
+
+use super::{Build, FileSet, Model, ModelSource, Templates};
+use crate::error::{Error, Result};
+use crate::recipe::{BuildDriver, ComponentKind};
+use crate::target::KernelTarget;
+
+#[derive(Serialize)]
+struct Values<'a> {
+    model: &'a Model,
+    /// Attribute of the package.
+    attribute: &'a str,
+    /// Function that fetches the source.
+    fetcher: Option<&'static str>,
+    /// Tools of the builds.
+    tools: Vec<&'static str>,
+    /// Attributes of `cudaPackages` that the components use.
+    libraries: Vec<&'a str>,
+    outputs: Vec<&'static str>,
+    /// Libraries lie in an output of their own.
+    split: bool,
+    /// The build that nixpkgs' hooks do.
+    main: Option<&'a Build>,
+    /// Directory of its `CMakeLists.txt`, seen from the build directory.
+    cmake_dir: String,
+    /// Components that `host.sh` builds.
+    others: Vec<ComponentKind>,
+    /// Globs and the outputs that they move to.
+    moves: Vec<(String, &'static str)>,
+    /// Libraries that are opened at run time.
+    opens: Vec<Opened<'a>>,
+    /// Machine code by its name, with the capability.
+    capabilities: Vec<(String, String)>,
+    /// There is a program of the simulator's name.
+    program: bool,
+}
+
+#[derive(Serialize)]
+struct Opened<'a> {
+    name: &'a str,
+    nix: &'a str,
+    base: &'a str,
+    output: &'static str,
+}
+
+/// All files.
+pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
+    if !model.name.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        return Err(Error::recipe(format!("`{}` cannot be an attribute of nix", model.name))
+            .hint("it must begin with a letter"));
+    }
+    let main = model.builds.first().filter(|build| {
+        build.component == ComponentKind::Core && build.driver == BuildDriver::Cmake && !build.source.contains("..")
+    });
+    let others: Vec<ComponentKind> =
+        model.builds.iter().skip(usize::from(main.is_some())).map(|b| b.component).collect();
+    let others = [others, model.copies.iter().map(|copy| copy.component).collect()].concat();
+    let outputs = outputs(model);
+    let mut libraries: Vec<&str> = model.uses.iter().filter_map(|used| used.nix.as_deref()).collect();
+    libraries.sort_unstable();
+    libraries.dedup();
+    let is_split = outputs.contains(&"lib");
+    let values = Values {
+        model,
+        attribute: &model.name,
+        fetcher: match &model.source {
+            ModelSource::Url { .. } => Some("fetchurl"),
+            ModelSource::Pypi { .. } => Some("fetchPypi"),
+            ModelSource::Path { .. } | ModelSource::Git { .. } => None,
+        },
+        tools: tools(model),
+        libraries,
+        split: is_split,
+        main,
+        cmake_dir: main.map(|build| format!("../{}", build.source)).unwrap_or_default(),
+        others,
+        moves: moves(model, &outputs)?,
+        opens: opens(model, if is_split { "lib" } else { "out" }),
+        capabilities: capabilities(model),
+        program: model
+            .packages
+            .iter()
+            .any(|package| package.component == ComponentKind::Core && !package.tests.is_empty()),
+        outputs,
+    };
+    let mut files = FileSet::default();
+    for name in ["flake.nix", "overlay.nix", "package.nix"] {
+        let text = templates.fill(&format!("nix/{name}"), &values)?;
+        let text = nixfmt_rs::format(&text).map_err(|error| {
+            Error::recipe(format!("templates/generate/nix/{name}.j2 gives no nix"))
+                .detail(nixfmt_rs::format_error(&text, Some(name), &error))
+                .hint("correct the template")
+        })?;
+        files.add(name, text);
+    }
+    if !values.others.is_empty() {
+        files.add("host.sh", templates.fill("host.sh", &values)?);
+    }
+    if !model.groups.is_empty() {
+        files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
+    }
+    Ok(files)
+}
+
+fn tools(model: &Model) -> Vec<&'static str> {
+    match model.builds.iter().any(|build| build.driver == BuildDriver::Cmake) {
+        true => vec!["cmake", "ninja"],
+        false => Vec::new(),
+    }
+}
+
+/// Outputs that the recipe's components ask for, `out` first.
+fn outputs(model: &Model) -> Vec<&'static str> {
+    let mut outputs = vec!["out"];
+    let is_shared = |kind| model.libraries.iter().any(|library| library.component == kind && !library.archive);
+    if is_shared(ComponentKind::Core) || is_shared(ComponentKind::Rtc) {
+        outputs.push("lib");
+    }
+    if model.has(ComponentKind::Dev) {
+        outputs.push("dev");
+    }
+    if model.has(ComponentKind::Static) {
+        outputs.push("static");
+    }
+    if model.files.values().flatten().any(|glob| is_documentation(glob)) {
+        outputs.push("doc");
+    }
+    outputs
+}
+
+fn is_documentation(glob: &str) -> bool {
+    glob.starts_with("share/doc/") || glob.starts_with("share/man/")
+}
+
+/// Which of a component's globs move to which output. Link names stay with the libraries, so that they lead somewhere.
+fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'static str)>> {
+    let mut moves = Vec::new();
+    for (component, globs) in &model.files {
+        for glob in globs {
+            let is_shared = glob.starts_with("lib/") && glob.contains(".so");
+            let output = match component.as_str() {
+                _ if is_documentation(glob) => "doc",
+                "core" | "rtc" | "dev" if is_shared => "lib",
+                "dev" => "dev",
+                "static" => "static",
+                _ => continue,
+            };
+            if !outputs.contains(&output) {
+                continue;
+            }
+            let pattern = glob.strip_suffix("/**").unwrap_or(glob);
+            if pattern.contains("**") || pattern.contains('{') {
+                return Err(Error::recipe(format!("nix cannot move `{glob}` to an output"))
+                    .hint("name directories as `DIRECTORY/**`, and files without braces"));
+            }
+            moves.push((pattern.to_owned(), output));
+        }
+    }
+    if !model.groups.is_empty() && outputs.contains(&"lib") {
+        // The simulator's loader looks for device code beside its library.
+        moves.push((format!("lib/{}", model.name), "lib"));
+    }
+    Ok(moves)
+}
+
+fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
+    let mut found = Vec::new();
+    for used in model.uses.iter().filter(|used| used.component == ComponentKind::Rtc) {
+        let (Some(nix), Some(library)) = (&used.nix, model.library(ComponentKind::Rtc)) else { continue };
+        found.push(Opened { name: &used.conda, nix, base: &library.base, output });
+    }
+    found
+}
+
+fn capabilities(model: &Model) -> Vec<(String, String)> {
+    let targets = model.releases.first().into_iter().flat_map(|release| &release.targets);
+    let sass = targets.filter_map(|target| match target {
+        KernelTarget::Sass(capability) => Some((capability.sm(), capability.to_string())),
+        _ => None,
+    });
+    sass.collect()
+}

@@ -1,0 +1,265 @@
+//! `simpack generate`: recipes for other package managers and build systems, written or compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component as PathPart, Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::check::resolve_all;
+use super::generated;
+use super::recipes::{FILE, Found, files_of, find, source_elsewhere};
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::generate::{Difference, FileSet, Status, Target, Templates};
+use crate::manifest::{CondaForge, Manifests};
+use crate::recipe::{self, Recipe, Source};
+use crate::toolchain::Store;
+use crate::ui::Ui;
+
+/// What is generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GenerateRequest {
+    /// What for.
+    pub target: Target,
+    /// Recipe: a directory, a file, or an embedded name.
+    pub recipe: Option<String>,
+    /// Directory of the files; one of the target's own below the recipe without.
+    pub output: Option<PathBuf>,
+    /// Write nothing; answer whether the files are current.
+    pub check: bool,
+    /// Fetch nothing.
+    pub offline: bool,
+}
+
+/// The answer as JSON.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Generated {
+    /// Always 1.
+    schema: u32,
+    /// What the files are for.
+    target: String,
+    /// Their directory.
+    output: String,
+    /// The files, sorted by path.
+    files: Vec<GeneratedFile>,
+    /// Whether files were written: with `--check` none are.
+    written: bool,
+}
+
+/// One file.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct GeneratedFile {
+    /// Path below the directory.
+    path: String,
+    /// What was there.
+    status: Status,
+}
+
+/// Exit code of `--check` where files are not current, as that of `lock --check`.
+const STALE: u8 = 3;
+
+/// Generates the files of a target; answers the exit code.
+///
+/// # Errors
+/// The recipe is wrong or holds what the target cannot express, or a file of others is in the way.
+pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
+    let data = Data::here();
+    let manifests = Manifests::load(&data)?;
+    let Found { file, shown } = find(request.recipe.as_deref(), &data)?;
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let text = fs_err::read_to_string(&file)?;
+    let path = file.strip_prefix("./").unwrap_or(&file).display().to_string();
+    let fetched = match source_elsewhere(&text, &path) {
+        Some(source) => Some(Store::open(fs::cache_dir()?)?.source(&source, ui, request.offline)?),
+        None => None,
+    };
+    let recipes = resolve_all(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), &manifests)
+        .map_err(|mistakes| recipe::as_error(&mistakes))?;
+    let Some(first) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
+    let output = request.output.clone().unwrap_or_else(|| default_output(request.target, &dir));
+    let source = fetched.unwrap_or_else(|| source_dir(first));
+    if shown.starts_with("embedded ") && matches!(first.source, Source::Path(_)) {
+        return Err(Error::usage(format!("the source of {shown} lies in simpack itself, and no text can name it"))
+            .hint(format!("name a directory that holds a {FILE} and its source")));
+    }
+    let forge = CondaForge::load(&data)?;
+    let place = generated::Place {
+        output: way(&output, &source)?,
+        recipe: shown_below(&shown),
+        licences: generated::licences(&source)?,
+    };
+    let model = generated::model(&recipes, &manifests, forge, place)?;
+    let files = request.target.files(&model, &Templates::load(&data)?)?;
+    let there = texts_in(&output)?;
+    let found = files.compare(&there);
+    if request.check {
+        return checked(request, &output, &found, ui);
+    }
+    write(&output, &files, &found, &there)?;
+    say(request, &output, &found, true, ui)?;
+    Ok(0)
+}
+
+fn source_dir(recipe: &Recipe) -> PathBuf {
+    match &recipe.source {
+        Source::Path(path) => recipe.dir.join(path),
+        _ => recipe.dir.clone(),
+    }
+}
+
+/// Where files go that nobody named a place for.
+fn default_output(target: Target, dir: &Path) -> PathBuf {
+    match target {
+        Target::Github => PathBuf::from(".github/workflows"),
+        target => dir.join("packaging").join(target.to_string()),
+    }
+}
+
+/// The recipe's directory as a text of the repository names it.
+fn shown_below(shown: &str) -> String {
+    shown.trim_end_matches("/simpack.toml").to_owned()
+}
+
+/// The way from one directory to another, `/`-joined, beginning with `.` or `..`; neither has to be there.
+fn way(from: &Path, to: &Path) -> Result<String> {
+    let (from, to) = (whole(from)?, whole(to)?);
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", from.len() - common);
+    let parts: Vec<&str> = up.chain(to[common..].iter().map(String::as_str)).collect();
+    Ok(match parts.first() {
+        None => "./.".to_owned(),
+        Some(&"..") if parts.len() == 1 => "../.".to_owned(),
+        Some(&"..") => parts.join("/"),
+        Some(_) => format!("./{}", parts.join("/")),
+    })
+}
+
+/// Parts of an absolute path, without links in the part of it that is there.
+fn whole(path: &Path) -> Result<Vec<String>> {
+    let absolute = std::path::absolute(path).map_err(|error| Error::file(path, "no such place").because(error))?;
+    let mut there = absolute.clone();
+    let mut missing = Vec::new();
+    while !there.exists() {
+        match (there.file_name().map(ToOwned::to_owned), there.parent().map(Path::to_owned)) {
+            (Some(name), Some(parent)) => {
+                missing.push(name);
+                there = parent;
+            }
+            _ => break,
+        }
+    }
+    let mut real = fs_err::canonicalize(&there)?;
+    real.extend(missing.iter().rev());
+    let parts = real.components().filter_map(|part| match part {
+        PathPart::Normal(name) => Some(name.to_str().map(str::to_owned).ok_or(())),
+        _ => None,
+    });
+    parts.collect::<Result<Vec<_>, ()>>().map_err(|()| Error::file(path, "the path is not UTF-8"))
+}
+
+/// Texts of the files directly in a directory; none where there is no directory.
+fn texts_in(dir: &Path) -> Result<BTreeMap<String, String>> {
+    let mut texts = BTreeMap::new();
+    if !dir.is_dir() {
+        return Ok(texts);
+    }
+    for entry in fs_err::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_file()
+            && let Ok(text) = String::from_utf8(fs_err::read(entry.path())?)
+        {
+            texts.insert(name, text);
+        }
+    }
+    Ok(texts)
+}
+
+/// Writes what is new or has changed and removes what is generated no longer, but nothing that others wrote.
+fn write(output: &Path, files: &FileSet, found: &[Difference], there: &BTreeMap<String, String>) -> Result<()> {
+    let foreign = found.iter().find(|one| {
+        let occupied = output.join(&one.path).symlink_metadata().is_ok();
+        occupied && one.status != Status::Current && !there.get(&one.path).is_some_and(|text| is_generated(text))
+    });
+    if let Some(one) = foreign {
+        let path = output.join(&one.path);
+        return Err(Error::usage(format!("{} is there and was not generated", path.display()))
+            .hint("move it away, or name another directory with --output"));
+    }
+    fs_err::create_dir_all(output)?;
+    for one in found {
+        let path = output.join(&one.path);
+        match (one.status, files.get(&one.path)) {
+            (Status::Superfluous, _) => fs_err::remove_file(&path)?,
+            (Status::Stale | Status::Missing, Some(text)) => {
+                fs::write_atomic(&path, text.as_bytes())?;
+                fs::set_mode(&path, 0o644)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_generated(text: &str) -> bool {
+    crate::generate::is_marked(text)
+}
+
+fn checked(request: &GenerateRequest, output: &Path, found: &[Difference], ui: &Ui) -> Result<u8> {
+    let stale: BTreeSet<&str> =
+        found.iter().filter(|one| one.status != Status::Current).map(|one| one.path.as_str()).collect();
+    if !say(request, output, found, false, ui)? && !stale.is_empty() {
+        for one in found {
+            ui.say(one.diff.trim_end());
+        }
+        ui.say(format!("{} of {} files are not current; `simpack generate` writes them", stale.len(), found.len()));
+    }
+    Ok(if stale.is_empty() { 0 } else { STALE })
+}
+
+/// Says what became of the files; answers whether that was as JSON.
+fn say(request: &GenerateRequest, output: &Path, found: &[Difference], written: bool, ui: &Ui) -> Result<bool> {
+    let files = found.iter().map(|one| GeneratedFile { path: one.path.clone(), status: one.status }).collect();
+    let shown = output.strip_prefix("./").unwrap_or(output).display().to_string();
+    let answer = Generated { schema: 1, target: request.target.to_string(), output: shown.clone(), files, written };
+    if ui.json(&answer)? {
+        return Ok(true);
+    }
+    let word = |status| match (status, written) {
+        (Status::Current, _) => "current",
+        (Status::Stale, true) => "changed",
+        (Status::Stale, false) => "stale",
+        (Status::Missing, true) => "new",
+        (Status::Missing, false) => "missing",
+        (Status::Superfluous, true) => "removed",
+        (Status::Superfluous, false) => "superfluous",
+    };
+    let lines: Vec<String> = found.iter().map(|one| format!("  {:<12} {}", word(one.status), one.path)).collect();
+    ui.say(format!("{} in {shown}\n{}", request.target, lines.join("\n")));
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_lead_from_one_directory_to_another() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        fs_err::create_dir_all(at("recipes/sim")).unwrap();
+        for (from, to, expected) in [
+            ("recipes/sim/packaging/conda", "recipes/sim", "../.."),
+            ("recipes/sim/nix", "recipes/sim", "../."),
+            ("recipes/sim", "recipes/sim/.", "./."),
+            ("nix/sim", "recipes/sim", "../../recipes/sim"),
+            ("recipes", "recipes/sim", "./sim"),
+        ] {
+            assert_eq!(way(&at(from), &at(to)).unwrap(), expected, "{from} to {to}");
+        }
+    }
+}

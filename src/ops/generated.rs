@@ -1,0 +1,353 @@
+//! From resolved recipes to the model of generated texts. Packages are derived by the very code that packs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use globset::GlobBuilder;
+
+use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::error::{Error, Result};
+use crate::fs::Digest;
+use crate::generate::{
+    self, Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
+    extended, library_base,
+};
+use crate::manifest::{CondaForge, Manifests};
+use crate::pack::{self, PackageSpec, Surroundings};
+use crate::plan::{self, PlannedBundle, kernel_dir};
+use crate::recipe::{BuildDriver, Component, ComponentKind, Form, HostToolchain, KernelGroup, Recipe, Source};
+use crate::target::{KernelTarget, VersionPolicy};
+
+/// What of this machine enters texts.
+pub(super) struct Place {
+    /// Way from the generated files to the source.
+    pub output: String,
+    /// The recipe's directory below the current one.
+    pub recipe: String,
+    /// Licence texts at the top of the source.
+    pub licences: Vec<String>,
+}
+
+/// The model of a recipe that was resolved once a CUDA release.
+pub(super) fn model(recipes: &[Recipe], manifests: &Manifests, forge: CondaForge, place: Place) -> Result<Model> {
+    let Some(recipe) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
+    if let Some(group) = recipe.groups.iter().find(|group| group.form != Form::Cubin) {
+        return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not generated yet", group.name))
+            .hint("use form = \"cubin\""));
+    }
+    let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, &forge)).collect();
+    let glibc = match &recipe.host {
+        HostToolchain::Zig { glibc } => (*glibc).max(forge.stdlib),
+        HostToolchain::System { .. } => forge.stdlib,
+    };
+    let mut builds: Vec<Build> = recipe.components.iter().filter_map(|one| build(recipe, one)).collect();
+    builds.sort_by_key(|build| build.component);
+    Ok(Model {
+        name: recipe.name.clone(),
+        version: recipe.version,
+        license: recipe.license.clone(),
+        summary: recipe.summary.clone(),
+        homepage: recipe.homepage.clone(),
+        maintainers: recipe.package.maintainers.clone(),
+        kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
+        recipe: place.recipe,
+        source: source(recipe, place.output)?,
+        licences: place.licences,
+        builds,
+        copies: copies(recipe)?,
+        groups: recipe.groups.iter().map(group).collect(),
+        host: Host {
+            gxx: releases.iter().map(|release| release.gxx).min().unwrap_or(forge.gxx),
+            glibc: glibc.to_string(),
+        },
+        releases,
+        driver_directories: recipe.driver.directories.clone(),
+        rpath: recipe.driver.tag == crate::elf::edit::PathTag::Rpath,
+        forge,
+        uses: uses(recipe, manifests),
+        libraries: libraries(recipe),
+        files: recipe
+            .components
+            .iter()
+            .filter(|component| !component.files.is_empty())
+            .map(|component| (component.kind.to_string(), component.files.clone()))
+            .collect(),
+        packages: packages(recipes, manifests)?,
+    })
+}
+
+fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
+    let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc);
+    Release {
+        cuda: recipe.cuda,
+        gxx: range.map_or(forge.gxx, |range| forge.gxx.min(range.max)),
+        targets: recipe.targets.clone(),
+    }
+}
+
+fn source(recipe: &Recipe, way: String) -> Result<ModelSource> {
+    let sri = |sha256: &str| -> Result<String> {
+        let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
+        Ok(generate::sri(&digest))
+    };
+    Ok(match &recipe.source {
+        Source::Path(_) => ModelSource::Path { path: way },
+        Source::Git { url, rev } => ModelSource::Git { url: url.clone(), rev: rev.clone() },
+        Source::Url { url, sha256 } => ModelSource::Url { url: url.clone(), sha256: sha256.clone(), sri: sri(sha256)? },
+        Source::Pypi { name, version, sha256 } => ModelSource::Pypi {
+            project: name.clone(),
+            version: version.clone(),
+            sha256: sha256.clone(),
+            sri: sri(sha256)?,
+        },
+    })
+}
+
+fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
+    let spec = component.build.as_ref().filter(|spec| spec.driver != BuildDriver::Copy)?;
+    let options = spec.options.iter().map(|(name, value)| (name.clone(), plan::fill(value, recipe)));
+    Some(Build {
+        component: component.kind,
+        driver: spec.driver,
+        source: spec.source.clone(),
+        options: options.collect(),
+        targets: spec.targets.clone(),
+    })
+}
+
+fn copies(recipe: &Recipe) -> Result<Vec<CopyBuild>> {
+    let mut copies = Vec::new();
+    for component in &recipe.components {
+        let Some(spec) = component.build.as_ref().filter(|spec| spec.driver == BuildDriver::Copy) else { continue };
+        let pattern = |glob: &String| {
+            extended(glob).ok_or_else(|| Error::recipe(format!("`{glob}` cannot be a pattern of a shell")))
+        };
+        let patterns = spec.inputs.iter().map(pattern).collect::<Result<Vec<_>>>()?;
+        copies.push(CopyBuild { component: component.kind, source: spec.source.clone(), patterns });
+    }
+    Ok(copies)
+}
+
+fn group(group: &KernelGroup) -> Group {
+    let arguments = |flags: &[String], define: &[String]| {
+        flags.iter().cloned().chain(define.iter().map(|name| format!("-D{name}"))).collect::<Vec<_>>()
+    };
+    Group {
+        name: group.name.clone(),
+        sources: group.sources.clone(),
+        flags: group.flags.clone(),
+        variants: group
+            .variants
+            .iter()
+            .map(|variant| (variant.name.clone(), arguments(&variant.flags, &variant.define)))
+            .collect(),
+        when: group
+            .when
+            .iter()
+            .map(|when| {
+                let number = |bound: Option<crate::target::Capability>| bound.map(|bound| bound.number());
+                (number(when.from), number(when.below), arguments(&when.flags, &when.define))
+            })
+            .collect(),
+    }
+}
+
+fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
+    let mut found = Vec::new();
+    for component in recipe.components.iter().filter(|component| component.kind != ComponentKind::Meta) {
+        for spec in &component.uses {
+            let conda = spec.split(' ').next().unwrap_or(spec).to_owned();
+            let library = manifests.vendor.by_name(&conda);
+            found.push(Use {
+                component: component.kind,
+                spec: spec.clone(),
+                conda_dev: library.map(|library| library.conda_dev.clone()),
+                nix: library.map(|library| library.nix.clone()),
+                conda,
+            });
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Libraries that others link, from the globs by which components name them.
+fn libraries(recipe: &Recipe) -> Vec<Library> {
+    let mut found: Vec<Library> = Vec::new();
+    for component in &recipe.components {
+        if !matches!(component.kind, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Static) {
+            continue;
+        }
+        let globs =
+            component.files.iter().filter_map(|glob| library_base(glob)).filter(|(base, _)| !base.contains('*'));
+        // A glob over all archives stands for the one of the simulator's name.
+        let named: Vec<(&str, bool)> = globs.collect();
+        let wild = component.files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
+        let implied = (named.is_empty() && wild).then_some((recipe.name.as_str(), true));
+        for (base, archive) in named.into_iter().chain(implied) {
+            let soname = component.policy.soname_version(recipe.version).unwrap_or_default();
+            let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
+            if found.iter().all(|other| other.file != file) && !found.iter().any(|one| one.component == component.kind)
+            {
+                found.push(Library { component: component.kind, base: base.to_owned(), soname, archive, file });
+            }
+        }
+    }
+    found
+}
+
+/// Names of licence texts at the top of the source, sorted.
+pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
+    Ok(super::packages::licences(source)?.into_keys().collect())
+}
+
+/// All packages: those of the host part once, those of device code once a release.
+fn packages(recipes: &[Recipe], manifests: &Manifests) -> Result<Vec<Package>> {
+    let mut found: Vec<Package> = Vec::new();
+    for recipe in recipes {
+        let bundles =
+            plan::bundles(recipe).iter().map(|planned| bundle(recipe, planned)).collect::<Result<Vec<_>>>()?;
+        let surroundings = Surroundings {
+            manifests,
+            needed: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            licences: BTreeMap::new(),
+        };
+        let specs = pack::packages(recipe, &bundles, &surroundings)?;
+        let exact: BTreeMap<String, &str> = specs.iter().map(|spec| (spec.exactly(), spec.name.as_str())).collect();
+        for spec in &specs {
+            let package = package(recipe, spec, &exact);
+            // The host part, and the CPU's build of the selector, are the same for every release.
+            let is_same = |other: &Package| other.name == package.name && other.build == package.build;
+            if package.release.is_some() && recipes.len() > 1 || !found.iter().any(is_same) {
+                found.push(package);
+            }
+        }
+    }
+    // Whatever brings the others comes last.
+    found.sort_by_key(|package| package.component == ComponentKind::Meta);
+    Ok(found)
+}
+
+/// A bundle before anything is built: what packages are derived from, without files.
+fn bundle(recipe: &Recipe, planned: &PlannedBundle) -> Result<Bundle> {
+    let component = recipe.component(planned.component);
+    let is_kernels = planned.component == ComponentKind::Kernels;
+    let has_host_code = matches!(
+        planned.component,
+        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static
+    );
+    let digest = Digest::of(planned.package.as_bytes());
+    let program = format!("bin/{}", recipe.name);
+    let mut artifacts = Vec::new();
+    if planned.component == ComponentKind::Core && claims(component, &program)? {
+        artifacts
+            .push(Artifact { path: program, kind: ArtifactKind::File { sha256: digest, size: 0, executable: true } });
+    }
+    Ok(Bundle {
+        root: PathBuf::new(),
+        manifest: BundleManifest {
+            schema: MANIFEST_SCHEMA,
+            package: planned.package.clone(),
+            simulator: recipe.name.clone(),
+            version: recipe.version,
+            component: planned.component,
+            policy: component.map_or(VersionPolicy::Major, |component| component.policy),
+            platform: has_host_code.then_some(recipe.platform),
+            target: planned.target,
+            cuda: (is_kernels || planned.component == ComponentKind::Rtc).then_some(recipe.cuda),
+            kernel_abi: recipe.kernel_abi_tag(),
+            kernels: Vec::new(),
+            glibc: None,
+            uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
+            opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
+            artifacts,
+            smoke: None,
+            provenance: Provenance {
+                simpack: String::new(),
+                recipe: digest,
+                plan: digest,
+                tools: BTreeMap::new(),
+                sources: BTreeMap::new(),
+                source_date_epoch: 315_532_800,
+            },
+        },
+    })
+}
+
+fn claims(component: Option<&Component>, path: &str) -> Result<bool> {
+    for glob in component.iter().flat_map(|component| &component.files) {
+        let built = GlobBuilder::new(glob).literal_separator(true).build();
+        let matcher = built.map_err(|error| Error::recipe(format!("`{glob}` is not a glob")).because(error))?;
+        if matcher.compile_matcher().is_match(path) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn package(recipe: &Recipe, spec: &PackageSpec, exact: &BTreeMap<String, &str>) -> Package {
+    let manifest = &spec.manifest;
+    let is_selector = manifest.component == ComponentKind::Kernels && spec.root.is_none();
+    let files = match (manifest.component, manifest.target) {
+        _ if spec.root.is_none() => Vec::new(),
+        (ComponentKind::Kernels, Some(target)) => kernel_files(recipe, target),
+        (kind, _) => recipe.component(kind).map(|component| component.files.clone()).unwrap_or_default(),
+    };
+    let depends: BTreeSet<&String> = spec.depends.iter().collect();
+    Package {
+        name: spec.name.clone(),
+        version: spec.version.clone(),
+        noarch: spec.subdir == "noarch",
+        component: manifest.component,
+        release: manifest.cuda.filter(|_| manifest.component == ComponentKind::Kernels),
+        build: build_text(&spec.build),
+        number: spec.build_number,
+        depends: depends
+            .into_iter()
+            .map(|text| match exact.get(text) {
+                Some(name) => Dependency::Exactly((*name).to_owned()),
+                None => Dependency::Spec(text.clone()),
+            })
+            .collect(),
+        constrains: spec.constrains.clone(),
+        run_exports: spec.run_exports.clone(),
+        files,
+        tests: if is_selector { Vec::new() } else { spec.tests.clone() },
+        summary: spec.summary.clone(),
+    }
+}
+
+/// Globs over the device code of a target, in all variants.
+fn kernel_files(recipe: &Recipe, target: KernelTarget) -> Vec<String> {
+    let tag = recipe.kernel_abi_tag();
+    let variants: BTreeSet<&str> =
+        recipe.groups.iter().flat_map(|group| &group.variants).map(|variant| variant.name.as_str()).collect();
+    let dirs = tag.iter().flat_map(|tag| variants.iter().map(|variant| kernel_dir(recipe, tag, variant, target)));
+    dirs.map(|dir| format!("{dir}/**")).collect()
+}
+
+/// What a build string is made of: the digest in it is one of this run only.
+fn build_text(build: &str) -> BuildText {
+    let is_hash = |text: &str| {
+        text.strip_prefix('h').is_some_and(|hex| hex.len() == 7 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    match build.rsplit_once('_') {
+        Some((words, hash)) if is_hash(hash) => BuildText::Named(words.to_owned()),
+        Some((hash, number)) if is_hash(hash) && number.bytes().all(|byte| byte.is_ascii_digit()) => BuildText::Hashed,
+        _ => BuildText::Fixed(build.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn build_strings_without_their_digest() {
+        assert_eq!(build_text("h1234abc_0"), BuildText::Hashed);
+        assert_eq!(build_text("cuda13_sm_90_h1234abc"), BuildText::Named("cuda13_sm_90".to_owned()));
+        assert_eq!(build_text("k7845580f538f"), BuildText::Fixed("k7845580f538f".to_owned()));
+    }
+}

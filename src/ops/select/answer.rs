@@ -1,0 +1,96 @@
+//! What was selected: the value that `--json` prints.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::source::Source;
+use crate::fit::{self, Fit};
+use crate::machine::{Device, Driver};
+use crate::manifest::Manifests;
+use crate::target::Capability;
+
+/// Version of the form.
+pub const SELECT_SCHEMA: u32 = 1;
+
+/// What to install for a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Selection {
+    /// Always 1.
+    pub schema: u32,
+    /// The machine that was selected for.
+    pub machine: Machine,
+    /// One entry a simulator.
+    pub simulators: Vec<Selected>,
+}
+
+/// The machine that packages are selected for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Machine {
+    /// Its GPUs.
+    pub devices: Vec<Device>,
+    /// Its driver; none without one.
+    pub driver: Option<Driver>,
+    /// Whether it was described on the command line.
+    pub described: bool,
+}
+
+/// What to install of one simulator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Selected {
+    /// The verdicts, with the reasons.
+    pub fit: Fit,
+    /// Kernel packages to install, sorted; none leaves the CPU.
+    pub packages: Vec<String>,
+    /// conda match specs: the simulator and exactly these kernel packages.
+    pub conda: Vec<String>,
+    /// Directory of the channel, where the packages came from one.
+    pub channel: Option<String>,
+    /// Wheels; empty when the distribution has none.
+    pub pip: Vec<String>,
+    /// The attribute and the capabilities that nixpkgs' configuration takes.
+    pub nix: String,
+}
+
+impl Selected {
+    /// Whether every GPU gets device code once these packages are installed.
+    pub(super) fn serves_all(&self) -> bool {
+        self.fit.devices.iter().all(|device| device.trace.iter().any(|step| step.place.is_some()))
+    }
+
+    /// Judges a simulator and names what to install.
+    pub(super) fn of(source: &Source, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
+        let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &source.distribution, manifests);
+        let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };
+        let spec = |package: &String| source.kernels.get(package).cloned().unwrap_or_else(|| package.clone());
+        let conda = std::iter::once(source.simulator.clone()).chain(packages.iter().map(spec)).collect();
+        let is_of = |wheel: &&String| {
+            let name = wheel.split('-').next().unwrap_or_default().replace('_', "-").to_lowercase();
+            name == source.distribution.simulator || packages.iter().any(|package| name == package.replace('_', "-"))
+        };
+        Self {
+            pip: source.wheels.iter().filter(is_of).cloned().collect(),
+            nix: nix(&fit, source),
+            channel: source.channel.as_ref().map(|path| path.display().to_string()),
+            conda,
+            packages,
+            fit,
+        }
+    }
+}
+
+/// nixpkgs builds packages for the capabilities of its configuration, so this is what is selected there.
+fn nix(fit: &Fit, source: &Source) -> String {
+    let mut capabilities: Vec<Capability> = fit.devices.iter().filter_map(|device| device.capability).collect();
+    capabilities.sort();
+    capabilities.dedup();
+    let name = &source.distribution.simulator;
+    if capabilities.is_empty() || fit.best.is_empty() {
+        return format!("(import <nixpkgs> {{ }}).{name}");
+    }
+    let list: Vec<String> = capabilities.iter().map(|capability| format!("\"{capability}\"")).collect();
+    let config = format!("cudaSupport = true; cudaCapabilities = [ {} ];", list.join(" "));
+    format!("(import <nixpkgs> {{ config = {{ {config} }}; }}).{name}")
+}

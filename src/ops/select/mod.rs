@@ -1,0 +1,10 @@
+//! `simpack select`: which packages to install for this machine, or for one that is described.
+
+mod answer;
+mod run;
+mod source;
+
+pub use answer::{Machine, SELECT_SCHEMA, Selected, Selection};
+pub use run::{Format, SelectRequest, run};
+pub(super) use source::manifests;
+pub use source::{Source, prefix, sources};

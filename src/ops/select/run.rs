@@ -1,0 +1,181 @@
+//! The verb: from paths and a machine to specs.
+
+use std::path::{Path, PathBuf};
+
+use super::answer::{Machine, SELECT_SCHEMA, Selected, Selection};
+use super::source::sources;
+use crate::data::Data;
+use crate::error::{Error, Result};
+use crate::machine::{Device, DeviceKind, Driver, Provider};
+use crate::manifest::Manifests;
+use crate::probe::{Probe, Snapshot};
+use crate::target::{Capability, CudaVersion};
+use crate::ui::Ui;
+
+/// Exit code when a GPU is left without device code: the specs bring the CPU's part.
+pub const UNSERVED: u8 = 1;
+/// Where packages are when nobody says.
+const DIST: &str = "dist";
+
+/// What to select from, for which machine.
+#[derive(Debug, Clone, Default)]
+pub struct SelectRequest {
+    /// `dist/` directories, channels, prefixes, packages; `dist` when there is none.
+    pub paths: Vec<PathBuf>,
+    /// Capabilities of the machine's GPUs, empty for none; without, this machine is asked.
+    pub devices: Option<Vec<Capability>>,
+    /// The driver's number: `580.159`.
+    pub driver: Option<String>,
+    /// The driver's CUDA version.
+    pub cuda: Option<CudaVersion>,
+    /// The fewest packages instead of the best for each device.
+    pub smallest: bool,
+    /// Form of the answer.
+    pub format: Format,
+}
+
+/// Form of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Words, and an install command.
+    #[default]
+    Text,
+    /// conda match specs, one a line.
+    Conda,
+    /// Wheels, one a line.
+    Pip,
+    /// A nix expression.
+    Nix,
+    /// As `--json`.
+    Json,
+}
+
+/// Selects; answers the exit code: 0 or [`UNSERVED`].
+///
+/// # Errors
+/// There is nothing to select from, the machine is not described well, or the format does not exist for it.
+pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
+    let manifests = Manifests::load(&Data::here())?;
+    let machine = machine(request, &manifests, ui)?;
+    let paths = match request.paths.as_slice() {
+        [] if Path::new(DIST).is_dir() => vec![PathBuf::from(DIST)],
+        [] => {
+            return Err(Error::usage("there is no directory dist")
+                .hint("run `simpack build` first, or name a dist/ directory, a channel, a prefix or packages"));
+        }
+        paths => paths.to_vec(),
+    };
+    let found = sources(&paths)?;
+    let simulators: Vec<Selected> =
+        found.iter().map(|source| Selected::of(source, &machine, request.smallest, &manifests)).collect();
+    let code = match simulators.iter().all(Selected::serves_all) {
+        true => 0,
+        false => UNSERVED,
+    };
+    let selection = Selection { schema: SELECT_SCHEMA, machine, simulators };
+    if ui.json(&selection)? {
+        return Ok(code);
+    }
+    match request.format {
+        Format::Text => ui.say(text(&selection)),
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&selection)
+                .map_err(|error| Error::bug("a selection does not print as JSON").because(error))?;
+            ui.out(&text);
+        }
+        Format::Conda => ui.out(&lines(&selection, |selected| selected.conda.clone())),
+        Format::Nix => ui.out(&lines(&selection, |selected| vec![selected.nix.clone()])),
+        Format::Pip => ui.out(&pip(&selection)?),
+    }
+    Ok(code)
+}
+
+fn lines(selection: &Selection, of: impl Fn(&Selected) -> Vec<String>) -> String {
+    selection.simulators.iter().flat_map(of).collect::<Vec<_>>().join("\n")
+}
+
+fn pip(selection: &Selection) -> Result<String> {
+    match selection.simulators.iter().find(|selected| selected.pip.is_empty()) {
+        None => Ok(lines(selection, |selected| selected.pip.clone())),
+        Some(without) => Err(Error::usage(format!("there are no wheels of {}", without.fit.simulator))
+            .hint("pip cannot choose by GPU and simpack packs conda packages and archives: `--format conda`")),
+    }
+}
+
+/// The machine of a request.
+fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Machine> {
+    let driver = match (&request.driver, request.cuda) {
+        (Some(number), _) => Some(Driver {
+            cuda: manifests.cuda.cuda_of_driver(number).ok_or_else(|| {
+                Error::usage(format!("`{number}` is no driver that runs CUDA 11 or newer"))
+                    .hint("write the driver's number as `nvidia-smi` shows it, such as 580.159.04")
+                    .hint("or say the CUDA version that it supports: --cuda 13.0")
+            })?,
+            version: Some(number.clone()),
+        }),
+        (None, Some(cuda)) => Some(Driver { version: None, cuda }),
+        (None, None) => None,
+    };
+    let Some(capabilities) = &request.devices else {
+        let here = this_machine(manifests, ui);
+        return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
+    };
+    let devices: Vec<Device> =
+        capabilities.iter().zip(0..).map(|(capability, index)| described(*capability, index)).collect();
+    // Who names a GPU and no driver has one that is new enough for what is current.
+    let newest = || manifests.cuda.toolkits().last().map(|&cuda| Driver { version: None, cuda });
+    let driver = driver.or_else(|| newest().filter(|_| !devices.is_empty()));
+    Ok(Machine { devices, driver, described: true })
+}
+
+/// The GPUs and the driver of the machine that this runs on. What cannot say anything is not there for programs
+/// either: `simpack doctor` says why.
+fn this_machine(manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
+    let probe = Probe::here(manifests, Snapshot::here(&manifests.environment));
+    let told = |part: &str, reason: String| ui.note(format!("{part}: {reason}; `simpack doctor` says more"));
+    let driver_files = probe.driver_files().unwrap_or_else(|reason| {
+        told("driver", reason);
+        Default::default()
+    });
+    let nvml = probe.nvml(&driver_files).unwrap_or_else(|reason| {
+        told("NVML", reason);
+        None
+    });
+    let cuda = probe.cuda(&driver_files).unwrap_or_else(|reason| {
+        told("CUDA driver", reason);
+        None
+    });
+    let amd = probe.amd().unwrap_or_default();
+    crate::machine::Machine { driver_files, nvml, cuda, amd, ..Default::default() }
+}
+
+fn described(capability: Capability, index: u32) -> Device {
+    Device {
+        index,
+        name: "described".to_owned(),
+        kind: DeviceKind::Cuda { capability: capability.plain() },
+        memory: None,
+    }
+}
+
+/// For people: the verdicts, then what to type.
+fn text(selection: &Selection) -> String {
+    let mut text = match &selection.machine.driver {
+        Some(Driver { version: Some(version), cuda }) => format!("driver    {version} (CUDA {cuda})\n"),
+        Some(Driver { version: None, cuda }) => format!("driver    CUDA {cuda}\n"),
+        None => "driver    none\n".to_owned(),
+    };
+    for selected in &selection.simulators {
+        text.push_str(&selected.fit.page());
+        if selection.machine.devices.is_empty() {
+            let fit = &selected.fit;
+            text.push_str(&format!("no GPU    {} {}  -> the CPU\n", fit.simulator, fit.version));
+        }
+        let channel = selected.channel.as_deref().unwrap_or("CHANNEL");
+        let specs: Vec<String> = selected.conda.iter().map(|spec| format!("'{spec}'")).collect();
+        // One spec a line, as a shell takes it.
+        let specs = specs.join(" \\\n            ");
+        text.push_str(&format!("install   conda install --channel {channel} \\\n            {specs}\n"));
+    }
+    text
+}

@@ -1,0 +1,175 @@
+//! What a channel offers, from its index alone: the selector's builds say which kernels there are, for which target,
+//! by which CUDA release and for which kernel ABI. No package is opened.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{pin, selector};
+use crate::error::{Error, Result};
+use crate::fit::{Distribution, KernelPackage, Part};
+use crate::target::{KernelAbiTag, KernelTarget, Version};
+
+/// One release of a simulator in a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Its packages as values; none is installed.
+    pub distribution: Distribution,
+    /// Match spec that brings the simulator: its metapackage, else its core.
+    pub simulator: String,
+    /// Match specs of its kernel packages, by package: exactly the one that the index names.
+    pub kernels: BTreeMap<String, String>,
+}
+
+/// The part of an index that is read; others may have more.
+#[derive(Deserialize)]
+struct Index {
+    #[serde(default)]
+    packages: BTreeMap<String, Record>,
+    #[serde(default, rename = "packages.conda")]
+    conda: BTreeMap<String, Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    name: String,
+    version: String,
+    build: String,
+    build_number: u64,
+    #[serde(default)]
+    depends: Vec<String>,
+}
+
+/// A build of the selector: its build number, the kernel package that it brings, and that one's spec.
+type Selected = (u64, KernelPackage, String);
+
+/// The releases of simulators that the indexes (`repodata.json` of each directory of one channel) offer, by name, the
+/// newest first. Packages that simpack did not make are passed over.
+///
+/// # Errors
+/// An index is no JSON, or none of a channel.
+pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
+    let mut records: Vec<Record> = Vec::new();
+    for bytes in indexes {
+        let index: Index = serde_json::from_slice(bytes)
+            .map_err(|error| Error::new(crate::error::ErrorKind::File, "no channel's index").because(error))?;
+        records.extend(index.packages.into_values().chain(index.conda.into_values()));
+    }
+    let mut found: BTreeMap<(String, Version), Vec<Selected>> = BTreeMap::new();
+    for record in &records {
+        let Some((simulator, kernels, spec)) = selected(record) else { continue };
+        found.entry((simulator, kernels.version)).or_default().push((record.build_number, kernels, spec));
+    }
+    let mut offers: Vec<Offer> = found
+        .into_iter()
+        .map(|((simulator, version), kernels)| offer(&simulator, version, kernels, &records))
+        .collect();
+    offers.sort_by(|a, b| {
+        let key = |offer: &Offer| offer.distribution.simulator.clone();
+        key(a).cmp(&key(b)).then(b.distribution.version.cmp(&a.distribution.version))
+    });
+    Ok(offers)
+}
+
+/// The kernel package that a selector's build brings: simulator, package, and its spec.
+fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
+    let simulator = record.name.strip_suffix("-kernels")?;
+    let (release, rest) = record.build.split_once('_')?;
+    release.strip_prefix("cuda")?.parse::<u32>().ok()?;
+    let (target, _) = rest.rsplit_once("_h")?;
+    let target: KernelTarget = target.parse().ok()?;
+    let cuda = selector::release_of(record.build_number)?;
+    let version: Version = record.version.parse().ok()?;
+    let start = format!("{}-", record.name);
+    let spec = record.depends.iter().find(|spec| spec.starts_with(&start))?;
+    let mut words = spec.split(' ');
+    let (package, build) = (words.next()?.to_owned(), words.nth(1)?.to_owned());
+    let kernels = KernelPackage {
+        package,
+        version,
+        build: Some(build),
+        target,
+        cuda,
+        ptx_isa: None,
+        kernel_abi: kernel_abi(record, simulator),
+        installed: false,
+        problem: None,
+    };
+    Some((simulator.to_owned(), kernels, spec.clone()))
+}
+
+/// The tag in a package's dependency on the package that ties kernels to a core.
+fn kernel_abi(record: &Record, simulator: &str) -> Option<KernelAbiTag> {
+    let start = format!("{} ", pin::kernel_abi_name(simulator));
+    record.depends.iter().find_map(|spec| spec.strip_prefix(&start)?.rsplit(' ').next()?.parse().ok())
+}
+
+fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records: &[Record]) -> Offer {
+    // Of several builds of a package the one that a solver takes.
+    kernels.sort_by(|(a, ..), (b, ..)| b.cmp(a));
+    kernels.dedup_by(|(_, later, _), (_, first, _)| later.package == first.package && later.cuda == first.cuda);
+    let text = version.to_string();
+    let newest = |fits: &dyn Fn(&Record) -> bool| {
+        records.iter().filter(|record| record.version == text && fits(record)).max_by_key(|record| record.build_number)
+    };
+    let selector = format!("{simulator}-kernels");
+    // Only core and kernels depend on the table; rtc depends on core.
+    let is_core = |record: &Record| !record.name.starts_with(&selector) && kernel_abi(record, simulator).is_some();
+    let part = |record: &Record| Part {
+        package: record.name.clone(),
+        version,
+        kernel_abi: kernel_abi(record, simulator),
+        installed: false,
+    };
+    let core = newest(&is_core).map(part);
+    let rtc = newest(&|record| record.name == format!("{simulator}-rtc")).map(part);
+    let meta = newest(&|record| record.name == simulator).map(|record| record.name.clone());
+    let brings = meta.or_else(|| core.as_ref().map(|core| core.package.clone()));
+    let specs = kernels.iter().map(|(_, kernels, spec)| (kernels.package.clone(), spec.clone())).collect();
+    let mut distribution = Distribution {
+        simulator: simulator.to_owned(),
+        version,
+        core,
+        rtc,
+        kernels: kernels.into_iter().map(|(_, kernels, _)| kernels).collect(),
+    };
+    distribution.settle();
+    Offer {
+        simulator: format!("{} =={version}", brings.unwrap_or_else(|| simulator.to_owned())),
+        kernels: specs,
+        distribution,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: &str = r#"{"info": {"subdir": "noarch"}, "packages": {}, "packages.conda": {
+      "a": {"name": "sim", "version": "1.2.0", "build": "h1_0", "build_number": 0},
+      "b": {"name": "sim-kernels", "version": "1.2.0", "build": "cpu_h1", "build_number": 0,
+            "depends": ["sim-kernel-abi 1.* k000000000001"]},
+      "c": {"name": "sim-kernels", "version": "1.2.0", "build": "cuda13_sm_90_h2", "build_number": 30900130,
+            "depends": ["__cuda >=13.0", "sim-kernel-abi 1.* k000000000001",
+                        "sim-kernels-sm_90 ==1.2.0 cuda13_k000000000001_h3"]},
+      "d": {"name": "sim-kernels", "version": "1.1.0", "build": "cuda12_compute_75_h2", "build_number": 10750124,
+            "depends": ["sim-kernel-abi 1.* k000000000002", "sim-kernels-compute_75 ==1.1.0 cuda12_x"]},
+      "e": {"name": "other-kernels", "version": "7", "build": "whatever", "build_number": 1},
+      "f": {"name": "sim-core", "version": "1.2.0", "build": "h5_0", "build_number": 0,
+            "depends": ["sim-kernel-abi 1.* k000000000001"]}
+    }}"#;
+
+    #[test]
+    fn the_selectors_say_what_there_is() {
+        let offers = offers(&[INDEX.as_bytes().to_vec()]).unwrap();
+        let [new, old] = offers.as_slice() else { panic!("{offers:?}") };
+        assert_eq!(new.simulator, "sim ==1.2.0");
+        let kernels = &new.distribution.kernels[0];
+        assert_eq!((kernels.target.to_string(), kernels.cuda.to_string()), ("sm_90".to_owned(), "13.0".to_owned()));
+        assert_eq!(kernels.kernel_abi, new.distribution.core.as_ref().unwrap().kernel_abi);
+        assert_eq!(new.kernels["sim-kernels-sm_90"], "sim-kernels-sm_90 ==1.2.0 cuda13_k000000000001_h3");
+        assert_eq!((old.simulator.as_str(), old.distribution.version.to_string()), ("sim ==1.1.0", "1.1.0".to_owned()));
+        assert_eq!(old.distribution.kernels[0].cuda.to_string(), "12.4");
+        assert!(super::offers(&[b"<html>".to_vec()]).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! `[smoke]`: the simulator's own smoke test. It travels in core's `simpack.json`, so that whoever has the packages
+//! can run it without the recipe.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::mistake::At;
+use super::reader::{Fields, Reader, Value};
+use super::words::{not_relative, placeholders};
+
+/// Words in arguments that are replaced, in braces: the driver's index of the device, and the kernels' target.
+const PLACEHOLDERS: [&str; 2] = ["device", "target"];
+/// Seconds that one run may take when the recipe does not say.
+const DEFAULT_LIMIT: u32 = 60;
+
+/// A simulator's smoke test: one short run that prints JSON, and what of it must agree between backends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Smoke {
+    /// Program, relative to the prefix, and arguments of every run. It is run in the prefix.
+    pub command: Vec<String>,
+    /// Further arguments for the CPU.
+    pub cpu: Vec<String>,
+    /// Further arguments for one CUDA device and one target, which must run exactly that or fail; empty for a
+    /// simulator without. `{device}` and `{target}` are replaced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuda: Vec<String>,
+    /// JSON pointers (RFC 6901) into what it prints: the same value on every backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub equal: Vec<String>,
+    /// JSON pointers to numbers that agree with the CPU's to so many significant digits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub near: BTreeMap<String, u32>,
+    /// JSON pointer to a text that ends in the target that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// JSON pointer to the seconds that the simulator itself measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<String>,
+    /// Seconds after which a run is ended.
+    pub limit: u32,
+}
+
+pub(super) fn smoke(reader: &mut Reader, value: &Value<'_>) -> Option<Smoke> {
+    let mut fields = reader.fields(value, "[smoke]")?;
+    let command = fields.required(reader, "command").and_then(|value| {
+        let words = arguments(reader, value, "command")?;
+        let Some(program) = words.first() else {
+            reader.wrong(value.span(), "command names no program");
+            return None;
+        };
+        if let Some(why) = not_relative(&program.value) {
+            reader.wrong(program.span.clone(), format!("program `{}` {why}: it lies in the prefix", program.value));
+        }
+        Some(plain(words))
+    });
+    let mut words = |reader: &mut Reader, key: &'static str| {
+        fields.get(key).and_then(|value| arguments(reader, value, key)).map(plain).unwrap_or_default()
+    };
+    let (cpu, cuda) = (words(reader, "cpu"), words(reader, "cuda"));
+    let equal = fields.get("equal").and_then(|value| reader.list(value, "equal", pointer)).map(plain);
+    let near = fields.get("near").map(|value| near(reader, value));
+    let code = fields.get("code").and_then(|value| pointer(reader, value));
+    let seconds = fields.get("seconds").and_then(|value| pointer(reader, value));
+    let limit = fields.get("limit").and_then(|value| reader.integer(value, "limit", 1..=3600));
+    let smoke = Smoke {
+        command: command?,
+        cpu,
+        cuda,
+        equal: equal.unwrap_or_default(),
+        near: near.unwrap_or_default(),
+        code: code.map(|code| code.value),
+        seconds: seconds.map(|seconds| seconds.value),
+        limit: limit.and_then(|limit| u32::try_from(limit.value).ok()).unwrap_or(DEFAULT_LIMIT),
+    };
+    complete(reader, fields, &smoke);
+    Some(smoke)
+}
+
+fn complete(reader: &mut Reader, fields: Fields<'_, '_>, smoke: &Smoke) {
+    if smoke.equal.is_empty() && smoke.near.is_empty() {
+        let mistake = reader.mistake(fields.span.clone(), "[smoke] compares nothing");
+        reader.push(mistake.hint("say what must agree: equal = [\"/digest\"], or near = { \"/rate\" = 6 }"));
+    }
+    fields.finish(reader);
+}
+
+fn plain(list: Vec<At<String>>) -> Vec<String> {
+    list.into_iter().map(|at| at.value).collect()
+}
+
+fn arguments(reader: &mut Reader, value: &Value<'_>, key: &str) -> Option<Vec<At<String>>> {
+    let list = reader.list(value, key, |reader, value| reader.text(value, "an argument"))?;
+    for text in &list {
+        for word in placeholders(&text.value) {
+            if key != "cuda" || !PLACEHOLDERS.contains(&word) {
+                let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
+                let mistake = reader.mistake(text.span.clone(), format!("unknown placeholder `{{{word}}}` in {key}"));
+                reader.push(mistake.known("known in cuda", &known));
+            }
+        }
+    }
+    Some(list)
+}
+
+fn pointer(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+    let text = reader.text(value, "a JSON pointer")?;
+    if is_pointer(&text.value) {
+        return Some(text);
+    }
+    let mistake = reader.mistake(text.span, format!("`{}` is no JSON pointer", text.value));
+    reader.push(mistake.hint("it begins with a slash: /digest, /populations/0/rate"));
+    None
+}
+
+fn is_pointer(text: &str) -> bool {
+    text.starts_with('/')
+}
+
+fn near(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, u32> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "near of [smoke]") else { return found };
+    for (key, value) in fields.entries() {
+        if !is_pointer(&key.value) {
+            reader.wrong(key.span, format!("`{}` is no JSON pointer", key.value));
+        } else if let Some(digits) = reader.integer(value, "the number of digits", 1..=17) {
+            found.insert(key.value, u32::try_from(digits.value).unwrap_or(17));
+        }
+    }
+    found
+}

@@ -1,0 +1,49 @@
+# What of nixpkgs' setup.sh and hooks generated packages rely on, with the machine's own tools.
+set -euo pipefail
+for input in $nativeBuildInputs; do
+  PATH=$input/bin:$PATH
+done
+export CC=gcc CXX=g++
+export PATH NIX_BUILD_TOP=$PWD NIX_BUILD_CORES=${NIX_BUILD_CORES:-1} sourceRoot=source HOME=$PWD
+cp -r "$src" source
+chmod -R u+w source
+getAllOutputNames() {
+  echo "$outputs"
+}
+# moveToOutput PATTERN DIRECTORY, as setup-hooks/multiple-outputs.sh: out of every other output, keeping the path.
+moveToOutput() {
+  local output file below
+  for output in $outputs; do
+    [ "${!output}" != "$2" ] || continue
+    for file in "${!output}"/$1; do
+      [ -e "$file" ] || [ -L "$file" ] || continue
+      below=${file#"${!output}/"}
+      mkdir -p "$2/$(dirname "$below")"
+      mv "$file" "$2/$below"
+    done
+  done
+}
+cd source
+if [ -z "${dontConfigure:-}" ]; then
+  mkdir build
+  cmake -G Ninja -S . -B build -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$out" $cmakeFlags
+  cmake --build build
+  cmake --install build
+fi
+eval "$postInstall"
+eval "$postFixup"
+# The hook that adds the driver's directory.
+for input in $nativeBuildInputs; do
+  [ -e "$input/nix-support/driver" ] || continue
+  for output in $outputs; do
+    [ -d "${!output}" ] || continue
+    while IFS= read -r -d '' file; do
+      if patchelf --print-rpath "$file" >/dev/null 2>&1; then
+        patchelf --add-rpath "$(cat "$input/nix-support/driver")" "$file"
+      fi
+    done < <(find "${!output}" -type f -print0)
+  done
+done
+for output in $outputs; do
+  mkdir -p "${!output}"
+done

