@@ -302,6 +302,14 @@ pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOn
     result
 }
 
+/// Tells the kernel that single pages of an open file will be read here and there, so that it reads no others ahead.
+pub fn read_sparsely(file: &std::fs::File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the call takes numbers and changes nothing but how far the kernel reads ahead. Only an advice: what it
+    // answers does not matter.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+}
+
 /// Smaller files are read: that costs less than a map and its page faults.
 const SMALL: u64 = 32 << 10;
 

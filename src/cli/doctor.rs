@@ -28,9 +28,11 @@ const MENDING: &str = "Mending";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of all libraries only the driver's are opened: NVML, libcuda.so.1, the Vulkan loader. Nothing of the examined
-prefixes is loaded or run, unless --smoke is given. A record (--json) holds no home directories, no names of users, and of the
-environment only variables that lead to libraries and GPUs.
+Of all libraries only the driver's are opened: NVML, libcuda.so.1, the Vulkan loader. Nothing of
+the examined prefixes is loaded or run, unless --smoke is given. Where NVML answers and nothing
+looks wrong, CUDA is started with --verbose and --smoke only: that takes longer than all the rest.
+A record (--json) holds no home directories, no names of users, and of the environment only
+variables that lead to libraries and GPUs.
 
 Exit codes: 0 nothing broken, 1 something is broken, 2 wrong command line, 6 a file cannot be read,
 7 something could not be examined

@@ -387,7 +387,9 @@ fn totals(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String {
         broken => format!("{broken} broken"),
     });
     let time = options.millis.map(|millis| format!(" ({millis} ms)")).unwrap_or_default();
-    format!("{}{time}", parts.join(", "))
+    let unstarted = facts.machine.cuda.as_ref().is_some_and(|cuda| cuda.unstarted);
+    let hint = if unstarted { "     start CUDA, too: simpack doctor --verbose" } else { "" };
+    format!("{}{time}{hint}", parts.join(", "))
 }
 
 #[cfg(test)]

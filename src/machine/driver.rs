@@ -111,6 +111,9 @@ pub struct DriverAnswer {
     /// Why it refused to start, in its own words; everything else is empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<DriverFailure>,
+    /// It was not started (`cuInit`): NVML had answered for the GPUs, and nothing spoke against it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unstarted: bool,
     /// Its GPUs.
     #[serde(default)]
     pub devices: Vec<super::Device>,

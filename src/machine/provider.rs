@@ -30,9 +30,10 @@ pub trait Provider: Sync {
     /// What NVML says; none where there is none.
     #[allow(clippy::missing_errors_doc)]
     fn nvml(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String>;
-    /// What the CUDA driver says; none where there is none.
+    /// What the CUDA driver says; none where there is none. Starting it takes longer than all else, so it may be left
+    /// out when NVML's answer and the files leave no doubt.
     #[allow(clippy::missing_errors_doc)]
-    fn cuda(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String>;
+    fn cuda(&self, files: &DriverFiles, nvml: Option<&DriverAnswer>) -> Result<Option<DriverAnswer>, String>;
     /// GPUs of AMD.
     #[allow(clippy::missing_errors_doc)]
     fn amd(&self) -> Result<Vec<Device>, String>;
@@ -60,16 +61,17 @@ impl Machine {
         let files = &machine.driver_files;
         std::thread::scope(|scope| {
             let nvml = scope.spawn(|| provider.nvml(files));
-            let cuda = scope.spawn(|| provider.cuda(files));
             let vulkan = scope.spawn(|| provider.vulkan());
             let tools = scope.spawn(|| provider.tools());
+            let ended = || "it ended unexpectedly".to_owned();
+            machine.nvml = keep(&mut gaps, Part::Nvml, nvml.join().unwrap_or_else(|_| Err(ended())));
+            let answer = machine.nvml.as_ref();
+            let cuda = scope.spawn(move || provider.cuda(files, answer));
             machine.system = keep(&mut gaps, Part::System, provider.system());
             machine.variables = keep(&mut gaps, Part::Variables, provider.variables());
             machine.amd = keep(&mut gaps, Part::Amd, provider.amd());
             machine.prefixes = keep(&mut gaps, Part::Prefixes, provider.prefixes(wanted));
             machine.process = keep(&mut gaps, Part::Process, provider.process(wanted));
-            let ended = || "it ended unexpectedly".to_owned();
-            machine.nvml = keep(&mut gaps, Part::Nvml, nvml.join().unwrap_or_else(|_| Err(ended())));
             machine.cuda = keep(&mut gaps, Part::Cuda, cuda.join().unwrap_or_else(|_| Err(ended())));
             machine.vulkan = keep(&mut gaps, Part::Vulkan, vulkan.join().unwrap_or_else(|_| Err(ended())));
             machine.tools = keep(&mut gaps, Part::Tools, tools.join().unwrap_or_else(|_| Err(ended())));
@@ -110,7 +112,7 @@ impl Provider for Machine {
     fn nvml(&self, _: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
         self.recorded(Part::Nvml, self.nvml.clone())
     }
-    fn cuda(&self, _: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
+    fn cuda(&self, _: &DriverFiles, _: Option<&DriverAnswer>) -> Result<Option<DriverAnswer>, String> {
         self.recorded(Part::Cuda, self.cuda.clone())
     }
     fn amd(&self) -> Result<Vec<Device>, String> {
@@ -160,8 +162,8 @@ impl Provider for Failing<'_> {
     fn nvml(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
         self.or(Part::Nvml, |other| other.nvml(files))
     }
-    fn cuda(&self, files: &DriverFiles) -> Result<Option<DriverAnswer>, String> {
-        self.or(Part::Cuda, |other| other.cuda(files))
+    fn cuda(&self, files: &DriverFiles, nvml: Option<&DriverAnswer>) -> Result<Option<DriverAnswer>, String> {
+        self.or(Part::Cuda, |other| other.cuda(files, nvml))
     }
     fn amd(&self) -> Result<Vec<Device>, String> {
         self.or(Part::Amd, |other| other.amd())

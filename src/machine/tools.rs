@@ -55,6 +55,9 @@ pub struct Compiler {
     pub by: String,
     /// Directory that its installation lies in, links followed: `/usr`, `/opt/conda`.
     pub prefix: String,
+    /// Which of `ar` and `ld` lie beside it: a compiler without its own takes what `PATH` gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binutils: Vec<String>,
 }
 
 /// Family of a C++ compiler.

@@ -107,9 +107,9 @@ impl Driver<'_> {
     }
 }
 
-/// What the library at a path says.
-pub(super) fn ask(path: &str) -> DriverAnswer {
-    let mut answer = DriverAnswer::default();
+/// What the library at a path says; about GPUs only if it is started.
+pub(super) fn ask(path: &str, start: bool) -> DriverAnswer {
+    let mut answer = DriverAnswer { unstarted: !start, ..DriverAnswer::default() };
     // SAFETY: it is the driver that every CUDA program of this machine opens in the same way.
     let library = match unsafe { Library::new(path) } {
         Ok(library) => library,
@@ -123,7 +123,7 @@ pub(super) fn ask(path: &str) -> DriverAnswer {
         Ok(version) => answer.cuda = cuda_version(version),
         Err(failure) => answer.failure = Some(failure),
     }
-    if answer.failure.is_none() {
+    if start && answer.failure.is_none() {
         let count = driver.init().and_then(|()| driver.count());
         let found =
             count.and_then(|count| (0..count).map(|ordinal| driver.device(ordinal)).collect::<Result<Vec<_>, _>>());

@@ -24,13 +24,22 @@ pub struct Probe {
     snapshot: Snapshot,
     /// Prefixes that are examined: nothing in them is opened.
     examined: Vec<String>,
+    /// Also what takes long.
+    thorough: bool,
     loader: OnceLock<Option<Loader>>,
 }
 
 impl Probe {
     /// This machine.
     pub fn here(manifests: &Manifests, snapshot: Snapshot) -> Self {
-        Self { root: None, manifests: manifests.clone(), snapshot, examined: Vec::new(), loader: OnceLock::new() }
+        Self {
+            root: None,
+            manifests: manifests.clone(),
+            snapshot,
+            examined: Vec::new(),
+            thorough: false,
+            loader: OnceLock::new(),
+        }
     }
 
     /// The machine whose files lie below a directory.
@@ -46,6 +55,12 @@ impl Probe {
     #[must_use]
     pub fn examining(self, prefixes: &[String]) -> Self {
         Self { examined: prefixes.to_vec(), ..self }
+    }
+
+    /// The same, starting the CUDA driver also where NVML answers.
+    #[must_use]
+    pub fn thorough(self, thorough: bool) -> Self {
+        Self { thorough, ..self }
     }
 
     fn root(&self) -> std::result::Result<Root, String> {
@@ -77,6 +92,16 @@ impl Probe {
     }
 }
 
+/// Whether only the CUDA driver itself can say which GPUs programs get, or why none: NVML lists none, the library that
+/// wins is not the kernel module's own, or the device files are not there.
+fn is_doubtful(files: &DriverFiles, nvml: Option<&DriverAnswer>) -> bool {
+    let listed = nvml.is_some_and(|nvml| nvml.failure.is_none() && !nvml.devices.is_empty());
+    let own = files.winner().is_some_and(|winner| {
+        winner.role == DriverRole::Real && winner.version.is_some() && winner.version == files.kernel_module
+    });
+    !listed || !own || files.nodes.is_empty()
+}
+
 type Answer<T> = std::result::Result<T, String>;
 
 impl Provider for Probe {
@@ -101,9 +126,10 @@ impl Provider for Probe {
         Ok(library.map(|library| nvml::ask(&library.path)))
     }
 
-    fn cuda(&self, files: &DriverFiles) -> Answer<Option<DriverAnswer>> {
+    fn cuda(&self, files: &DriverFiles, nvml: Option<&DriverAnswer>) -> Answer<Option<DriverAnswer>> {
         let library = files.winner().filter(|it| it.role != DriverRole::Stub && self.may_open(&it.real));
-        Ok(library.map(|library| cuda::ask(&library.path)))
+        let start = self.thorough || is_doubtful(files, nvml);
+        Ok(library.map(|library| cuda::ask(&library.path, start)))
     }
 
     fn amd(&self) -> Answer<Vec<Device>> {

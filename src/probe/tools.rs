@@ -10,6 +10,9 @@ use crate::target::CudaVersion;
 use super::Snapshot;
 use super::search::{directory_of, name_of, search};
 
+/// Programs that come with a compiler or with the system.
+const BINUTILS: [&str; 2] = ["ar", "ld"];
+
 /// Directories of CUDA toolkits: that of the first nvcc, those that variables name, then the usual ones.
 pub(super) fn toolkit_roots(root: &Root, manifests: &Manifests, snapshot: &Snapshot) -> Vec<String> {
     let mut roots: Vec<String> = Vec::new();
@@ -84,7 +87,7 @@ pub(super) fn tools(
     }
     nvrtc.sort();
     nvrtc.dedup();
-    let binutils = ["ar", "ld"].iter().filter_map(|name| {
+    let binutils = BINUTILS.iter().filter_map(|name| {
         let path = programs(root, snapshot, name).next()?;
         Some(Program { name: (*name).to_owned(), prefix: prefix_of(&path), path })
     });
@@ -140,7 +143,9 @@ fn compilers(root: &Root, snapshot: &Snapshot, run: bool) -> Vec<Compiler> {
         }
         let family = if name_of(&real).contains("clang") { CompilerFamily::Clang } else { CompilerFamily::Gcc };
         let major = major_of_name(name_of(&real)).or_else(|| run.then(|| asked(&path)).flatten());
-        found.push(Compiler { prefix: prefix_of(&path), path, family, major, by });
+        let beside = |name: &&str| root.exists(&format!("{}/{name}", directory_of(&path)));
+        let binutils = BINUTILS.iter().filter(|name| beside(name)).map(|name| (*name).to_owned()).collect();
+        found.push(Compiler { prefix: prefix_of(&path), path, family, major, by, binutils });
         seen.push(real);
     }
     found

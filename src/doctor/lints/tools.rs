@@ -50,7 +50,7 @@ pub(super) fn binutils_mixed(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let system = |prefix: &str| matches!(prefix, "/usr" | "/usr/local");
     for program in &tools.binutils {
         let same = program.prefix == compiler.prefix || (system(&program.prefix) && system(&compiler.prefix));
-        if !same {
+        if !same && compiler.binutils.contains(&program.name) {
             hits.add(&program.name, format!("{} of another toolchain than {}", program.path, compiler.path));
         }
     }

@@ -68,7 +68,10 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
             let (recorded, reaches) = read(file)?;
             (Machine::take(&recorded, &wanted), reaches)
         }
-        None => (Machine::take(probe(request, &manifests, &wanted)?.as_ref(), &wanted), Vec::new()),
+        None => {
+            let thorough = request.smoke || ui.is_verbose();
+            (Machine::take(probe(request, &manifests, &wanted, thorough)?.as_ref(), &wanted), Vec::new())
+        }
     };
     let is_empty = |path: &String| {
         let found = machine.prefixes.iter().find(|prefix| prefix.path == *path);
@@ -119,7 +122,7 @@ fn smoke(request: &DoctorRequest, machine: &Machine, manifests: &Manifests) -> R
     Ok(reports)
 }
 
-fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted) -> Result<Box<dyn Provider>> {
+fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted, thorough: bool) -> Result<Box<dyn Provider>> {
     let snapshot = match &request.root {
         Some(_) => Snapshot::of(request.env.clone()),
         None => {
@@ -134,7 +137,7 @@ fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted) -> Res
         Some(root) => Probe::at(manifests, snapshot, root)?,
         None => Probe::here(manifests, snapshot),
     };
-    Ok(Box::new(probe.examining(&wanted.prefixes)))
+    Ok(Box::new(probe.examining(&wanted.prefixes).thorough(thorough)))
 }
 
 /// What the words of the command line name.

@@ -141,7 +141,7 @@ fn this_machine(manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
         told("NVML", reason);
         None
     });
-    let cuda = probe.cuda(&driver_files).unwrap_or_else(|reason| {
+    let cuda = probe.cuda(&driver_files, nvml.as_ref()).unwrap_or_else(|reason| {
         told("CUDA driver", reason);
         None
     });
