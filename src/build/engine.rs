@@ -220,6 +220,8 @@ struct State {
     failures: BTreeMap<usize, Error>,
     /// Steps that run for the second time because memory was not enough.
     again: BTreeMap<usize, Error>,
+    /// Processes that a step had at a time when it was started, by index.
+    jobs: BTreeMap<usize, usize>,
     /// Tokens that running steps hold, by index.
     held: BTreeMap<usize, usize>,
     /// Running steps whose build system takes tokens itself.
@@ -249,6 +251,7 @@ impl State {
             done,
             failures: BTreeMap::new(),
             again: BTreeMap::new(),
+            jobs: BTreeMap::new(),
             held: BTreeMap::new(),
             clients: BTreeSet::new(),
             stop: false,
@@ -333,8 +336,10 @@ impl Crew<'_> {
         let mut held = 1;
         match &step.action {
             Action::Kernel { .. } => {}
-            // Memory was not enough with all jobs. Half as many make it smaller, and nothing runs beside it.
-            Action::Host { .. } if turn.again => turn.jobs = (self.jobs / 2).max(1),
+            // Memory was not enough. Half as many make it smaller, and nothing runs beside it.
+            Action::Host { .. } if turn.again => {
+                turn.jobs = state.jobs.get(&index).map_or(1, |jobs| (jobs / 2).max(1));
+            }
             Action::Host { driver, .. } if self.tokens.is_shared_with(*driver) => {
                 (turn.jobs, turn.client) = (self.jobs, true);
                 state.clients.insert(index);
@@ -345,6 +350,7 @@ impl Crew<'_> {
                 turn.jobs = held;
             }
         }
+        state.jobs.insert(index, turn.jobs);
         state.held.insert(index, held);
         turn
     }
