@@ -111,6 +111,12 @@ impl Drivers {
         all.filter(|known| known.loader_default).any(|known| known.path == directory)
     }
 
+    /// Whether the driver lives in a directory on some kind of machine.
+    pub fn is_driver_directory(&self, directory: &str) -> bool {
+        let directory = directory.trim_end_matches('/');
+        self.profiles.iter().flat_map(|profile| &profile.directories).any(|known| known.path == directory)
+    }
+
     /// Whether a directory holds link-time stubs of the driver.
     pub fn is_stubs(&self, directory: &str) -> bool {
         self.stubs.is_match(directory.trim_end_matches('/'))

@@ -147,6 +147,8 @@ fn every_finding_fires_and_is_silent_on_a_look_alike() {
     program("relative", &["lib/libone.so"], "lib");
     assert!(fired("gone", &[], "load-path") && fired("relative", &[], "load-path"));
     assert!(!fired("once", &[], "load-path"));
+    program("driver", &["lib/libone.so"], "$ORIGIN/lib:/usr/lib/wsl/lib:/run/opengl-driver/lib");
+    assert!(!fired("driver", &[], "load-path"), "where the driver is on other machines");
     assert!(!fired("gone", &["--allow", "load-path"], "load-path"));
     resolve(&bench, &["gone", "--deny", "load-path"]).exit(1);
     resolve(&bench, &["gone", "--deny", "load-paths"]).exit(2);
