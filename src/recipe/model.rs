@@ -173,6 +173,7 @@ pub struct Component {
     pub uses: Vec<String>,
     /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub opens: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Runs that are killed, starved, hung or interrupted: they say so, `dist/` is the old or the new, and the
 //! next run ends in the same bytes.
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -234,6 +234,20 @@ fn a_compiler_that_hangs_is_stopped_with_all_that_it_started() {
     assert!(ran.stderr.contains("`soon` is not a time"), "{}", ran.stderr);
 }
 
+/// A program that was started with a signal switched off leaves it off (`nohup`, a job in the background): so may be
+/// the tests themselves.
+fn heeding_signals(command: &mut Command) {
+    // SAFETY: between fork and exec only `signal` is called, which is allowed there.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
+}
+
 #[test]
 fn an_interrupted_build_stops_its_programs_and_goes_on_later() {
     let tiny = Tiny::new();
@@ -244,7 +258,9 @@ fn an_interrupted_build_stops_its_programs_and_goes_on_later() {
     for signal in ["INT", "TERM", "HUP"] {
         let (first, begun, alive) = hangs(&tiny);
         tiny.compiler(&first);
-        let mut child = tiny.build(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut build = tiny.build(&[]);
+        heeding_signals(&mut build);
+        let mut child = build.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_for(&mut child, &begun);
         let id = child.id().to_string();
         Ran::of(Command::new("kill").args([&format!("-{signal}"), &id])).exit(0);
