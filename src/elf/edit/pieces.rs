@@ -135,7 +135,12 @@ fn refuse_overlaps(image: &Image<'_>, pieces: &[Piece]) -> Result<(), ElfError> 
     areas.extend(pieces.iter().filter(|piece| piece.size > 0).map(|piece| (piece.offset, piece.size)));
     areas.sort_unstable();
     let overlap = areas.windows(2).any(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0);
-    if overlap { Err(ElfError::damaged("two of its tables overlap")) } else { Ok(()) }
+    // A note without a segment is no piece, but must not be taken for the interpreter.
+    let interpreter = pieces.iter().find(|piece| piece.kind == PieceKind::Interpreter && piece.size > 0);
+    let mut notes = image.sections.iter().filter(|section| section.kind == elf::SHT_NOTE && section.size > 0);
+    let noted = interpreter
+        .is_some_and(|piece| notes.any(|note| piece.overlaps(note.offset, note.offset.saturating_add(note.size))));
+    if overlap || noted { Err(ElfError::damaged("two of its tables overlap")) } else { Ok(()) }
 }
 
 fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64, offset: u64) -> Result<u64, ElfError> {
@@ -168,6 +173,10 @@ fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64,
             Err(ElfError::damaged("a section header makes one of its tables smaller than it is"))
         }
         (Some(section), _) => Ok(section.size),
+        // How many symbols there are would be read from other places after an edit.
+        (None, _) if kind == PieceKind::Symbols && image.sections.iter().any(|it| it.kind == section) => {
+            Err(ElfError::damaged("its section headers and its dynamic section name different symbols"))
+        }
         (None, own) => own.ok_or_else(unknown),
     }
 }

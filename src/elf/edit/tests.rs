@@ -441,6 +441,18 @@ fn lies_about_tables_are_refused() {
     let note = image.segments.iter().position(|segment| segment.kind == object::elf::PT_NOTE).unwrap() as u64;
     let said = refused(image.header.segments_at + note * 56 + 32, &u64::MAX.to_le_bytes(), &long);
     assert!(said.contains("damaged"), "{said}");
+
+    // A section of symbols that are not the dynamic section's: how many there are would change with the edit.
+    let symbols = image.sections.iter().position(|section| section.kind == object::elf::SHT_DYNSYM).unwrap();
+    let other = (image.sections[symbols].address + 8).to_le_bytes();
+    let said = refused(image.header.sections_at + symbols as u64 * 64 + 16, &other, &long);
+    assert!(said.contains("different symbols"), "{said}");
+
+    // A note that is called the interpreter: a new interpreter would be written over it.
+    let header = image.header.segments_at + note * 56;
+    let interpreter = Edits { interpreter: Some("/lib/ld.so".into()), ..Edits::default() };
+    let said = refused(header, &object::elf::PT_INTERP.0.to_le_bytes(), &interpreter);
+    assert!(said.contains("overlap"), "{said}");
 }
 
 mod damage {
