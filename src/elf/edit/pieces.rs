@@ -172,6 +172,9 @@ fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64,
         (Some(section), Some(own)) if section.size < own => {
             Err(ElfError::damaged("a section header makes one of its tables smaller than it is"))
         }
+        (Some(section), _) if section.offset != offset => {
+            Err(ElfError::damaged("a section header names another place for one of its tables than the segments"))
+        }
         (Some(section), _) => Ok(section.size),
         // How many symbols there are would be read from other places after an edit.
         (None, _) if kind == PieceKind::Symbols && image.sections.iter().any(|it| it.kind == section) => {

@@ -447,6 +447,9 @@ fn lies_about_tables_are_refused() {
     let other = (image.sections[symbols].address + 8).to_le_bytes();
     let said = refused(image.header.sections_at + symbols as u64 * 64 + 16, &other, &long);
     assert!(said.contains("different symbols"), "{said}");
+    let elsewhere = (image.sections[symbols].offset + (1 << 40)).to_le_bytes();
+    let said = refused(image.header.sections_at + symbols as u64 * 64 + 24, &elsewhere, &long);
+    assert!(said.contains("another place") || said.contains("past the end"), "{said}");
 
     // A note that is called the interpreter: a new interpreter would be written over it.
     let header = image.header.segments_at + note * 56;
