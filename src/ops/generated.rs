@@ -270,7 +270,7 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle) -> Result<Bundle> {
                 plan: digest,
                 tools: BTreeMap::new(),
                 sources: BTreeMap::new(),
-                source_date_epoch: 315_532_800,
+                source_date_epoch: pack::EARLIEST,
             },
         },
     })

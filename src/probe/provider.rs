@@ -170,3 +170,34 @@ impl Provider for Probe {
         process::process(pid, self.loader(&self.root()?)?, &self.manifests).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuda_is_started_where_nvml_or_the_files_leave_doubt() {
+        let files = |role: &str, version: &str| -> DriverFiles {
+            serde_json::from_value(serde_json::json!({
+                "kernel-module": "580.1",
+                "pci-devices": 1,
+                "nodes": [{ "path": "/dev/nvidia0", "usable": true }],
+                "libraries": [{
+                    "path": "/usr/lib/libcuda.so.1", "real": "/usr/lib/libcuda.so.1", "role": role,
+                    "version": version, "wins": true, "size": 1,
+                }],
+            }))
+            .unwrap()
+        };
+        let gpu = serde_json::json!({ "index": 0, "name": "a GPU", "kind": { "kind": "cuda", "capability": "9.0" } });
+        let listed: DriverAnswer = serde_json::from_value(serde_json::json!({ "devices": [gpu] })).unwrap();
+        let silent = DriverAnswer::default();
+        let sound = files("real", "580.1");
+        assert!(!is_doubtful(&sound, Some(&listed)));
+        assert!(is_doubtful(&sound, None) && is_doubtful(&sound, Some(&silent)));
+        assert!(is_doubtful(&files("compat", "580.1"), Some(&listed)));
+        assert!(is_doubtful(&files("real", "580.2"), Some(&listed)));
+        let closed = DriverFiles { nodes: Vec::new(), ..sound };
+        assert!(is_doubtful(&closed, Some(&listed)));
+    }
+}
