@@ -2,6 +2,7 @@
 
 mod directories;
 mod root;
+mod stamp;
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use root::{Root, RootFile};
+pub use stamp::Stamp;
 
 use crate::error::{Error, Result};
 
@@ -187,6 +189,15 @@ pub fn utf8(path: &Path) -> Result<&str> {
 /// Writes a file so that a reader sees the old content or the new, never half: a temporary file
 /// beside it, flushed, then renamed over it. Mode 0644.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_beside(path, bytes, true)
+}
+
+/// The same without waiting for the disk: for what may be lost, or come back empty, when the power fails.
+pub fn write_renamed(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_beside(path, bytes, false)
+}
+
+fn write_beside(path: &Path, bytes: &[u8], is_flushed: bool) -> Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs_err::create_dir_all(parent)?;
     let name = |error: std::io::Error| {
@@ -194,7 +205,9 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     let mut file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent).map_err(name)?;
     file.write_all(bytes).map_err(name)?;
-    file.as_file().sync_data().map_err(name)?;
+    if is_flushed {
+        file.as_file().sync_data().map_err(name)?;
+    }
     set_mode(file.path(), 0o644)?;
     file.persist(path).map_err(|error| name(error.error))?;
     Ok(())

@@ -27,6 +27,9 @@ pub struct HeaderStore {
     remote: Option<PathBuf>,
     /// What this process recorded: it holds even where nothing can be written, or another run was later.
     own: Arc<Mutex<RecordedHeaders>>,
+    /// Headers of tools by their spelling in compilers' lists. They do not change during a run, and every unit includes
+    /// the same few hundred: one look at each is enough.
+    of_tools: Arc<Mutex<BTreeMap<PathBuf, Arc<SoughtNames>>>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,7 +42,7 @@ struct Lists {
 impl HeaderStore {
     /// The lists below `root`, which need not exist.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), remote: None, own: Arc::default() }
+        Self { root: root.into(), remote: None, own: Arc::default(), of_tools: Arc::default() }
     }
 
     /// Reads the lists of a second directory, too: whoever shares artifacts shares what leads to them.
@@ -147,14 +150,24 @@ impl HeaderStore {
     fn write(&self, path: &Path, value: &impl Serialize) -> Result<()> {
         let text =
             serde_json::to_vec(value).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
-        let Some(mode) = group_mode(&self.root) else { return fs::write_atomic(path, &text) };
+        // A list that a power failure takes costs one compilation; to wait for the disk would cost each of them.
+        let Some(mode) = group_mode(&self.root) else { return fs::write_renamed(path, &text) };
         let mut dirs: Vec<&Path> = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root)).collect();
         dirs.reverse();
         for dir in dirs {
             make_dir(dir, mode)?;
         }
-        fs::write_atomic(path, &text)?;
+        fs::write_renamed(path, &text)?;
         fs::set_mode(path, mode & 0o666)
+    }
+
+    /// What a file of a tool asks for, if it was looked at before.
+    fn known_of_tools(&self, path: &Path) -> Option<Arc<SoughtNames>> {
+        self.of_tools.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    }
+
+    fn remember_of_tools(&self, path: PathBuf, sought: SoughtNames) {
+        self.of_tools.lock().unwrap_or_else(PoisonError::into_inner).insert(path, Arc::new(sought));
     }
 }
 
@@ -185,17 +198,24 @@ fn group_mode(root: &Path) -> Option<u32> {
     (mode & 0o020 != 0).then_some(mode | 0o700)
 }
 
-/// What a compilation with its working directory in `root` read, by the list at `list`.
+/// Where a compilation took place.
+pub(super) struct Surroundings<'a> {
+    /// Its working directory: the root of the source tree.
+    pub root: &'a Path,
+    /// Every file of the source with its digest.
+    pub sources: &'a BTreeMap<String, Digest>,
+    /// Tells what belongs to tools.
+    pub isolation: &'a StepIsolation,
+    /// Remembers what tools' headers ask for.
+    pub store: &'a HeaderStore,
+}
+
+/// What a compilation of `unit` read, by the list at `list`.
 ///
 /// # Errors
 /// There is no list; a file belongs neither to the source nor to a tool; a file was changed meanwhile.
-pub(super) fn read_by(
-    unit: &str,
-    list: &Path,
-    root: &Path,
-    sources: &BTreeMap<String, Digest>,
-    isolation: &StepIsolation,
-) -> Result<(HeaderList, SoughtNames)> {
+pub(super) fn read_by(unit: &str, list: &Path, place: &Surroundings<'_>) -> Result<(HeaderList, SoughtNames)> {
+    let Surroundings { root, sources, isolation, store } = *place;
     let text = fs_err::read_to_string(list)
         .map_err(|error| Error::build(format!("the compiler did not say what it read for {unit}")).because(error))?;
     let mut sought = SoughtNames::default();
@@ -203,18 +223,22 @@ pub(super) fn read_by(
     let mut undeclared = BTreeSet::new();
     for named in dependencies(&text) {
         let path = root.join(&named);
-        if let Some(name) = path.file_name() {
-            sought.names.insert(name.to_string_lossy().into_owned());
+        if let Some(known) = store.known_of_tools(&path) {
+            sought.add(&known);
+            continue;
         }
+        let mut asked = SoughtNames::default();
+        asked.names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
         let own = source_path(&path, root, sources)?;
         if let Ok(bytes) = std::fs::read(&path) {
-            asked_for(&bytes, own.is_some(), &mut sought);
+            asked_for(&bytes, own.is_some(), &mut asked);
         }
+        sought.add(&asked);
         match own {
             Some(path) => {
                 read.insert(path.to_owned(), Digest::of_file(&root.join(path))?);
             }
-            None if isolation.is_of_tools(&plain(&path)) => {}
+            None if isolation.is_of_tools(&plain(&path)) => store.remember_of_tools(path, asked),
             None => {
                 undeclared.insert(plain(&path));
             }

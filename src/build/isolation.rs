@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use super::toolset::Toolset;
+use super::toolset::{Toolset, temporary};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::process::{Isolation, Sandbox, candidates};
@@ -112,7 +112,7 @@ impl StepIsolation {
         write: impl IntoIterator<Item = PathBuf>,
     ) -> Result<Option<Sandbox>> {
         let Some(by) = self.by.clone() else { return Ok(None) };
-        let (root, temporary) = (work.join("root"), work.join("tmp"));
+        let (root, temporary) = (work.join("root"), temporary(work));
         fs_err::create_dir_all(&root)?;
         fs_err::create_dir_all(&temporary)?;
         Ok(Some(Sandbox {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::engine::BuildOptions;
-use super::headers::read_by;
+use super::headers::{Surroundings, read_by};
 use super::isolation::outside_links;
-use super::nvcc::same_source_path;
-use super::toolset::Toolset;
+use super::nvcc::{LIST, list_of_read, same_source_path};
+use super::toolset::{Toolset, temporary};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::plan::{Action, Step};
@@ -28,9 +28,9 @@ impl KernelStep<'_> {
         self.work.join("made")
     }
 
-    /// Where the compiler lists what it read.
+    /// Where the preprocessor lists what it read: in the call's directory of temporary files.
     fn list(&self) -> PathBuf {
-        self.work.join("read.d")
+        temporary(self.work).join(LIST)
     }
 
     /// The compiler call. The working directory is the source root, so that no path of this machine is
@@ -48,7 +48,8 @@ impl KernelStep<'_> {
         fs_err::create_dir_all(self.made())?;
         let output = self.made().join(super::step::cached_name(self.step));
         let call = call.args(same_source_path(source));
-        let call = call.args(["-MD", "-MF", fs::utf8(&self.list())?, "-o", fs::utf8(&output)?, source]);
+        let call = call.args(list_of_read(fs::utf8(&self.list())?));
+        let call = call.args(["-o", fs::utf8(&output)?, source]);
         let mut seen = outside_links(self.root, &self.options.sources)?;
         seen.insert(self.root.to_owned());
         Ok(call.within(self.options.isolation.sandbox(self.work, seen, [])?))
@@ -68,7 +69,9 @@ impl KernelStep<'_> {
         let (Action::Kernel { source, .. }, Some(direct)) = (&self.step.action, self.step.direct) else {
             return Err(Error::bug(format!("{} is no kernel step", self.step.id)));
         };
-        let (list, sought) = read_by(source, &self.list(), self.root, &self.options.sources, &self.options.isolation)?;
+        let BuildOptions { sources, isolation, headers, .. } = self.options;
+        let place = Surroundings { root: self.root, sources, isolation, store: headers };
+        let (list, sought) = read_by(source, &self.list(), &place)?;
         self.options.headers.record(direct, &list, &sought);
         Ok(self.step.clone().settled(&list))
     }

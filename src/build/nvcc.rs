@@ -22,6 +22,9 @@ use std::path::Path;
 use crate::error::Result;
 use crate::fs;
 
+/// Name of the compiler's list of what it read.
+pub(super) const LIST: &str = "read.d";
+
 /// Directory in which compilers believe the sources to be.
 const SOURCE_ROOT: &str = "/opt/simpack/source";
 
@@ -39,4 +42,32 @@ pub fn same_source_path(source: &str) -> [String; 4] {
 /// The directory's name is not UTF-8.
 pub fn same_file_names(dir: &Path) -> Result<[String; 3]> {
     Ok(["--keep".to_owned(), "--keep-dir".to_owned(), fs::utf8(dir)?.to_owned()])
+}
+
+/// Arguments by which the preprocessor's pass that makes the device code writes a rule of make's form with every
+/// file that it read to `list`, a file called [`LIST`] in the call's `TMPDIR`.
+///
+/// nvcc's own `-MD` preprocesses the unit a second time, for a host compilation that never comes: a quarter of
+/// the time of a small unit (CUDA 13.0: 75 of 400 ms). And what only that pass reads is in no cubin.
+///
+/// nvcc hands what follows `-Xcompiler` to a shell as it is, and cuts it at commas. A path with such letters is
+/// therefore left to the shell, which knows it by a variable.
+pub(super) fn list_of_read(list: &str) -> [String; 6] {
+    let is_plain = list.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c));
+    let path = if is_plain { list.to_owned() } else { format!("\"$TMPDIR/{LIST}\"") };
+    let option = || "-Xcompiler".to_owned();
+    [option(), "-MD".to_owned(), option(), "-MF".to_owned(), option(), path]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_a_shell_would_change_is_left_to_the_shell() {
+        assert_eq!(list_of_read("/w/step-1/tmp/read.d")[5], "/w/step-1/tmp/read.d");
+        for odd in ["/a b/tmp/read.d", "/a,b/tmp/read.d", "/a'b/tmp/read.d", "/\u{e4}/tmp/read.d"] {
+            assert_eq!(list_of_read(odd)[5], "\"$TMPDIR/read.d\"");
+        }
+    }
 }

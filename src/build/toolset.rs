@@ -7,6 +7,11 @@ use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
 
+/// Directory of temporary files of a step that works in `work`.
+pub(super) fn temporary(work: &Path) -> PathBuf {
+    work.join("tmp")
+}
+
 /// Programs by role, as absolute paths. A compiler is a command: program and first arguments.
 #[derive(Debug, Clone)]
 pub struct Toolset {
@@ -43,7 +48,7 @@ impl Toolset {
     /// temporary files below `work`.
     pub(super) fn call(&self, program: impl Into<PathBuf>, work: &Path) -> Result<Call> {
         let home = work.join("home");
-        let temporary = work.join("tmp");
+        let temporary = temporary(work);
         fs_err::create_dir_all(&home)?;
         fs_err::create_dir_all(&temporary)?;
         let mut call = Call::new(program)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
 use super::unchanged::{self, LastResult, LastWords};
-use super::{symbols, why};
+use super::{symbols, watched, why};
 use crate::abi::SymbolsFile;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
 use crate::bundle::Bundle;
@@ -75,6 +75,13 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     build::remove_leftovers(&request.work)?;
+    let began = SystemTime::now();
+    if !request.dry_run
+        && let Some(from) = watched::origin(request)
+        && let Some(last) = unchanged::find(from, request, ui.is_json())
+    {
+        return same_as_last(last, request, ui, started);
+    }
     let ground = Ground::find(request, ui)?;
     if request.dry_run {
         return dry_run(&ground.plan(request)?.plan, &cache::look()?, ui);
@@ -85,8 +92,11 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         ui.note(note);
     }
     let from = unchanged::origin(&ground, request);
-    if let Some(last) = from.and_then(|from| unchanged::find(from, request, ui.is_json())) {
-        return same_as_last(last, &ground, request, ui, started);
+    if let Some(from) = from
+        && let Some(last) = unchanged::find(from, request, ui.is_json())
+    {
+        watched::remember(from, &ground, request, began);
+        return same_as_last(last, request, ui, started);
     }
     let job = ground.plan(request)?;
     let data = Data::here();
@@ -119,7 +129,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work, request.artifacts.as_deref())?;
-    let means = Means { from, toolset, options, cache: &cache, settings, context, symbols };
+    let means = Means { from, began, toolset, options, cache: &cache, settings, context, symbols };
     let answer = packages(job, request, means, ui, started);
     cache::finish(cache, ui);
     answer
@@ -129,6 +139,8 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
 struct Means<'a> {
     /// Everything that decides what comes out.
     from: Option<fs::Digest>,
+    /// When this run began to look at it.
+    began: SystemTime,
     toolset: Toolset,
     options: BuildOptions,
     cache: &'a Cache,
@@ -140,7 +152,7 @@ struct Means<'a> {
 
 /// From steps to `dist/`.
 fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { from, toolset, options, cache, settings, context, symbols } = means;
+    let Means { from, began, toolset, options, cache, settings, context, symbols } = means;
     let group = ui.group("build");
     let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
     // Compilers have said which headers they read: keys are final now.
@@ -213,6 +225,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     summary.seconds = Some(started.elapsed().as_secs_f64());
     if let Some(from) = from {
         let words = LastWords {
+            headline: job.headline(),
             table: table(&rows),
             report: findings(&report),
             findings: report.findings.len(),
@@ -221,6 +234,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
             bytes: rows.iter().map(|row| row.bytes).sum(),
         };
         unchanged::remember(from, request, words, &summary)?;
+        watched::remember(from, &job, request, began);
     }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
@@ -230,9 +244,9 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
 }
 
 /// Nothing has changed since the last build: its result once more.
-fn same_as_last(last: LastResult, ground: &Ground, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
-    let LastWords { table, report, findings, steps, packages, bytes } = last.words;
-    ui.note(ground.headline(steps));
+fn same_as_last(last: LastResult, request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
+    let LastWords { headline, table, report, findings, steps, packages, bytes } = last.words;
+    ui.note(headline);
     if let Some(mut summary) = last.summary {
         for step in summary["steps"].as_array_mut().into_iter().flatten() {
             step["cached"] = true.into();

@@ -10,6 +10,7 @@ use super::request::BuildRequest;
 use super::sources::scan;
 use super::symbols;
 use super::tools::{Tools, identify};
+use super::watched;
 use crate::build::HeaderStore;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -42,6 +43,8 @@ pub(super) struct Ground {
     pub lock: LockState,
     /// Recipe's directory as the user would name it.
     pub shown: String,
+    /// Files and directories that all this follows from; none when it follows from more.
+    pub looked_at: Option<Vec<PathBuf>>,
 }
 
 /// A request that has become a plan.
@@ -81,12 +84,20 @@ impl Ground {
         }
         let pins = lock.pins(store.pins())?;
         let store = store.pins_from(pins);
-        let Located { recipe, shown, fetched, .. } = located;
+        let Located { recipe, shown, fetched, file, looked_at, .. } = located;
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(symbols::DIRECTORY);
-        let sources = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
+        let scanned = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
+        let looked_at = tools.looked_at().map(|mut all| {
+            all.extend([file, lock.path.clone(), symbols.clone()]);
+            all.extend(watched::below(&symbols).unwrap_or_default());
+            all.extend(looked_at.paths());
+            all.extend(scanned.looked_at);
+            all
+        });
+        let sources = scanned.files;
         let hygiene = examine(&recipe, &source, &sources)?;
         let headers = HeaderStore::at(fs::cache_dir()?.join(cache::HEADERS)).with_remote(cache::remote_headers());
         let inputs = PlanInputs {
@@ -95,7 +106,7 @@ impl Ground {
             source_date_epoch: epoch,
             cuda_builds: hygiene.cuda_builds.clone(),
         };
-        Ok(Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, lock, shown })
+        Ok(Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, lock, shown, looked_at })
     }
 
     /// Plans what the request asks for.

@@ -189,9 +189,14 @@ impl LockState {
         Err(self.settled.changes.iter().fold(error, |error, change| error.detail(line(change))).hint(hint))
     }
 
+    /// Whether there is nothing to write.
+    pub(super) fn is_current(&self) -> bool {
+        self.embedded || self.exists && self.settled.changes.is_empty()
+    }
+
     /// Writes the lock when it is new or has changed; answers whether it did.
     pub(super) fn write(&self) -> Result<bool> {
-        if self.embedded || self.settled.changes.is_empty() && self.exists {
+        if self.is_current() {
             return Ok(false);
         }
         fs::write_atomic(&self.path, self.settled.lock.text()?.as_bytes())?;
@@ -265,9 +270,9 @@ fn same_files(old: Option<&Lock>, fresh: &Lock) -> Result<()> {
 
 /// What the recipe and the pins say today. The command line's choices do not count: the lock is the recipe's.
 fn fresh(located: &Located, manifests: &Manifests, pins: &Pins) -> Result<Lock> {
-    let Located { text, path, file, fetched, .. } = located;
+    let Located { text, path, file, fetched, looked_at, .. } = located;
     let dir = file.parent().unwrap_or(Path::new("."));
-    let files = super::recipes::files_of(dir, fetched.as_deref());
+    let files = super::recipes::files_noted(dir, fetched.as_deref(), looked_at);
     let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
     let own = own.as_ref().unwrap_or(&located.recipe);
     let listed = recipe::parse(text, path).ok().and_then(|file| file.matrix.cuda).unwrap_or_default();

@@ -38,4 +38,5 @@ mod summary;
 mod symbols;
 mod tools;
 mod unchanged;
+mod watched;
 mod why;

@@ -1,27 +1,62 @@
 //! The files beside a recipe on disk, and those of a source that was fetched.
 
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::recipe::RecipeFiles;
 
+/// Files and directories that were looked at, or for; clones share what they know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LookedAt(Rc<RefCell<BTreeSet<PathBuf>>>);
+
+impl LookedAt {
+    fn note(&self, path: &Path) {
+        self.0.borrow_mut().insert(path.to_owned());
+    }
+
+    /// All of them.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.0.borrow().iter().cloned().collect()
+    }
+}
+
 /// The recipe's directory on disk.
-pub(super) struct RecipeDir(pub PathBuf);
+pub(super) struct RecipeDir {
+    dir: PathBuf,
+    looked_at: LookedAt,
+}
+
+impl RecipeDir {
+    /// That directory; what is looked at there is noted.
+    pub(super) fn new(dir: PathBuf, looked_at: &LookedAt) -> Self {
+        Self { dir, looked_at: looked_at.clone() }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        let path = self.dir.join(path);
+        self.looked_at.note(&path);
+        path
+    }
+}
 
 impl RecipeFiles for RecipeDir {
     fn text(&self, path: &str) -> Result<String, String> {
-        fs_err::read_to_string(self.0.join(path)).map_err(|error| match error.kind() {
+        fs_err::read_to_string(self.path(path)).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => error.to_string(),
         })
     }
 
     fn exists(&self, path: &str) -> bool {
-        self.0.join(path).exists()
+        self.path(path).exists()
     }
 
     fn siblings(&self, path: &str) -> Vec<String> {
-        let path = self.0.join(path);
-        let entries = path.parent().and_then(|parent| fs_err::read_dir(parent).ok());
+        let path = self.dir.join(path);
+        let parent = path.parent().inspect(|parent| self.looked_at.note(parent));
+        let entries = parent.and_then(|parent| fs_err::read_dir(parent).ok());
         let mut names: Vec<String> =
             entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
@@ -37,8 +72,8 @@ pub(super) struct FetchedSource {
 
 impl FetchedSource {
     /// From both directories.
-    pub(super) fn new(recipe: PathBuf, source: PathBuf) -> Self {
-        Self { recipe: RecipeDir(recipe), source: RecipeDir(source) }
+    pub(super) fn new(recipe: PathBuf, source: PathBuf, looked_at: &LookedAt) -> Self {
+        Self { recipe: RecipeDir::new(recipe, looked_at), source: RecipeDir::new(source, looked_at) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::recipe_dir::{FetchedSource, RecipeDir};
+use super::recipe_dir::{FetchedSource, LookedAt, RecipeDir};
 use super::request::BuildRequest;
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -39,6 +39,8 @@ pub(super) struct Located {
     pub text: String,
     /// How it is named in mistakes.
     pub path: String,
+    /// What resolving it looked at.
+    pub looked_at: LookedAt,
 }
 
 impl Located {
@@ -76,12 +78,14 @@ pub(super) fn locate(
         Some(source) => Some(store.source(&source, ui, request.offline)?),
         None => None,
     };
-    let recipe = recipe::load(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), manifests, &selection)
+    let looked_at = LookedAt::default();
+    let files = files_noted(&dir, fetched.as_deref(), &looked_at);
+    let recipe = recipe::load(&text, &path, &dir, &*files, manifests, &selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
     let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
     let below = below.ok().and_then(|(here, file)| fs::relative(&here, &file).ok());
     let below = below.filter(|_| !shown.starts_with(EMBEDDED_WORD));
-    Ok(Located { recipe, shown, below, fetched, file, text, path })
+    Ok(Located { recipe, shown, below, fetched, file, text, path, looked_at })
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.
@@ -92,9 +96,14 @@ pub(super) fn source_elsewhere(text: &str, path: &str) -> Option<Source> {
 
 /// What resolving reads: the recipe's directory, and the source tree that was fetched.
 pub(super) fn files_of(dir: &Path, fetched: Option<&Path>) -> Box<dyn RecipeFiles> {
+    files_noted(dir, fetched, &LookedAt::default())
+}
+
+/// The same; what is looked at is noted.
+pub(super) fn files_noted(dir: &Path, fetched: Option<&Path>, looked_at: &LookedAt) -> Box<dyn RecipeFiles> {
     match fetched {
-        Some(root) => Box::new(FetchedSource::new(dir.to_owned(), root.to_owned())),
-        None => Box::new(RecipeDir(dir.to_owned())),
+        Some(root) => Box::new(FetchedSource::new(dir.to_owned(), root.to_owned(), looked_at)),
+        None => Box::new(RecipeDir::new(dir.to_owned(), looked_at)),
     }
 }
 

@@ -1,31 +1,43 @@
 //! The files of a source tree with their digests: what a plan's keys are made of.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::fs::{self, Digest};
 
+/// A source tree as it was found.
+pub(super) struct Scanned {
+    /// Every file by its path below the root.
+    pub files: BTreeMap<String, Digest>,
+    /// All places that a change of the tree would show at: files, directories, and links that lead nowhere.
+    pub looked_at: Vec<PathBuf>,
+}
+
 /// Every file below `root` but version control and the files and directories in `outside` (the build's own
 /// output may lie in the source tree).
-pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<BTreeMap<String, Digest>> {
+pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
     let outside: Vec<_> = outside.iter().filter_map(|dir| fs_err::canonicalize(dir).ok()).collect();
     let root = fs_err::canonicalize(root)?;
-    let mut sources = BTreeMap::new();
+    let mut found = Scanned { files: BTreeMap::new(), looked_at: Vec::new() };
     let kept =
         |entry: &walkdir::DirEntry| entry.file_name() != ".git" && !outside.iter().any(|dir| entry.path() == dir);
     for entry in walkdir::WalkDir::new(&root).follow_links(true).into_iter().filter_entry(kept) {
         let entry = match entry {
             Ok(entry) => entry,
             // A link to nothing, or to a directory above it, adds no file.
-            Err(error) if error.depth() > 0 && leads_nowhere(&error) => continue,
+            Err(error) if error.depth() > 0 && leads_nowhere(&error) => {
+                found.looked_at.extend(error.path().map(Path::to_owned));
+                continue;
+            }
             Err(error) => return Err(crate::error::Error::file(&root, error)),
         };
         if entry.file_type().is_file() {
-            sources.insert(fs::relative(&root, entry.path())?, Digest::of_file(entry.path())?);
+            found.files.insert(fs::relative(&root, entry.path())?, Digest::of_file(entry.path())?);
         }
+        found.looked_at.push(entry.into_path());
     }
-    Ok(sources)
+    Ok(found)
 }
 
 fn leads_nowhere(error: &walkdir::Error) -> bool {

@@ -131,6 +131,22 @@ impl Tools {
         self.system_cxx.as_ref().and_then(HostCompiler::major)
     }
 
+    /// What decides which tools these are: while all of it is the same, so are they. None when that is not known.
+    pub(super) fn looked_at(&self) -> Option<Vec<PathBuf>> {
+        let mut paths = self.answers.looked_at()?;
+        // A program may come to lie where it is found sooner.
+        for dir in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
+            if dir.is_relative() {
+                return None;
+            }
+            paths.push(dir);
+        }
+        if let Some(cuda) = &self.system_cuda {
+            paths.extend(cuda.looked_at());
+        }
+        Some(paths)
+    }
+
     /// Names everything at once that an offline run would miss, instead of the first thing only.
     fn must_be_here(&self, recipe: &Recipe, store: &Store, ui: &Ui) -> Result<()> {
         let mut names: Vec<String> = Vec::new();

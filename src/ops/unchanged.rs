@@ -1,8 +1,8 @@
 //! A build of what was built: when nothing that it depends on has changed since the last one ended well,
-//! and `dist/` is as that one left it, there is nothing to do.
+//! and `dist/` is as that one left it, there is nothing to do. `watched` knows that sooner where it can.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use super::job::Ground;
 use super::request::BuildRequest;
 use super::symbols;
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, DigestBuilder, EntryKind};
+use crate::fs::{self, Digest, DigestBuilder, EntryKind, Stamp};
 
 /// File of the work directory that remembers the last build that ended well.
 const RECORD: &str = "last.json";
 /// Version of that file.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// The last build that ended well: the first line of the file. The summary follows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,20 +28,9 @@ struct Record {
     from: Digest,
     /// Where it went.
     dist: PathBuf,
-    /// What it left there.
-    files: Vec<Stamp>,
+    /// What it left there, by path.
+    files: BTreeMap<String, Stamp>,
     words: LastWords,
-}
-
-/// A file as the file system describes it. Its change time moves with every write and with every attempt
-/// to set another time stamp.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    path: String,
-    size: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 /// What the last build said.
@@ -56,6 +45,8 @@ pub(super) struct LastResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LastWords {
+    /// The line that says what was built.
+    pub headline: String,
     /// The table of packages.
     pub table: String,
     /// Findings, as they are told; empty without any.
@@ -74,11 +65,9 @@ pub(super) struct LastWords {
 /// recipe, the tools and every file of the source. The plan and its keys follow from these, so it need not be
 /// made. None when a part cannot be read, and then a build is not compared.
 pub(super) fn origin(ground: &Ground, request: &BuildRequest) -> Option<Digest> {
-    let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let mut digest = DigestBuilder::default()
-        .field("simpack-build 2")
-        .field(env!("CARGO_PKG_VERSION"))
-        .field(format!("{} {} {}", program.len(), program.mtime(), program.mtime_nsec()))
+        .field("simpack-build 3")
+        .field(program()?)
         .field(serde_json::to_vec(&ground.recipe).ok()?)
         .field(serde_json::to_vec(&ground.inputs.tools).ok()?)
         .field(ground.epoch.to_le_bytes())
@@ -98,6 +87,12 @@ pub(super) fn origin(ground: &Ground, request: &BuildRequest) -> Option<Digest> 
         }
     }
     Some(digest.finish())
+}
+
+/// This program: its version, and its file.
+pub(super) fn program() -> Option<String> {
+    let stamp = Stamp::of(&std::env::current_exe().ok()?)?;
+    Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
 }
 
 /// What the last build said, if this one would give the same; with its summary if `json`.
@@ -129,24 +124,15 @@ pub(super) fn remember(from: Digest, request: &BuildRequest, words: LastWords, s
     fs::write_atomic(&request.work.join(RECORD), &text)
 }
 
-/// All files and links below a directory, in order.
-fn stamps(dir: &Path) -> Option<Vec<Stamp>> {
-    let mut stamps = Vec::new();
+/// All files and links below a directory.
+fn stamps(dir: &Path) -> Option<BTreeMap<String, Stamp>> {
+    let mut stamps = BTreeMap::new();
     for entry in walkdir::WalkDir::new(dir).min_depth(1) {
         let entry = entry.ok()?;
-        if entry.file_type().is_dir() {
-            continue;
+        if !entry.file_type().is_dir() {
+            stamps.insert(fs::relative(dir, entry.path()).ok()?, Stamp::from(&entry.metadata().ok()?));
         }
-        let data = entry.metadata().ok()?;
-        stamps.push(Stamp {
-            path: fs::relative(dir, entry.path()).ok()?,
-            size: data.len(),
-            inode: data.ino(),
-            modified: (data.mtime(), data.mtime_nsec()),
-            changed: (data.ctime(), data.ctime_nsec()),
-        });
     }
-    stamps.sort_by(|a, b| a.path.cmp(&b.path));
     Some(stamps)
 }
 
@@ -163,8 +149,15 @@ mod tests {
         let package = request.dist.join("conda/a.conda");
         std::fs::write(&package, "one").unwrap();
         let (from, other) = (Digest::of(b"one"), Digest::of(b"other"));
-        let words =
-            LastWords { table: "t".to_owned(), report: String::new(), findings: 0, steps: 1, packages: 1, bytes: 3 };
+        let words = LastWords {
+            headline: "h".to_owned(),
+            table: "t".to_owned(),
+            report: String::new(),
+            findings: 0,
+            steps: 1,
+            packages: 1,
+            bytes: 3,
+        };
         let summary = serde_json::json!({ "schema": 1 });
         let find = |from, request: &BuildRequest| find(from, request, false).map(|last| last.words);
         assert_eq!(find(from, &request), None);

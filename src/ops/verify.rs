@@ -78,7 +78,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         settings = Settings::new(&located.recipe.lint)?;
         let symbols = symbols::read_all(&located.recipe.dir.join(symbols::DIRECTORY))?;
         let source = source_root(&located.recipe, located.fetched)?;
-        let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?;
+        let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?.files;
         context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }

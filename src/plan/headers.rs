@@ -35,6 +35,12 @@ pub struct SoughtNames {
 }
 
 impl SoughtNames {
+    /// Adds what another file looks for.
+    pub fn add(&mut self, other: &Self) {
+        self.names.extend(other.names.iter().cloned());
+        self.any |= other.any;
+    }
+
     /// Digest of the names, by which lists name them.
     pub fn digest(&self) -> Digest {
         let start = DigestBuilder::default().field([u8::from(self.any)]);

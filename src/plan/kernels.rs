@@ -59,7 +59,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, tag, &variant.name, target));
 
-    let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 3")];
+    let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 4")];
     for name in ["nvcc", "c++ of nvcc"] {
         parts.push(tool_part(inputs, name)?);
     }

@@ -34,6 +34,10 @@ struct Known {
     texts: BTreeMap<Digest, String>,
     used: BTreeSet<Digest>,
     is_changed: bool,
+    /// Programs that were asked, and directories that an answer depends on.
+    looked_at: BTreeSet<PathBuf>,
+    /// Some answer may come from elsewhere than from these.
+    is_opaque: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,8 +69,12 @@ impl Answers {
 
     /// The same for an answer that depends on what lies in some directories, too.
     pub(crate) fn ask_within(&self, call: &Call, dirs: &[PathBuf]) -> Result<String> {
-        let Some(key) = key(call, dirs) else { return call.read() };
+        let Some(key) = key(call, dirs) else {
+            self.known().is_opaque = true;
+            return call.read();
+        };
         let mut known = self.known();
+        known.looked_at.extend(std::iter::once(&call.program).chain(dirs).cloned());
         if let Some(text) = known.texts.get(&key).cloned() {
             known.used.insert(key);
             return Ok(text);
@@ -78,6 +86,13 @@ impl Answers {
         known.used.insert(key);
         known.is_changed = true;
         Ok(text)
+    }
+
+    /// Everything that the answers so far depend on: while these files and names in directories are the same, so are they.
+    /// None when that is not known.
+    pub fn looked_at(&self) -> Option<Vec<PathBuf>> {
+        let known = self.known();
+        (!known.is_opaque).then(|| known.looked_at.iter().cloned().collect())
     }
 
     /// Writes down what is new. Of two runs at once the later wins; the other's answers are asked once more.
@@ -155,6 +170,7 @@ mod tests {
         let answers = Answers::at(file.clone());
         assert_eq!(answers.ask(&call(&gcc, "12")).unwrap(), "12\n");
         assert_eq!(answers.ask(&call(&gcc, "13")).unwrap(), "13\n", "another question");
+        assert_eq!(answers.looked_at(), Some(vec![gcc.clone()]));
         answers.keep();
         // What is remembered is what is answered: the file is believed, not the program.
         let text = std::fs::read_to_string(&file).unwrap();
@@ -183,6 +199,9 @@ mod tests {
             assert!(key(&call(path, "--version"), &[]).is_none(), "{}", path.display());
         }
         assert!(key(&call(Path::new("g++"), "--version"), &[]).is_none());
+        let answers = Answers::default();
+        answers.ask(&call(&script, "--version")).unwrap_err();
+        assert_eq!(answers.looked_at(), None, "a script may ask anybody");
         std::fs::rename(&ccache, dir.path().join("clang-15")).unwrap();
         std::fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("clang-15", &link).unwrap();

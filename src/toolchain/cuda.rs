@@ -99,6 +99,12 @@ impl Toolchain {
         with_runtime.or(dirs.first()).cloned().unwrap_or_else(|| self.root.join("lib64"))
     }
 
+    /// Places where a change of what is installed shows, besides the programs that were asked.
+    pub fn looked_at(&self) -> Vec<PathBuf> {
+        let programs = self.nvcc.parent().map(Path::to_owned).into_iter().chain([self.root.join("bin")]);
+        programs.chain(LIBRARIES.iter().map(|dir| self.root.join(dir))).collect()
+    }
+
     /// What the provenance says.
     pub fn describe(&self) -> Provenance {
         Provenance { kind: self.kind, cuda: self.cuda, versions: self.versions.clone(), digest: self.digest }
@@ -186,12 +192,11 @@ fn release(text: &str) -> Option<(CudaVersion, String)> {
     Some((release.trim().parse().ok()?, version.to_owned()))
 }
 
+/// Where libraries may lie in a toolkit.
+const LIBRARIES: [&str; 4] = ["lib64", "lib", "lib/x86_64-linux-gnu", "targets/x86_64-linux/lib"];
+
 fn library_dirs(root: &Path) -> Vec<PathBuf> {
-    ["lib64", "lib", "lib/x86_64-linux-gnu", "targets/x86_64-linux/lib"]
-        .iter()
-        .map(|dir| root.join(dir))
-        .filter(|dir| dir.is_dir())
-        .collect()
+    LIBRARIES.iter().map(|dir| root.join(dir)).filter(|dir| dir.is_dir()).collect()
 }
 
 /// The runtime compiler below `root`: the library of the highest number and its builtins.

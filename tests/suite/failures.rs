@@ -328,6 +328,37 @@ fn interrupted_at_any_point_a_build_says_so_and_changes_nothing() {
     assert!(told >= 4, "only {told} of 12 runs were interrupted before they ended");
 }
 
+/// Before it can answer itself, the system ends it; from then on it says what was interrupted. Nothing in between.
+#[test]
+fn interrupted_in_the_first_milliseconds_a_build_ends_at_once() {
+    let tiny = Tiny::new();
+    Ran::of(&mut tiny.build(&[])).exit(0);
+    let before = tiny.dist();
+    tiny.version(2);
+    tiny.compiler("sleep 5");
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        for millis in [0, 1, 2, 3, 5, 8, 13, 21, 34] {
+            let mut command = tiny.build(&[]);
+            heeding_signals(&mut command);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(millis));
+            let sent = Instant::now();
+            let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).output();
+            let output = child.wait_with_output().unwrap();
+            assert!(sent.elapsed() < Duration::from_secs(4), "{millis} ms: {:?}", sent.elapsed());
+            match output.status.signal() {
+                Some(found) => assert!(found == signal && output.stdout.is_empty(), "{millis} ms: {output:?}"),
+                None => {
+                    assert_eq!(output.status.code(), Some(130), "{millis} ms: {output:?}");
+                    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                    assert!(stderr.contains("error: interrupted by SIG"), "{millis} ms: {stderr}");
+                }
+            }
+            assert_eq!(changed(&before, &tiny.dist()), [""; 0], "{millis} ms");
+        }
+    }
+}
+
 fn wait_for(child: &mut Child, begun: &Path) {
     let first = Instant::now();
     while !begun.exists() {

@@ -113,6 +113,32 @@ fn editing_a_header_compiles_what_includes_it_and_nothing_else() {
     assert_eq!(changed(&second, &digests(&tiny.dir.path().join("dist"))), [""; 0]);
 }
 
+/// The list of what was read passes through nvcc and a shell on its way to the preprocessor; a header that the host's
+/// pass alone would read is in no device code, and in no key.
+#[test]
+fn the_list_is_that_of_the_devices_pass_wherever_it_is_written() {
+    let tiny = Tiny::new();
+    tiny.write("kernels/host.h", "#define NEAR 1\n");
+    tiny.write("kernels/near.h", "#ifndef __CUDA_ARCH__\n#include \"host.h\"\n#else\n#define NEAR 1\n#endif\n");
+    let mut keys = Vec::new();
+    for work in ["work", "w,o r'k"] {
+        let view = CacheView::new(&[]);
+        let what = ["build", "tiny", "--component", "kernels", "--capability", "9.0", "--ptx", "7.5", "--work", work];
+        let run =
+            |args: &[&str]| Ran::of(simpack(tiny.dir.path(), args).env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
+        run(&what);
+        let plan = run(&["plan", "tiny", "--json", "--capability", "9.0", "--ptx", "7.5"]).json();
+        let steps = plan["steps"].as_array().unwrap().iter().filter(|step| step["action"]["kind"] == "kernel");
+        let steps: Vec<String> = steps.map(|step| step.to_string()).collect();
+        assert_eq!(steps.len(), 2);
+        for step in &steps {
+            assert!(step.contains("header kernels/device only.h") && !step.contains("host.h"), "{step}");
+        }
+        keys.push(steps);
+    }
+    assert_eq!(keys[0], keys[1]);
+}
+
 #[test]
 fn a_plan_says_which_headers_make_a_key() {
     let tiny = Tiny::new();

@@ -1,7 +1,7 @@
 //! `--jobs` bounds everything together: the kernels' compilers and the processes of build systems; and no
 //! job stays unused while there is work.
 
-use crate::support::{Ran, Tiny};
+use crate::support::{CacheView, Ran, Tiny};
 
 const MAKEFILE: &str = "\
 PARTS = p1.o p2.o p3.o p4.o p5.o p6.o p7.o p8.o p9.o
@@ -59,6 +59,48 @@ fn a_build_system_and_kernels_share_the_jobs() {
         assert_eq!(most(&text), jobs, "{text}");
         let left = tiny.names(&work);
         assert!(left.iter().all(|name| !name.starts_with("step-")), "{left:?}");
+        fs_err::remove_file(tiny.path("log")).unwrap();
+    }
+}
+
+/// Nine objects, each from a copy of the source of its own.
+const CMAKE: &str = "\
+cmake_minimum_required(VERSION 3.18)
+project(tiny CXX)
+foreach(part RANGE 1 9)
+  configure_file(sim.cc p${part}/sim.cc COPYONLY)
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/p${part}/sim.cc PROPERTIES COMPILE_DEFINITIONS tiny=tiny${part})
+  list(APPEND parts ${CMAKE_CURRENT_BINARY_DIR}/p${part}/sim.cc)
+endforeach()
+add_library(tiny SHARED ${parts})
+set_target_properties(tiny PROPERTIES SOVERSION 1)
+target_link_options(tiny PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--strip-debug -Wl,--as-needed)
+install(TARGETS tiny LIBRARY DESTINATION lib NAMELINK_SKIP)
+";
+
+#[test]
+fn ninja_below_cmake_shares_the_jobs_too() {
+    let Some(tiny) = logging() else { return };
+    let log = tiny.path("log").display().to_string();
+    let real = which::which("g++").unwrap();
+    // Compilations count, links do not: those have the objects' names only.
+    tiny.compiler(&format!(
+        "case \" $* \" in *\" -c \"*) echo + >> '{log}'; sleep 0.3; '{}' \"$@\"; code=$?; echo - >> '{log}'; exit $code;; esac",
+        real.display()
+    ));
+    tiny.write("recipe/CMakeLists.txt", CMAKE);
+    tiny.change("driver = \"script\"", "driver = \"cmake\"");
+    tiny.change("targets = [\"build.sh\"]\n", "");
+    tiny.change("[\"build.sh\", \"sim.cc\"]", "[\"CMakeLists.txt\", \"sim.cc\"]");
+    tiny.change("files = [\"lib/**\", \"share/**\"]", "files = [\"lib/**\"]");
+    for jobs in [3, 1] {
+        // CMake and ninja are those of this user's cache.
+        let view = CacheView::new(&[]);
+        let mut command = tiny.build(&["--jobs", &jobs.to_string(), "--work", &format!("work-{jobs}")]);
+        Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
+        let text = fs_err::read_to_string(tiny.path("log")).unwrap();
+        assert_eq!(text.lines().count(), 2 * (9 + 2), "{text}");
+        assert_eq!(most(&text), jobs, "{text}");
         fs_err::remove_file(tiny.path("log")).unwrap();
     }
 }

@@ -6,6 +6,7 @@ mod program;
 mod python;
 mod skip;
 mod tiny;
+pub mod transfers;
 mod tree;
 mod volley;
 
