@@ -4,6 +4,7 @@ mod bubblewrap;
 mod interrupt;
 #[cfg(feature = "tool")]
 mod landlock;
+mod lineage;
 mod namespaces;
 mod sandbox;
 #[cfg(test)]

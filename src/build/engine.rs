@@ -179,6 +179,9 @@ fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
     })
 }
 
+/// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
+const SMALLEST: u64 = 8 << 20;
+
 /// What a step is expected to take: what it took the last time, else what the model says.
 fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) -> Waiting {
     let took = history.of(&step.id).unwrap_or_default();
@@ -187,7 +190,7 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
         Action::Host { .. } => ("host", None, options.jobs.max(1) as u64),
     };
     let peak = match took.peak {
-        0 => {
+        0..SMALLEST => {
             let bytes = source.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |data| data.len());
             options.memory.expected(tool, bytes)
         }

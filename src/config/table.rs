@@ -98,10 +98,11 @@ pub const SETTINGS: [Setting; 13] = [
 ];
 
 /// Variables of others that simpack looks at, with what they do; sorted by name.
-pub const ENVIRONMENT: [(&str, &str); 13] = [
+pub const ENVIRONMENT: [(&str, &str); 14] = [
     ("ALL_PROXY", "proxy for all addresses"),
     ("CLICOLOR_FORCE", "coloured words also off terminals, unless `0`"),
     ("CUDA_HOME", "where `--toolchain system` looks for nvcc first"),
+    ("CUDA_PATH", "the same where CUDA_HOME is not set"),
     ("CXX", "what `--host system` looks at first"),
     ("GITHUB_ACTIONS", "log groups of GitHub when `true`"),
     ("GITLAB_CI", "log groups of GitLab when `true`"),

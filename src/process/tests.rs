@@ -82,6 +82,19 @@ fn only_what_is_declared_can_be_read_and_only_the_own_directory_written() {
 }
 
 #[test]
+fn what_a_program_takes_is_seen_from_outside() {
+    for scene in scenes() {
+        // 64 MiB in one string of a shell variable, in a child of the program.
+        let script = "(x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 0.3; echo ${#x}); true";
+        let call = Call::new("/bin/sh").args(["-c", script]).dir(scene.path("work")).within(Some(scene.sandbox()));
+        let ran = call.run_watched(None).unwrap();
+        assert_eq!(ran.outcome.stdout_text(), "67108864\n", "{}", scene.by);
+        assert!(ran.peak > 64 << 20, "{}: {}", scene.by, ran.peak);
+        assert!(ran.cpu > std::time::Duration::from_millis(10), "{}: {:?}", scene.by, ran.cpu);
+    }
+}
+
+#[test]
 fn a_listening_port_of_the_machine_cannot_be_reached() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -8,6 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::interrupt::interrupted;
+use super::lineage::{Taken, taken};
 use super::{Call, Isolation, Outcome, Sandbox, patient};
 use crate::error::{Error, Result};
 
@@ -33,7 +34,8 @@ pub struct Watched {
     /// Why it ended.
     pub ended: Ended,
     /// Bytes of memory that the largest process among it and its children had at its peak. Never less
-    /// than this process had itself when it started the program: the kernel counts from the fork.
+    /// than this process had itself when it started the program: the kernel counts from the fork. Below
+    /// bubblewrap what was seen every few moments.
     pub peak: u64,
     /// Processor time of it and its children.
     pub cpu: Duration,
@@ -74,6 +76,8 @@ impl Call {
         let mut watch = Watch {
             pid: child.id() as i32,
             exit: pidfd(child.id()),
+            looked: matches!(&self.sandbox, Some(Sandbox { by: Isolation::Bubblewrap(_), .. })).then_some(started),
+            taken: Taken::default(),
             pipes: [
                 child.stdout.take().map(|pipe| Pipe::new(pipe.into())),
                 child.stderr.take().map(|pipe| Pipe::new(pipe.into())),
@@ -81,14 +85,15 @@ impl Call {
         };
         let ended = watch.wait(limit.map(|limit| started + limit)).map_err(cannot)?;
         let (status, usage) = watch.reap().map_err(cannot)?;
+        let seen = watch.taken;
         let [stdout, stderr] = watch.pipes.map(|pipe| pipe.map(|pipe| pipe.bytes).unwrap_or_default());
         let seconds = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
         Ok(Watched {
             outcome: Outcome { status: self.how_it_ended(status), stdout, stderr, time: started.elapsed() },
             ended,
             // The kernel answers in units of 1024 bytes.
-            peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
-            cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024).max(seen.peak),
+            cpu: (seconds(usage.ru_utime) + seconds(usage.ru_stime)).max(seen.cpu),
         })
     }
 }
@@ -130,6 +135,10 @@ struct Watch {
     pid: i32,
     /// Readable when it has ended; none on kernels before 5.3.
     exit: Option<OwnedFd>,
+    /// When was last looked at what its descendants take; none where the kernel tells that at its end.
+    looked: Option<Instant>,
+    /// What they took, as far as it was seen.
+    taken: Taken,
     pipes: [Option<Pipe>; 2],
 }
 
@@ -150,6 +159,7 @@ impl Watch {
                 }
             }
             self.poll();
+            self.look();
             self.pipes.iter_mut().flatten().for_each(Pipe::take);
             if self.has_ended()? {
                 // What it left in the background would go on writing into directories that are moved.
@@ -171,6 +181,15 @@ impl Watch {
         let tick = if self.exit.is_some() { TICK } else { TICK / 10 };
         // SAFETY: the list lives through the call. A failure is a tick that was shorter.
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, tick.as_millis() as i32) };
+    }
+
+    /// Looks at what its descendants take, once a tick.
+    fn look(&mut self) {
+        let is_due = |looked: &Instant| looked.elapsed() >= TICK / 2;
+        if let Some(looked) = self.looked.as_mut().filter(|looked| is_due(looked)) {
+            *looked = Instant::now();
+            self.taken = self.taken.max(taken(self.pid as u32));
+        }
     }
 
     fn has_ended(&self) -> std::io::Result<bool> {

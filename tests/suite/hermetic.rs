@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use simpack::process::{Isolation, candidates};
 
-use crate::support::{Ran, changed, digests, scratch, simpack};
+use crate::support::{Ran, changed, digests, scratch, set_up, simpack};
 
 /// A recipe with a library and no kernels, built by the machine's compiler.
 struct Small {
@@ -292,4 +292,24 @@ install(FILES ${CMAKE_BINARY_DIR}/given.txt DESTINATION share/licenses/tiny)
     fs_err::write(&cmake, text).unwrap();
     let why = Ran::of(&mut simpack(dir.path(), &["plan", "tiny", "--why", "host core"])).exit(0);
     assert!(!why.stdout.contains("CUDA_ARCHITECTURES") && !why.stdout.contains("nvcc"), "{}", why.stdout);
+}
+
+/// The list reaches the real compiler below CMake: what it leaves holds these targets and no others.
+#[test]
+fn device_code_below_cmake_is_that_of_the_recipes_targets() {
+    let Some(_) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let dir = scratch();
+    Ran::of(&mut simpack(dir.path(), &["init", "tiny", "--dir", "tiny"])).exit(0);
+    let cmake = dir.path().join("tiny/CMakeLists.txt");
+    let more = "enable_language(CUDA)
+file(WRITE ${CMAKE_BINARY_DIR}/dev.cu \"__global__ void dev(float *v) { v[threadIdx.x] += 1; }\\n\")
+add_library(dev OBJECT ${CMAKE_BINARY_DIR}/dev.cu)
+install(FILES $<TARGET_OBJECTS:dev> DESTINATION share/licenses/tiny)
+";
+    fs_err::write(&cmake, fs_err::read_to_string(&cmake).unwrap() + more).unwrap();
+    let args = ["build", "tiny", "--host", "system", "--component", "core", "--capability", "7.5,9.0", "--ptx", "7.5"];
+    let ran = Ran::of(&mut simpack(dir.path(), &args)).exit(1);
+    let said: Vec<&str> = ran.stdout.split_whitespace().collect();
+    let found = "tiny-core: share/licenses/tiny/dev.cu.o: core holds device code: compute_75, sm_75, sm_90";
+    assert!(said.join(" ").contains(found), "{}", ran.stdout);
 }
