@@ -90,6 +90,7 @@ impl SelectArgs {
             driver: self.driver,
             cuda: self.cuda,
             smallest: self.smallest,
+            program: Some(super::OWN_PROGRAM.into()),
             format: match self.format {
                 FormatArg::Text => Format::Text,
                 FormatArg::Conda => Format::Conda,
