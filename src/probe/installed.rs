@@ -192,7 +192,7 @@ impl Eyes<'_> {
     /// The vendor's libraries where package managers put them.
     fn vendor(&self, prefix: &str) -> Vec<VendorFile> {
         let mut directories = vec![format!("{prefix}/lib"), format!("{prefix}/lib64")];
-        directories.push(format!("{prefix}/targets/x86_64-linux/lib"));
+        directories.extend(["x86_64-linux", "sbsa-linux"].map(|target| format!("{prefix}/targets/{target}/lib")));
         for lib in ["lib", "lib64"] {
             let pythons = self.root.names(&format!("{prefix}/{lib}")).into_iter();
             for python in pythons.filter(|name| name.starts_with("python3.")) {

@@ -44,7 +44,7 @@ pub enum Format {
     Text,
     /// conda match specs, one a line.
     Conda,
-    /// Wheels, one a line.
+    /// A requirements file for pip.
     Pip,
     /// A nix expression.
     Nix,
@@ -98,7 +98,7 @@ fn lines(selection: &Selection, of: impl Fn(&Selected) -> Vec<String>) -> String
 
 fn pip(selection: &Selection) -> Result<String> {
     match selection.simulators.iter().find(|selected| selected.pip.is_empty()) {
-        None => Ok(lines(selection, |selected| selected.pip.clone())),
+        None => Ok(lines(selection, |selected| selected.requirements.clone())),
         Some(without) => Err(Error::usage(format!("there are no wheels of {}", without.fit.simulator))
             .hint("pip cannot choose by GPU and simpack packs conda packages and archives: `--format conda`")),
     }
