@@ -29,11 +29,12 @@ const MENDING: &str = "Mending";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of all libraries only the driver's are opened, each by a process of its own: NVML, libcuda.so.1, the
-Vulkan loader. Nothing of the examined prefixes is loaded or run, unless --smoke is given. Where NVML
-answers and nothing looks wrong, CUDA is started with --verbose and --smoke only: that takes longer
-than all the rest. A record (--json) holds no home directories, no names of users or of the host, no
-identifiers of single GPUs, and of the environment only variables that lead to libraries and GPUs.
+Of all libraries only the driver's are opened, each by a process of its own: NVML, libcuda.so.1,
+the Vulkan loader. Nothing of the examined prefixes is loaded or run, unless --smoke is given.
+Where NVML answers and nothing looks wrong, CUDA is started with --verbose and --smoke only: that
+takes longer than all the rest. A record (--json) holds no home directories, no names of users or
+of the host, no identifiers of single GPUs, and of the environment only variables that lead to
+libraries and GPUs.
 
 What is wrong with files that simpack did not make is a problem or a note and does not change the
 exit code: they may well be meant for other GPUs.
@@ -46,7 +47,7 @@ Examples:
   simpack doctor ~/envs/sim               a conda environment, virtual environment or directory
   simpack doctor volley-core              the findings about one package
   simpack doctor ~/envs/sim --smoke       runs its smoke test: CPU, machine code, PTX
-  simpack doctor ~/envs/sim --channel dist/   also what there is to install, and what would run better
+  simpack doctor ~/envs/sim --channel dist/   also what there is to install
   simpack doctor some_gpu_wheel.whl       on which GPUs it runs, and which driver it needs
   simpack doctor --process 4711           what a running process has loaded, and what brought it
   simpack doctor --json > machine.json    a record of everything, to be sent to somebody

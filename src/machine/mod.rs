@@ -157,10 +157,10 @@ impl Machine {
         all
     }
 
-    /// The GPUs as CUDA programs count them, where the driver was started; else all.
+    /// The GPUs as CUDA programs count them, where the driver was started, and none where it does not start; else all.
     pub fn devices_of_programs(&self) -> Vec<Device> {
-        let started = self.cuda.as_ref().filter(|cuda| cuda.failure.is_none() && !cuda.devices.is_empty());
-        match started {
+        let knows = |cuda: &&DriverAnswer| !cuda.unstarted && (cuda.failure.is_some() || !cuda.devices.is_empty());
+        match self.cuda.as_ref().filter(knows) {
             Some(cuda) => cuda.devices.iter().chain(&self.amd).cloned().collect(),
             None => self.devices(),
         }

@@ -187,3 +187,31 @@ fn a_crash_leaves_select_with_what_others_say() {
     assert_eq!(answer["machine"]["devices"][0]["kind"]["capability"], "8.0");
     assert_eq!(answer["simulators"][0]["packages"], serde_json::json!(["volley-kernels-sm_80"]));
 }
+
+/// A prefix that is examined may hold anything: what lies in it is looked at, and never opened, also where the loader
+/// would take it.
+#[test]
+fn nothing_of_an_examined_prefix_is_opened() {
+    let prefix = scratch();
+    let path = prefix.path().join("lib");
+    fs_err::create_dir(&path).unwrap();
+    let mark = prefix.path().join("opened");
+    let trap = format!(
+        "#include <stdio.h>\n__attribute__((constructor)) static void trap(void) {{ fclose(fopen(\"{}\", \"w\")); }}\n",
+        mark.display()
+    );
+    for name in ["libnvidia-ml", "libcuda", "libvulkan"] {
+        if library(&path, name, &trap, &[]).is_none() {
+            return;
+        }
+    }
+    let at = prefix.path().to_str().unwrap();
+    let answer = Ran::of(&mut doctor(&path, &[at, "--verbose", "--json"])).json();
+    let winner = &answer["machine"]["driver-files"]["libraries"][0];
+    assert!(winner["wins"] == true && winner["role"] == "real", "{winner}");
+    assert!(answer["machine"].get("cuda").is_none() && answer["machine"].get("nvml").is_none());
+    assert!(!mark.exists(), "a library of the prefix was opened");
+    // The trap works: without the prefix they are the machine's own.
+    Ran::of(&mut doctor(&path, &["--json"]));
+    assert!(mark.exists());
+}
