@@ -282,7 +282,14 @@ mod tests {
     fn what_cannot_be_ended_is_not_waited_for() {
         let mut child = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
         let grace = Duration::from_millis(100);
-        let mut watch = Watch { pid: child.id() as i32, exit: pidfd(child.id()), grace, pipes: [None, None] };
+        let mut watch = Watch {
+            pid: child.id() as i32,
+            exit: pidfd(child.id()),
+            grace,
+            looked: None,
+            taken: Taken::default(),
+            pipes: [None, None],
+        };
         let started = Instant::now();
         assert_eq!(watch.wait(Some(started + grace)).unwrap(), Ended::Stuck);
         assert!(started.elapsed() < Duration::from_secs(60));
