@@ -12,7 +12,8 @@ use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-The texts follow from the recipe alone, so they can be committed: `--check` says whether they are current.
+The texts follow from the recipe, so they can be committed: `--check` says whether they are current. With `--dist`
+they follow from what was built, too.
 What they build runs the simulator's own build system and nvcc; simpack is no build dependency of theirs.
 Templates lie below templates/generate; files there override those inside simpack.
 
@@ -79,6 +80,12 @@ pub(super) struct GenerateArgs {
     #[arg(long)]
     check: bool,
 
+    /// Take what a build of the recipe left there into account: libraries and link names that are really there, and the
+    /// lowest releases that the code's symbols ask for. Without, texts follow from the recipe alone, and are compared
+    /// with what `dist` would say, if it is there
+    #[arg(long, value_name = "DIR")]
+    dist: Option<PathBuf>,
+
     /// Use no network: a source that is elsewhere must be in the cache
     #[arg(long)]
     offline: bool,
@@ -99,6 +106,7 @@ impl GenerateCommand {
             recipe: args.recipe,
             output: args.output,
             check: args.check,
+            dist: args.dist,
             offline: args.offline || config::current().is_on("offline"),
         };
         generate(&request, ui)

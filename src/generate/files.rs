@@ -54,6 +54,11 @@ impl FileSet {
         self.0.get(path).map(String::as_str)
     }
 
+    /// All of it, by path.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        self.0.clone()
+    }
+
     /// Compares with the texts that are there, of which only generated ones count as superfluous; sorted by path.
     pub fn compare(&self, there: &BTreeMap<String, String>) -> Vec<Difference> {
         let mut found: Vec<Difference> = self.0.iter().map(|(path, text)| one(path, there.get(path), text)).collect();

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::{Build, FileSet, Model, ModelSource, Templates};
+use super::{Build, FileSet, Model, Templates};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildDriver, ComponentKind};
+use crate::recipe::{BuildDriver, ComponentKind, Source};
 use crate::target::KernelTarget;
 
 #[derive(Serialize)]
@@ -36,8 +36,6 @@ struct Values<'a> {
     opens: Vec<Opened<'a>>,
     /// Machine code by its name, with the capability.
     capabilities: Vec<(String, String)>,
-    /// There is a program of the simulator's name.
-    program: bool,
 }
 
 #[derive(Serialize)]
@@ -68,10 +66,10 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     let values = Values {
         model,
         attribute: &model.name,
-        fetcher: match &model.source {
-            ModelSource::Url { .. } => Some("fetchurl"),
-            ModelSource::Pypi { .. } => Some("fetchPypi"),
-            ModelSource::Path { .. } | ModelSource::Git { .. } => None,
+        fetcher: match &model.source.of {
+            Source::Url { .. } => Some("fetchurl"),
+            Source::Pypi { .. } => Some("fetchPypi"),
+            Source::Path(_) | Source::Git { .. } => None,
         },
         tools: tools(model),
         libraries,
@@ -82,10 +80,6 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         moves: moves(model, &outputs)?,
         opens: opens(model, if is_split { "lib" } else { "out" }),
         capabilities: capabilities(model),
-        program: model
-            .packages
-            .iter()
-            .any(|package| package.component == ComponentKind::Core && !package.tests.is_empty()),
         outputs,
     };
     let mut files = FileSet::default();
@@ -133,8 +127,9 @@ fn outputs(model: &Model) -> Vec<&'static str> {
     outputs
 }
 
+/// Manual pages are not: nixpkgs' setup hook moves `share/man` to the output of the programs.
 fn is_documentation(glob: &str) -> bool {
-    glob.starts_with("share/doc/") || glob.starts_with("share/man/")
+    glob.starts_with("share/doc/")
 }
 
 /// Which of a component's globs move to which output. Link names stay with the libraries, so that they lead somewhere.
