@@ -12,8 +12,8 @@ use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-The texts follow from the recipe, so they can be committed: `--check` says whether they are current. With `--dist`
-they follow from what was built, too.
+The texts follow from the recipe alone, so they can be committed: `--check` says whether they are current.
+With `--dist dist` they follow from what was built, too: libraries, link names, lowest releases.
 What they build runs the simulator's own build system and nvcc; simpack is no build dependency of theirs.
 Templates lie below templates/generate; files there override those inside simpack.
 
@@ -21,6 +21,7 @@ Examples:
   simpack generate conda recipes/volley             into recipes/volley/packaging/conda
   simpack generate nix recipes/volley --output nix/volley
   simpack generate nix recipes/volley --output nix/volley --check      (for CI)
+  simpack generate conda recipes/volley --dist dist            after `simpack build recipes/volley`
   simpack generate github recipes/volley            into .github/workflows")]
 pub(super) enum GenerateCommand {
     /// A recipe of rattler-build with variants, and conda-forge.yml

@@ -53,6 +53,7 @@ pub struct Generated {
     /// What stands in `dist`, or where `--dist` says, beside the recipe; none for texts that do not depend on it.
     built: Option<Standing>,
     /// Files that `--dist` would make otherwise: what was built says more than the recipe.
+    #[serde(default)]
     otherwise: Vec<String>,
 }
 
@@ -121,7 +122,8 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let there = texts_in(&output)?;
     let found = files.compare(&there);
     if request.check {
-        return checked(request, &output, &found, &beside, ui);
+        let diffs: Vec<String> = found.iter().map(|one| files.diff(&one.path, &there)).collect();
+        return checked(request, &output, &found, &diffs, &beside, ui);
     }
     write(&output, &files, &found, &there)?;
     say(request, &output, &found, &beside, true, ui)?;
@@ -171,19 +173,22 @@ fn taken(dist: &Path, recipes: &[Recipe]) -> Result<Built> {
 fn beside(recipes: &[Recipe], files: &FileSet, texts: &dyn Fn(Option<&Built>) -> Result<FileSet>, ui: &Ui) -> Beside {
     let compared = Built::look(Path::new(DIST), recipes).and_then(|(standing, built)| {
         let otherwise = match standing {
-            Standing::Current => texts(Some(&built))?.compare(&files.to_map()),
+            Standing::Current => {
+                let (other, there) = (texts(Some(&built))?, files.to_map());
+                let differing = other.compare(&there).into_iter().filter(|one| one.status != Status::Current);
+                differing.map(|one| (other.diff(&one.path, &there), one.path)).collect()
+            }
             _ => Vec::new(),
         };
         Ok((standing, built.count(), otherwise))
     });
-    let (standing, count, otherwise) = match compared {
+    let (standing, count, otherwise): (_, _, Vec<(String, String)>) = match compared {
         Ok(compared) => compared,
         Err(error) => {
             ui.note(format!("what was built contradicts the recipe: {error}"));
             return Beside::default();
         }
     };
-    let otherwise: Vec<Difference> = otherwise.into_iter().filter(|one| one.status != Status::Current).collect();
     match standing {
         Standing::Absent => ui.note(format!("no packages in {DIST}: texts follow from the recipe alone")),
         Standing::Foreign => ui.note(format!("{DIST} holds another simulator: texts follow from the recipe alone")),
@@ -194,12 +199,12 @@ fn beside(recipes: &[Recipe], files: &FileSet, texts: &dyn Fn(Option<&Built>) ->
         Standing::Current if otherwise.is_empty() => ui.note(format!("as the {count} packages in {DIST} were built")),
         Standing::Current => {
             ui.note(format!("what was built says more than the recipe; `--dist {DIST}` takes it into the texts:"));
-            for one in &otherwise {
-                ui.note(one.diff.trim_end());
+            for (diff, _) in &otherwise {
+                ui.note(diff.trim_end());
             }
         }
     }
-    Beside { standing: Some(standing), otherwise: otherwise.into_iter().map(|one| one.path).collect() }
+    Beside { standing: Some(standing), otherwise: otherwise.into_iter().map(|(_, path)| path).collect() }
 }
 
 fn source_dir(recipe: &Recipe) -> PathBuf {
@@ -307,12 +312,19 @@ fn is_generated(text: &str) -> bool {
     crate::generate::is_marked(text)
 }
 
-fn checked(request: &GenerateRequest, output: &Path, found: &[Difference], beside: &Beside, ui: &Ui) -> Result<u8> {
+fn checked(
+    request: &GenerateRequest,
+    output: &Path,
+    found: &[Difference],
+    diffs: &[String],
+    beside: &Beside,
+    ui: &Ui,
+) -> Result<u8> {
     let stale: BTreeSet<&str> =
         found.iter().filter(|one| one.status != Status::Current).map(|one| one.path.as_str()).collect();
     if !say(request, output, found, beside, false, ui)? && !stale.is_empty() {
-        for one in found {
-            ui.say(one.diff.trim_end());
+        for diff in diffs {
+            ui.say(diff.trim_end());
         }
         ui.say(format!("{} of {} files are not current; `simpack generate` writes them", stale.len(), found.len()));
     }

@@ -107,7 +107,7 @@ fn rattler_build_makes_every_package_of_two_cuda_releases() {
     let mut command = client("build.py").unwrap();
     command.arg(at("recipe/packaging/conda/recipe.yaml")).arg("--channel").arg(&channel);
     command.arg("--output").arg(at("theirs")).arg("--variants").arg(at("variants.yaml"));
-    let ran = Ran::of(&mut command).exit(0);
+    Ran::of(&mut command).exit(0);
 
     let found = packages(&at("theirs"));
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -231,9 +231,9 @@ fn the_expression_of_a_selection_evaluates() {
         Ran::of(command.args(["--eval", "--strict", "--json", "-E", &whole])).exit(0).json()
     };
     let one = evaluate(&["9.0"], "kernelTargets");
-    assert_eq!(one, serde_json::json!(["sm_90", "compute_75"]), "the device's code, and PTX");
+    assert_eq!(one, serde_json::json!(["sm_90", "compute_75", "compute_120"]), "the device's code, and PTX");
     let two = evaluate(&["8.6", "9.0"], "kernelTargets");
-    assert_eq!(two, serde_json::json!(["sm_86", "sm_90", "compute_75"]));
+    assert_eq!(two, serde_json::json!(["sm_86", "sm_90", "compute_75", "compute_120"]));
     assert_eq!(evaluate(&["9.0"], "pname"), "volley");
 }
 
@@ -309,7 +309,8 @@ fn simpack_itself_resolves_from_its_vendored_crates() {
     };
     if crates().is_none() {
         // A build needs the crates of this machine only, the lock has those of all.
-        Ran::of(Command::new(&cargo).args(["fetch", "--locked", "--manifest-path"]).arg(checkout("Cargo.toml"))).exit(0);
+        Ran::of(Command::new(&cargo).args(["fetch", "--locked", "--manifest-path"]).arg(checkout("Cargo.toml")))
+            .exit(0);
     }
     let crates = crates().expect("`cargo fetch` brings all crates of the lock");
     let build = |attribute: &str| {
