@@ -28,6 +28,10 @@ struct Values<'a> {
     main: Option<&'a Build>,
     /// Directory of its `CMakeLists.txt`, seen from the build directory.
     cmake_dir: String,
+    /// Output that `{prefix}` stands for: that of the libraries, which must not name `out`, whose programs name them.
+    prefix_output: &'static str,
+    /// An option of that build holds a space.
+    spaced: bool,
     /// Components that `host.sh` builds.
     others: Vec<ComponentKind>,
     /// Globs and the outputs that they move to.
@@ -75,6 +79,8 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         libraries,
         split: is_split,
         main,
+        prefix_output: if is_split { "lib" } else { "out" },
+        spaced: main.is_some_and(|build| build.options.values().any(|value| value.contains(' '))),
         cmake_dir: main.map(|build| format!("../{}", build.source)).unwrap_or_default(),
         others,
         moves: moves(model, &outputs)?,

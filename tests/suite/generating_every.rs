@@ -139,7 +139,7 @@ fn rattler_build_makes_every_package_of_two_cuda_releases() {
         let cuda = &build[..build.find('_').unwrap()];
         let kernels: Vec<String> = files(&root.join("lib/every/kernels"))
             .into_iter()
-            .map(|file| file.splitn(3, '/').nth(1).unwrap().to_owned())
+            .map(|file| file.split('/').nth(1).unwrap().to_owned())
             .collect();
         assert!(kernels.len() >= 9 && kernels.iter().all(|of| of == cuda), "{name} {build}: {kernels:?}");
     }

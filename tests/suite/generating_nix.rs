@@ -331,3 +331,57 @@ fn simpack_itself_resolves_from_its_vendored_crates() {
     // Checksums of the lock are hashes that nix takes.
     build("builtins.genList (number: builtins.elemAt simpack.crates (number * 40)) 5");
 }
+
+/// The recipe with every feature: real nix builds its host code and one capability, and each file is in its output.
+#[test]
+fn nix_builds_every_output() {
+    let Some(nix) = Nix::new() else { return };
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    need!(which::which("g++").is_ok() && which::which("make").is_ok(), "no g++ or no make");
+    let recipe = fs_err::read_to_string(checkout("tests/recipes/every/simpack.toml")).unwrap();
+    copy_tree(&checkout("tests/recipes/every"), &nix.path("every"));
+    // Each target is nine calls of nvcc: one is enough.
+    fs_err::write(nix.path("every/simpack.toml"), recipe.replace("ptx = [\"8.0\", \"10.0\"]", "ptx = []")).unwrap();
+    Ran::of(&mut simpack(nix.root.path(), &["generate", "nix", "every"])).exit(0);
+    let whole = format!(
+        "let pkgs = import {} {{ config.cudaCapabilities = [ \"8.6\" ]; overlays = [ (import {}) ]; }}; in \
+         map (output: pkgs.every.${{output}}) pkgs.every.outputs",
+        nix.path("nixpkgs").display(),
+        nix.path("every/packaging/nix/overlay.nix").display()
+    );
+    let tools = ["cmake", "ninja"].map(|name| {
+        let program = crate::generating_conda::tool(name);
+        program.parent().unwrap().display().to_string()
+    });
+    let path = format!("{}:{}:/usr/bin:/bin", python.parent().unwrap().display(), tools.join(":"));
+    let mut command = nix.command("nix-build");
+    command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda);
+    let ran = Ran::of(command.args(["-E", &whole, "--no-out-link"])).exit(0);
+    let places: Vec<PathBuf> = ran.stdout.lines().map(PathBuf::from).collect();
+    let of = |name: &str| {
+        let ending = if name == "out" { "every-2.3.1".to_owned() } else { format!("every-2.3.1-{name}") };
+        places.iter().find(|place| place.to_str().unwrap().ends_with(&ending)).unwrap()
+    };
+    for (output, file) in [
+        ("out", "bin/every"),
+        ("out", "share/man/man1/every.1"),
+        ("out", "share/every/host/every.h"),
+        ("lib", "lib/libevery.so.2"),
+        ("lib", "lib/libevery_rtc.so.2.3"),
+        ("dev", "include/every.h"),
+        ("dev", "lib/pkgconfig/every.pc"),
+        ("dev", "lib/cmake/every/everyConfig.cmake"),
+        ("static", "lib/libevery.a"),
+        ("doc", "share/doc/every/every.md"),
+    ] {
+        assert!(of(output).join(file).exists(), "{output} lacks {file}: {:?}", files(of(output)));
+    }
+    let sources = files(&of("out").join("share/every"));
+    assert!(sources.iter().all(|file| !file.contains("simpack-") && !file.contains("note.h")), "{sources:?}");
+    let kernels = files(&of("lib").join("lib/every/kernels"));
+    assert!(kernels.len() == 9 && kernels.iter().all(|file| file.contains("/sm_86/")), "{kernels:?}");
+    // The program finds its library in another output, and says the text that is hard to quote.
+    let ran = Ran::of(Command::new(of("out").join("bin/every")).env_clear().arg("--note")).exit(0);
+    assert_eq!(ran.stdout.trim_end(), format!("it's ${{HERE}}; {}/share -j 1", of("lib").display()));
+}

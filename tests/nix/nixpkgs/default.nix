@@ -48,6 +48,10 @@ let
         assert builtins.isString name && builtins.isString text;
         "-D${name}:STRING=${text}";
     };
+    escapeShellArg = {
+      at = "lib/strings.nix@00f9c30eaa17";
+      value = word: "'" + builtins.replaceStrings [ "'" ] [ "'\\''" ] word + "'";
+    };
     escapeShellArgs = {
       at = "lib/strings.nix@00f9c30eaa17";
       value =
