@@ -106,8 +106,8 @@ fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 fn version_need_orphan(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        for (subject, _, elf) in package.loaded() {
+    for contents in facts.contents() {
+        for (subject, _, elf) in contents.loaded() {
             for (file, versions) in elf.version_needs.iter().filter(|(file, _)| !elf.needed.contains(file)) {
                 let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
                 hits.add(&subject, format!("expects versions of {file}, which it does not name as NEEDED"))
