@@ -1,6 +1,6 @@
 //! What an interface is taken from: a baseline, an ELF file, a directory, packages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
@@ -10,6 +10,9 @@ use crate::fs::{self, Content, EntryKind};
 use crate::target::VersionPolicy;
 use crate::verify;
 
+/// A package's name, and the policy of its version, when it says that.
+pub(super) type Provider = (String, Option<VersionPolicy>);
+
 /// One ELF file that takes part in dynamic linking.
 pub(super) struct Loaded {
     /// Where it lies, below what was pointed at.
@@ -18,8 +21,8 @@ pub(super) struct Loaded {
     pub on_disk: PathBuf,
     /// What it says.
     pub facts: Facts,
-    /// Package, when it says its name, and the policy of its version, when it says that.
-    pub package: Option<(String, Option<VersionPolicy>)>,
+    /// Package, when it says its name.
+    pub package: Option<Provider>,
 }
 
 /// What was pointed at, opened.
@@ -107,7 +110,7 @@ impl Subject {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, name: &str, package: Option<(String, Option<VersionPolicy>)>) -> Result<()> {
+    fn add(&mut self, path: &Path, name: &str, package: Option<Provider>) -> Result<()> {
         let content = Content::open(path)?.sparse();
         if !is_elf(content.bytes()) {
             return Ok(());
@@ -127,15 +130,22 @@ impl Subject {
         self.files.iter().filter(|file| file.facts.kind == FileKind::Library)
     }
 
-    /// The interfaces of all shared libraries.
+    /// The interfaces of all shared libraries. Of different libraries with one name, each goes by its path.
     pub(super) fn baseline(&self, release: Option<Release>) -> Baseline {
-        let libraries = self.libraries().map(|file| (file.library(), Interface::of(&file.facts)));
-        Baseline {
-            schema: BASELINE_SCHEMA,
-            subject: self.name.clone(),
-            release: release.or_else(|| self.release.clone()),
-            libraries: libraries.collect(),
+        let mut by_name: BTreeMap<String, Vec<(&Loaded, Interface)>> = BTreeMap::new();
+        for file in self.libraries() {
+            by_name.entry(file.library()).or_default().push((file, Interface::of(&file.facts)));
         }
+        let mut libraries = BTreeMap::new();
+        for (name, files) in by_name {
+            if files.iter().all(|(_, interface)| *interface == files[0].1) {
+                libraries.extend(files.into_iter().next().map(|(_, interface)| (name, interface)));
+            } else {
+                libraries.extend(files.into_iter().map(|(file, interface)| (file.path.clone(), interface)));
+            }
+        }
+        let release = release.or_else(|| self.release.clone());
+        Baseline { schema: BASELINE_SCHEMA, subject: self.name.clone(), release, libraries }
     }
 }
 

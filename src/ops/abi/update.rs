@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::super::symbols::{ENDING, read};
-use super::subject::{Subject, is_baseline, read_baseline};
+use super::subject::{Provider, Subject, is_baseline, read_baseline};
 use crate::abi::{Interface, Release, SymbolsFile};
 use crate::error::{Error, Result};
 use crate::fs;
@@ -37,10 +37,10 @@ struct Updated {
     gone: Vec<String>,
 }
 
-/// The libraries of one release that others can name, each with its package and policy if these are known.
+/// The libraries of one release that others can name, each with its package if that is known.
 struct Released {
     release: Option<Release>,
-    libraries: Vec<(String, Interface, Option<(String, Option<VersionPolicy>)>)>,
+    libraries: Vec<(String, Interface, Option<Provider>)>,
 }
 
 /// Of a recorded baseline, or of files.
