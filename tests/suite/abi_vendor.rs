@@ -268,7 +268,7 @@ fn the_openblas_of_scipy() {
 }
 
 fn promises(dir: &Path, wheel: &Path) -> Vec<String> {
-    let report = Ran::of(&mut simpack(dir, &["verify", "--json", wheel.to_str().unwrap()])).json();
+    let report = Ran::of(&mut simpack(dir, &["verify", "--symbols", "--json", wheel.to_str().unwrap()])).json();
     let all = report["findings"].as_array().unwrap().iter();
     let ceilings = all.filter(|it| it["lint"].as_str().unwrap().ends_with("-ceiling"));
     ceilings.map(|it| format!("{}: {}", it["subject"].as_str().unwrap(), it["message"].as_str().unwrap())).collect()
