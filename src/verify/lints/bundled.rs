@@ -12,10 +12,9 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 }
 
 /// Names a file goes by: its own, and the SONAMEs of what is in it.
-fn names<'a>(package: &'a Contents, file: &'a FileFacts) -> Vec<&'a str> {
+fn names(file: &FileFacts) -> Vec<&str> {
     let mut names = vec![file.name()];
-    let of_file = package.objects().filter(|(_, of, _)| of.path == file.path);
-    names.extend(of_file.filter_map(|(_, _, elf)| elf.soname.as_deref()));
+    names.extend(file.objects.iter().filter_map(|object| object.elf.soname.as_deref()));
     names
 }
 
@@ -23,7 +22,7 @@ fn names<'a>(package: &'a Contents, file: &'a FileFacts) -> Vec<&'a str> {
 fn driver_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.contents() {
         for file in &package.files {
-            let found = names(package, file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
+            let found = names(file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
             if let Some((name, reason)) = found {
                 hits.add(package.subject(&file.path), format!("{name} belongs to the driver: {reason}"));
             }
@@ -46,7 +45,7 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let ours = facts.packages.iter().map(|package| &package.contents);
     for package in ours.chain(facts.foreign.iter().filter(|package| !is_vendors_own(&facts.rules, package))) {
         for file in &package.files {
-            let found = names(package, file).into_iter().find_map(|name| {
+            let found = names(file).into_iter().find_map(|name| {
                 let plain = facts.rules.manifests.vendor.library(name).map(|library| (name.to_owned(), library));
                 plain.or_else(|| mangled(&facts.rules, name))
             });
