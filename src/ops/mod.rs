@@ -33,6 +33,7 @@ mod job;
 mod packages;
 mod recipe_dir;
 mod recipes;
+mod slices;
 mod sources;
 mod summary;
 mod symbols;
