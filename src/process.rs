@@ -1,5 +1,6 @@
 //! The one door to external tools: clean environment, captured output, measured time.
 
+mod answering;
 mod bubblewrap;
 mod interrupt;
 #[cfg(feature = "tool")]
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+pub use answering::Answering;
 pub use interrupt::{InterruptGuard, attended, go_on, interrupted, signal_name};
 pub use sandbox::{Isolation, Sandbox, candidates};
 pub use watched::{Ended, Watched};
@@ -142,6 +144,15 @@ impl Call {
                 self.env.insert(name.to_owned(), value);
             }
         }
+        self
+    }
+
+    /// Passes all variables of this process through: for what would else run in it.
+    #[must_use]
+    pub fn pass_all(mut self) -> Self {
+        let all =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        self.env.extend(all);
         self
     }
 

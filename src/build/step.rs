@@ -152,11 +152,13 @@ impl StepRun<'_> {
             peak = peak.max(watched.peak);
             log.add(call, &watched);
             match watched.ended {
-                Ended::Interrupted => {
+                Ended::Interrupted | Ended::Stuck if interrupted().is_some() => {
                     let signal = interrupted().unwrap_or("a signal");
                     return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).into());
                 }
-                Ended::TimeOut => return Err(self.timed_out(step, call, &watched.outcome, &log).into()),
+                Ended::TimeOut | Ended::Stuck | Ended::Interrupted => {
+                    return Err(self.timed_out(step, call, &watched.outcome, &log).into());
+                }
                 Ended::Itself if !watched.outcome.status.success() => {
                     let mut failure = self.failed(step, call, &watched.outcome, peak, &log);
                     failure.error = Box::new(explain(*failure.error, &said, scene));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -28,11 +29,15 @@ const MENDING: &str = "Mending";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of all libraries only the driver's are opened: NVML, libcuda.so.1, the Vulkan loader. Nothing of
-the examined prefixes is loaded or run, unless --smoke is given. Where NVML answers and nothing
-looks wrong, CUDA is started with --verbose and --smoke only: that takes longer than all the rest.
-A record (--json) holds no home directories, no names of users, and of the environment only
-variables that lead to libraries and GPUs.
+Of all libraries only the driver's are opened, each by a process of its own: NVML, libcuda.so.1,
+the Vulkan loader. Nothing of the examined prefixes is loaded or run, unless --smoke is given.
+Where NVML answers and nothing looks wrong, CUDA is started with --verbose and --smoke only: that
+takes longer than all the rest. A record (--json) holds no home directories, no names of users or
+of the host, no identifiers of single GPUs, and of the environment only variables that lead to
+libraries and GPUs.
+
+What is wrong with files that simpack did not make is a problem or a note and does not change the
+exit code: they may well be meant for other GPUs.
 
 Exit codes: 0 nothing broken, 1 something is broken, 2 wrong command line, 6 a file cannot be read,
 7 something could not be examined
@@ -42,6 +47,7 @@ Examples:
   simpack doctor ~/envs/sim               a conda environment, virtual environment or directory
   simpack doctor volley-core              the findings about one package
   simpack doctor ~/envs/sim --smoke       runs its smoke test: CPU, machine code, PTX
+  simpack doctor ~/envs/sim --channel dist/   also what there is to install
   simpack doctor some_gpu_wheel.whl       on which GPUs it runs, and which driver it needs
   simpack doctor --process 4711           what a running process has loaded, and what brought it
   simpack doctor --json > machine.json    a record of everything, to be sent to somebody
@@ -71,11 +77,19 @@ pub(super) struct DoctorArgs {
     #[arg(long, help_heading = MACHINE, value_name = "NAME=VALUE")]
     env: Vec<String>,
 
+    /// Directory of packages, or channel: what there is to install besides, for verdicts and for --fix
+    #[arg(long, value_name = "DIST", conflicts_with_all = ["replay", "root"])]
+    channel: Option<PathBuf>,
+
+    /// How long a library of the driver may take to answer [default: 30]
+    #[arg(long, help_heading = MACHINE, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    driver_limit: Option<u64>,
+
     /// Run the installed simulator's own smoke test on the CPU and on every GPU, and compare
     #[arg(long, conflicts_with_all = ["replay", "root"])]
     smoke: bool,
 
-    /// Keep home directories and names of users
+    /// Keep home directories, names of users and of the host, and identifiers of single GPUs
     #[arg(long)]
     names: bool,
 
@@ -84,7 +98,7 @@ pub(super) struct DoctorArgs {
     fix: bool,
 
     /// Do what --fix says: files of this user only
-    #[arg(long, help_heading = MENDING, requires = "fix")]
+    #[arg(long, help_heading = MENDING, requires = "fix", conflicts_with = "root")]
     yes: bool,
 
     /// Form of the report
@@ -127,6 +141,9 @@ impl DoctorArgs {
             replay: self.replay,
             root: self.root,
             env,
+            channel: self.channel,
+            program: Some(super::OWN_PROGRAM.into()),
+            driver_limit: self.driver_limit.map(Duration::from_secs),
             fix: self.fix,
             yes: self.yes,
             smoke: self.smoke,

@@ -21,3 +21,6 @@ mod toolchain;
 mod verify;
 
 pub use root::{command, run};
+
+/// This program, also where its file was moved or removed meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";

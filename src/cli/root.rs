@@ -25,6 +25,7 @@ use super::verify::VerifyArgs;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
+use crate::probe;
 use crate::process::attended;
 use crate::ui::Ui;
 
@@ -118,6 +119,12 @@ enum Verb {
         /// Shell
         shell: clap_complete::Shell,
     },
+    /// Ask one library of the driver: the doctor lets another process do so, which may hang or crash
+    #[command(hide = true)]
+    AskDriver {
+        /// The question
+        question: String,
+    },
     /// Print a man page
     #[command(after_help = "Examples:\n  simpack man > simpack.1\n  simpack man build > simpack-build.1")]
     Man {
@@ -206,6 +213,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
             clap_complete::generate(shell, &mut command(), "simpack", &mut script);
             text(ui, script)
         }
+        Verb::AskDriver { question } => probe::answer(&question).map(|()| 0),
         Verb::Man { verb } => text(ui, man(verb.as_deref())?),
     }
 }

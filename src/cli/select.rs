@@ -16,7 +16,7 @@ enum FormatArg {
     Text,
     /// conda match specs, one a line
     Conda,
-    /// Wheels, one a line
+    /// A requirements file for pip: where the wheels lie, and each by name and version
     Pip,
     /// A nix expression
     Nix,
@@ -40,6 +40,7 @@ Examples:
   simpack select --device 8.0 --device 8.9 --smallest
   simpack select ~/miniforge3/envs/sim dist/ --device 8.9   what would be better than what is installed
   simpack select --device cpu --format conda | xargs -d '\\n' conda install --channel dist/conda
+  simpack select dist/ --device 9.0 --format pip > wheels.txt && pip install -r wheels.txt
   simpack select --device 12.0 --cuda 13.0 --json")]
 pub(super) struct SelectArgs {
     /// Directory of packages, channel, installed prefix, or kernel packages [default: dist]
@@ -90,6 +91,7 @@ impl SelectArgs {
             driver: self.driver,
             cuda: self.cuda,
             smallest: self.smallest,
+            program: Some(super::OWN_PROGRAM.into()),
             format: match self.format {
                 FormatArg::Text => Format::Text,
                 FormatArg::Conda => Format::Conda,

@@ -1,9 +1,11 @@
-//! What would mend a machine without touching the system: a file that a shell reads.
+//! What would mend a machine without touching the system: a file that a shell reads, a cache that nobody reads, a package
+//! of a user's own environment.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Facts;
+use crate::machine::PrefixKind;
 use crate::report::Report;
 
 /// Something that may be done for the user: files of the user only, never the system's.
@@ -15,6 +17,13 @@ pub enum Action {
         /// Its lines.
         lines: Vec<String>,
     },
+    /// Remove a cache of the driver that nothing will read again.
+    StaleCache {
+        /// Its directory.
+        path: String,
+        /// Bytes of its files.
+        size: u64,
+    },
     /// A command that the user may run.
     Command {
         /// The command.
@@ -25,22 +34,44 @@ pub enum Action {
 }
 
 /// What would mend the findings, the safe things first.
-pub fn actions(facts: &Facts, report: &Report) -> Vec<Action> {
+/// `channel` is where packages come from that are not installed yet.
+pub fn actions(facts: &Facts, report: &Report, channel: Option<&str>) -> Vec<Action> {
     let mut found = Vec::new();
     let lines = activation(facts, report);
     if !lines.is_empty() {
         found.push(Action::Activation { lines });
     }
+    for cache in facts.machine.caches.iter().filter(|cache| cache.stale) {
+        found.push(Action::StaleCache { path: cache.path.clone(), size: cache.size });
+    }
     for finding in &report.findings {
-        let command = finding
-            .fix
-            .as_deref()
-            .filter(|fix| ["conda ", "mamba ", "pixi ", "pip "].iter().any(|program| fix.starts_with(program)));
-        if let Some(command) = command {
+        if let Some(command) = finding.fix.as_deref().filter(|fix| fix.starts_with("conda ")) {
             found.push(Action::Command { command: command.to_owned(), subject: finding.subject.clone() });
         }
     }
+    found.extend(channel.into_iter().flat_map(|channel| installs(facts, channel)));
     found.dedup();
+    found
+}
+
+/// Packages of a channel that serve the GPUs better than what is installed, a command for each environment.
+fn installs(facts: &Facts, channel: &str) -> Vec<Action> {
+    let is_conda = |path: &str| {
+        facts.machine.prefixes.iter().any(|prefix| prefix.path == path && prefix.kind == PrefixKind::Conda)
+    };
+    let mut found = Vec::new();
+    for prefix in facts.fits.iter().filter(|prefix| is_conda(&prefix.prefix)) {
+        let better = prefix.fit.devices.iter().filter_map(|device| device.better.as_ref());
+        let mut packages: Vec<&str> = better.map(|advice| advice.runs.package.as_str()).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        if !packages.is_empty() {
+            let (subject, version) = (prefix.fit.simulator.clone(), prefix.fit.version);
+            let packages: Vec<String> = packages.iter().map(|package| format!("{package}=={version}")).collect();
+            let command = format!("conda install -p {} -c {channel} {}", prefix.prefix, packages.join(" "));
+            found.push(Action::Command { command, subject });
+        }
+    }
     found
 }
 

@@ -4,11 +4,13 @@
 //! gets the report that it got where it was recorded.
 
 mod fix;
+mod foreign;
 mod lints;
 mod page;
 mod serve;
 
 pub use fix::{Action, actions};
+pub use foreign::Foreign;
 pub use lints::{Facts, examine, registry};
 pub use page::{PageOptions, page};
 pub use serve::PrefixFit;

@@ -4,7 +4,7 @@ use super::Facts;
 use super::serve::PrefixFit;
 use crate::fit::DeviceFit;
 use crate::machine::{
-    CompilerFamily, ComputeMode, Device, DeviceKind, DriverLibrary, DriverRole, Machine, VulkanDevice,
+    CompilerFamily, ComputeMode, Device, DeviceKind, DriverAnswer, DriverLibrary, DriverRole, Machine, VulkanDevice,
 };
 use crate::report::{Finding, Level, Report};
 
@@ -189,11 +189,24 @@ impl Lines {
         let machine = &facts.machine;
         let devices = machine.devices();
         if devices.is_empty() {
-            self.put("GPU", "none: simulators run on the CPU");
+            let silence = |answer: &Option<DriverAnswer>| {
+                answer
+                    .as_ref()
+                    .and_then(|answer| answer.failure.as_ref())
+                    .is_some_and(|failure| failure.silence.is_some())
+            };
+            let count = machine.driver_files.pci_devices;
+            match silence(&machine.nvml) || silence(&machine.cuda) {
+                true => self.put("GPU", &format!("unknown: the driver does not say; {count} NVIDIA on the PCI bus")),
+                false => self.put("GPU", "none: simulators run on the CPU"),
+            }
         }
         for device in &devices {
             self.put(&format!("GPU {}", device.index), &device_words(machine, device));
             facts.fits.iter().for_each(|found| self.serving(facts, found, device));
+        }
+        if devices.len() > 1 {
+            facts.fits.iter().for_each(|found| self.serving_all(found));
         }
     }
 
@@ -209,6 +222,21 @@ impl Lines {
         if !fallback.is_empty() {
             self.wrap("", &format!("fallback: {}", fallback.join(", ")), INDENT + 4);
         }
+    }
+
+    /// The packages that a mixed host needs.
+    fn serving_all(&mut self, found: &PrefixFit) {
+        let fit = &found.fit;
+        let Some((first, rest)) = fit.smallest.split_first() else { return };
+        let served = fit.devices.iter().filter(|device| device.trace.iter().any(|step| step.place.is_some())).count();
+        let how = match (rest.is_empty(), served == fit.devices.len()) {
+            (true, true) => format!("{first} alone serves all"),
+            (false, true) => format!("smallest set that serves all: {}", fit.smallest.join(", ")),
+            (_, false) => format!("{} serves {served} of {}", fit.smallest.join(", "), fit.devices.len()),
+        };
+        let best =
+            if fit.smallest == fit.best { String::new() } else { format!("; best for each: {}", fit.best.join(", ")) };
+        self.put("all GPUs", &format!("{} {}: {how}{best}", fit.simulator, fit.version));
     }
 
     fn vulkan(&mut self, machine: &Machine) {
@@ -350,7 +378,7 @@ fn vulkan_words(device: &VulkanDevice, verbose: bool) -> String {
 }
 
 /// `139 GiB`, `128 MiB`, `96 KiB`, without a fraction where it says nothing.
-fn bytes(count: u64) -> String {
+pub(super) fn bytes(count: u64) -> String {
     for (unit, size) in [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
         if count >= size {
             let tenths = (count as u128 * 10 / u128::from(size)) as u64;

@@ -17,8 +17,8 @@ pub struct PrefixFit {
     pub fit: Fit,
 }
 
-/// The verdict for every simulator that is installed.
-pub(super) fn serve(machine: &Machine, manifests: &Manifests) -> Vec<PrefixFit> {
+/// The verdict for every simulator that is installed, `offers` being what there is to install besides.
+pub(super) fn serve(machine: &Machine, offers: &[Distribution], manifests: &Manifests) -> Vec<PrefixFit> {
     let (devices, driver) = (machine.devices(), machine.usable_driver());
     let mut found = Vec::new();
     for prefix in &machine.prefixes {
@@ -30,6 +30,9 @@ pub(super) fn serve(machine: &Machine, manifests: &Manifests) -> Vec<PrefixFit> 
                     _ => {}
                 }
             }
+            let offered = offers.iter().filter(|offer| offer.simulator == distribution.simulator);
+            let offered: Vec<_> = offered.flat_map(|offer| offer.kernels.iter().cloned()).collect();
+            let distribution = distribution.with_offers(offered);
             let fit = fit(&devices, driver.as_ref(), &distribution, manifests);
             found.push(PrefixFit { prefix: prefix.path.clone(), fit });
         }

@@ -106,15 +106,18 @@ impl Unit {
         let choice = choose(device, driver, &self.code, manifests);
         let taken = choice.trace.iter().find(|considered| Some(considered.index) == choice.chosen);
         let place = taken.and_then(|considered| considered.place);
-        let mut reasons: Vec<String> = Vec::new();
-        if taken.is_none() {
-            for considered in &choice.trace {
-                let words = format!("{}: {}", considered.target, considered.reason);
-                if !reasons.contains(&words) {
-                    reasons.push(words);
-                }
+        // Each reason once, with all that it is about.
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for considered in choice.trace.iter().filter(|_| taken.is_none()) {
+            let target = considered.target.to_string();
+            match reasons.iter_mut().find(|(reason, _)| *reason == considered.reason) {
+                Some((_, targets)) if targets.contains(&target) => {}
+                Some((_, targets)) => targets.push(target),
+                None => reasons.push((&considered.reason, vec![target])),
             }
         }
+        let reasons = reasons.iter().map(|(reason, targets)| format!("{}: {reason}", targets.join(" ")));
+        let reasons: Vec<String> = reasons.collect();
         UnitFit {
             name: self.name.clone(),
             target: taken.map(|considered| considered.target),

@@ -107,7 +107,7 @@ impl Case {
 fn all_machines_of_the_table() {
     let manifests = manifests();
     let cases: Cases = toml::from_str(include_str!("../../tests/cases/fit.toml")).unwrap();
-    assert!(cases.case.len() >= 15);
+    assert!(cases.case.len() >= 12);
     for case in cases.case {
         let found = case.fit(&manifests);
         assert_eq!(found.devices.len(), case.devices.len(), "{}", case.name);
@@ -134,6 +134,58 @@ fn all_machines_of_the_table() {
         assert_eq!(short(&found.best), case.best, "{}: best", case.name);
         assert_eq!(short(&found.smallest), case.smallest, "{}: smallest", case.name);
         assert_eq!(found.disagreements, case.disagree, "{}", case.name);
+    }
+}
+
+#[derive(Deserialize)]
+struct ChainCases {
+    case: Vec<ChainCase>,
+}
+
+/// A case of `tests/cases/chain.toml`, as far as a machine with one GPU has to do with it.
+#[derive(Deserialize)]
+struct ChainCase {
+    name: String,
+    device: String,
+    driver: Option<CudaVersion>,
+    available: Vec<String>,
+    chosen: String,
+}
+
+/// One table decides: what the chain takes is what an installed distribution runs, and what is selected.
+#[test]
+fn the_table_of_the_chain_holds_for_distributions() {
+    let manifests = manifests();
+    let cases: ChainCases = toml::from_str(include_str!("../../tests/cases/chain.toml")).unwrap();
+    assert!(cases.case.len() >= 30);
+    for case in cases.case {
+        for installed in [true, false] {
+            let package = |(index, text): (usize, &String)| {
+                let mut words = text.split(' ');
+                let head: Vec<&str> = words.by_ref().take(2).collect();
+                let isa = words.next().and_then(|word| word.strip_prefix("ptx")?.split_once('.'));
+                let ptx_isa = isa.map(|(major, minor)| (major.parse().unwrap(), minor.parse().unwrap()));
+                let own = kernels(&format!("{} package-{index}", head.join(" ")), installed);
+                KernelPackage { ptx_isa, ..own }
+            };
+            let mut distribution = Distribution {
+                simulator: "sim".to_owned(),
+                version: VERSION,
+                core: None,
+                rtc: None,
+                kernels: case.available.iter().enumerate().map(package).collect(),
+            };
+            distribution.settle();
+            let driver = case.driver.map(|cuda| Driver { version: None, cuda });
+            let found = fit(&[device(&case.device, 0)], driver.as_ref(), &distribution, &manifests);
+            let expected = case.available.iter().position(|text| *text == case.chosen);
+            let target = |index: usize| case.available[index].split(' ').next().unwrap().to_owned();
+            let runs = found.devices[0].runs.as_ref().map(|runs| runs.package.clone());
+            assert_eq!(runs, expected.map(|index| format!("package-{index}")), "{}", case.name);
+            let said = found.devices[0].runs.as_ref().map(|runs| runs.target.to_string());
+            assert_eq!(said, expected.map(target), "{}", case.name);
+            assert_eq!(found.smallest, runs.into_iter().collect::<Vec<_>>(), "{}", case.name);
+        }
     }
 }
 

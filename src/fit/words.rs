@@ -123,12 +123,20 @@ impl fmt::Display for DriverNeed {
 }
 
 impl Reach {
-    /// A few lines about what was looked at.
+    /// A few lines about what was looked at, and what is wrong with it.
     pub fn page(&self) -> String {
-        let mut text = format!("{}\n", self.subject);
-        let mut line = |label: &str, words: String| {
+        let problems = self.problems.iter().map(|problem| ("problem", problem.clone()));
+        let lines = self.about().into_iter().chain(problems);
+        let lines = lines.map(|(label, words)| paragraph(&format!("  {label:<13} "), &words));
+        format!("{}\n{}", self.subject, lines.collect::<String>())
+    }
+
+    /// What is known of it, each with a label, without what is wrong.
+    pub fn about(&self) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        let mut line = |label: &'static str, words: String| {
             if !words.is_empty() {
-                text.push_str(&paragraph(&format!("  {label:<13} "), &words));
+                found.push((label, words));
             }
         };
         let coded = self.units.iter().filter(|unit| !unit.code.is_empty()).count();
@@ -164,10 +172,7 @@ impl Reach {
         let others: std::collections::BTreeSet<&str> =
             self.units.iter().flat_map(|unit| unit.other.iter().map(String::as_str)).collect();
         line("also holds", others.into_iter().collect::<Vec<_>>().join(", "));
-        for problem in &self.problems {
-            line("problem", problem.clone());
-        }
-        text
+        found
     }
 }
 

@@ -146,6 +146,14 @@ impl Root {
         self.place(path).is_ok_and(|place| place.exists())
     }
 
+    /// Size, kind and times; of a link its own.
+    ///
+    /// # Errors
+    /// It is not there, or may not be seen.
+    pub fn metadata(&self, path: &str) -> io::Result<std::fs::Metadata> {
+        fs_err::symlink_metadata(self.place(path)?)
+    }
+
     /// Whether this process may read and write what is there; anything that is there, below another root.
     pub fn may_use(&self, path: &str) -> bool {
         use std::os::unix::ffi::OsStrExt;

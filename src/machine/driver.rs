@@ -131,6 +131,42 @@ pub struct DriverFailure {
     pub code: Option<i64>,
     /// In words.
     pub text: String,
+    /// It gave no answer at all; none where it answered with an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silence>,
+}
+
+impl DriverFailure {
+    /// An error that the library answered with, or that its loader gave.
+    pub fn new(code: Option<i64>, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), silence: None }
+    }
+}
+
+/// How a library of the driver failed to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "how")]
+pub enum Silence {
+    /// It was still at work when its time was over.
+    Hung {
+        /// The time that it had, in seconds.
+        seconds: u64,
+    },
+    /// It ended the process that asked.
+    Crashed {
+        /// By which signal (`SIGSEGV`), or with which exit code (`exit 127`).
+        by: String,
+    },
+}
+
+impl std::fmt::Display for Silence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Hung { seconds } => write!(f, "did not answer within {seconds} s"),
+            Self::Crashed { by } if by.starts_with("SIG") => write!(f, "crashed with signal {by}"),
+            Self::Crashed { by } => write!(f, "ended the program with {by}"),
+        }
+    }
 }
 
 /// Compares versions such as `580.159.04` number by number: `550.9` is older than `550.54`.

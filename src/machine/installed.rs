@@ -42,6 +42,9 @@ pub enum PrefixKind {
 pub struct InstalledPackage {
     /// What it says of itself.
     pub manifest: BundleManifest,
+    /// The channel that conda took it from, without names and passwords in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
     /// Files that are not there.
     #[serde(default)]
     pub missing: Vec<String>,

@@ -3,6 +3,7 @@
 //! A [`Provider`] answers for each part of a machine, or says why it cannot; [`Machine::take`] puts the parts
 //! together. A recorded machine is a provider, too.
 
+mod cache;
 mod device;
 mod driver;
 mod installed;
@@ -16,9 +17,10 @@ mod vulkan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cache::RuntimeCache;
 pub use device::{ComputeMode, Device, DeviceKind, DeviceState};
 pub use driver::{
-    DeviceNode, Driver, DriverAnswer, DriverFailure, DriverFiles, DriverLibrary, DriverRole, compare_versions,
+    DeviceNode, Driver, DriverAnswer, DriverFailure, DriverFiles, DriverLibrary, DriverRole, Silence, compare_versions,
 };
 pub use installed::{InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
 pub use process::{MappedLibrary, RunningProcess};
@@ -59,6 +61,9 @@ pub struct Machine {
     /// Toolkits and compilers.
     #[serde(default)]
     pub tools: Tools,
+    /// The driver's caches of this user.
+    #[serde(default)]
+    pub caches: Vec<RuntimeCache>,
     /// Prefixes with packages.
     #[serde(default)]
     pub prefixes: Vec<Prefix>,
@@ -100,6 +105,8 @@ pub enum Part {
     Vulkan,
     /// [`Machine::tools`].
     Tools,
+    /// [`Machine::caches`].
+    Caches,
     /// [`Machine::prefixes`].
     Prefixes,
     /// [`Machine::process`].
@@ -108,7 +115,7 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::System,
         Self::Variables,
         Self::DriverFiles,
@@ -117,6 +124,7 @@ impl Part {
         Self::Amd,
         Self::Vulkan,
         Self::Tools,
+        Self::Caches,
         Self::Prefixes,
         Self::Process,
     ];
@@ -132,6 +140,7 @@ impl Part {
             Self::Amd => "GPUs of AMD",
             Self::Vulkan => "Vulkan",
             Self::Tools => "toolkits and compilers",
+            Self::Caches => "caches of the driver",
             Self::Prefixes => "installed packages",
             Self::Process => "the process",
         }
@@ -146,6 +155,15 @@ impl Machine {
         let mut all = devices.take().unwrap_or_default();
         all.extend(self.amd.iter().cloned());
         all
+    }
+
+    /// The GPUs as CUDA programs count them, where the driver was started, and none where it does not start; else all.
+    pub fn devices_of_programs(&self) -> Vec<Device> {
+        let knows = |cuda: &&DriverAnswer| !cuda.unstarted && (cuda.failure.is_some() || !cuda.devices.is_empty());
+        match self.cuda.as_ref().filter(knows) {
+            Some(cuda) => cuda.devices.iter().chain(&self.amd).cloned().collect(),
+            None => self.devices(),
+        }
     }
 
     /// The driver, unless programs cannot use it: a stub wins, or it does not start.

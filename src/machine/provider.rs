@@ -1,7 +1,8 @@
 //! Who answers for a machine: the real one, a recorded one, or one that cannot say anything.
 
 use super::{
-    Device, DriverAnswer, DriverFiles, Gap, Machine, Part, Prefix, RunningProcess, System, Tools, Variables, Vulkan,
+    Device, DriverAnswer, DriverFiles, Gap, Machine, Part, Prefix, RunningProcess, RuntimeCache, System, Tools,
+    Variables, Vulkan,
 };
 
 /// What of a machine is looked at besides the machine itself.
@@ -43,6 +44,9 @@ pub trait Provider: Sync {
     /// Toolkits and compilers.
     #[allow(clippy::missing_errors_doc)]
     fn tools(&self) -> Result<Tools, String>;
+    /// The driver's caches of this user.
+    #[allow(clippy::missing_errors_doc)]
+    fn caches(&self, files: &DriverFiles) -> Result<Vec<RuntimeCache>, String>;
     /// Prefixes with packages.
     #[allow(clippy::missing_errors_doc)]
     fn prefixes(&self, wanted: &Wanted) -> Result<Vec<Prefix>, String>;
@@ -70,6 +74,7 @@ impl Machine {
             machine.system = keep(&mut gaps, Part::System, provider.system());
             machine.variables = keep(&mut gaps, Part::Variables, provider.variables());
             machine.amd = keep(&mut gaps, Part::Amd, provider.amd());
+            machine.caches = keep(&mut gaps, Part::Caches, provider.caches(files));
             machine.prefixes = keep(&mut gaps, Part::Prefixes, provider.prefixes(wanted));
             machine.process = keep(&mut gaps, Part::Process, provider.process(wanted));
             machine.cuda = keep(&mut gaps, Part::Cuda, cuda.join().unwrap_or_else(|_| Err(ended())));
@@ -124,6 +129,9 @@ impl Provider for Machine {
     fn tools(&self) -> Result<Tools, String> {
         self.recorded(Part::Tools, self.tools.clone())
     }
+    fn caches(&self, _: &DriverFiles) -> Result<Vec<RuntimeCache>, String> {
+        self.recorded(Part::Caches, self.caches.clone())
+    }
     fn prefixes(&self, _: &Wanted) -> Result<Vec<Prefix>, String> {
         self.recorded(Part::Prefixes, self.prefixes.clone())
     }
@@ -173,6 +181,9 @@ impl Provider for Failing<'_> {
     }
     fn tools(&self) -> Result<Tools, String> {
         self.or(Part::Tools, |other| other.tools())
+    }
+    fn caches(&self, files: &DriverFiles) -> Result<Vec<RuntimeCache>, String> {
+        self.or(Part::Caches, |other| other.caches(files))
     }
     fn prefixes(&self, wanted: &Wanted) -> Result<Vec<Prefix>, String> {
         self.or(Part::Prefixes, |other| other.prefixes(wanted))

@@ -20,6 +20,8 @@ pub struct EnvironmentMarks {
     pub toolkits: Vec<String>,
     /// A stub of the driver is smaller, in bytes.
     pub stub_smaller_than: u64,
+    /// A library of the driver answers within this many seconds, or not at all.
+    pub driver_answers_within: u64,
 }
 
 /// How a kind of machine is known: one of these is enough.
@@ -57,12 +59,19 @@ struct File {
     surroundings: Vec<SurroundingsMark>,
     toolkits: Toolkits,
     stub: Stub,
+    driver: Driver,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Toolkits {
     directories: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Driver {
+    answers_within: u64,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +94,7 @@ impl EnvironmentMarks {
             surroundings: file.surroundings,
             toolkits: file.toolkits.directories,
             stub_smaller_than: file.stub.smaller_than,
+            driver_answers_within: file.driver.answers_within,
         })
     }
 }

@@ -87,7 +87,7 @@ impl Driver<'_> {
     fn symbol<T: Copy>(&self, name: &'static [u8]) -> Result<T, DriverFailure> {
         // SAFETY: each caller names the type that cuda.h declares for this function.
         let symbol = unsafe { self.library.get::<T>(name) };
-        symbol.map(|symbol| *symbol).map_err(|error| DriverFailure { code: None, text: error.to_string() })
+        symbol.map(|symbol| *symbol).map_err(|error| DriverFailure::new(None, error.to_string()))
     }
 
     /// A code other than `CUDA_SUCCESS`, with the driver's own words for it.
@@ -103,7 +103,7 @@ impl Driver<'_> {
         // SAFETY: the text is the driver's own and ends with a zero.
         let words = known.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
         let words = words.unwrap_or_else(|| "no words for it".to_owned());
-        Err(DriverFailure { code: Some(i64::from(code)), text: format!("{call}: {words}") })
+        Err(DriverFailure::new(Some(i64::from(code)), format!("{call}: {words}")))
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn ask(path: &str, start: bool) -> DriverAnswer {
     let library = match unsafe { Library::new(path) } {
         Ok(library) => library,
         Err(error) => {
-            answer.failure = Some(DriverFailure { code: None, text: error.to_string() });
+            answer.failure = Some(DriverFailure::new(None, error.to_string()));
             return answer;
         }
     };

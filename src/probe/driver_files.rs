@@ -72,7 +72,8 @@ fn reached(
 fn unreached(manifests: &Manifests, toolkits: &[String]) -> Vec<String> {
     let profiles = manifests.drivers.iter().flat_map(|profile| &profile.directories).map(|it| it.path.clone());
     let of_toolkits = toolkits.iter().flat_map(|root| {
-        ["compat", "lib64/stubs", "lib/stubs", "targets/x86_64-linux/lib/stubs"].map(|below| format!("{root}/{below}"))
+        ["compat", "lib64/stubs", "lib/stubs", "targets/x86_64-linux/lib/stubs", "targets/sbsa-linux/lib/stubs"]
+            .map(|below| format!("{root}/{below}"))
     });
     let mut all: Vec<String> = profiles.chain(of_toolkits).collect();
     all.dedup();

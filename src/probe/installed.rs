@@ -93,7 +93,19 @@ impl Eyes<'_> {
                 loads.extend(self.loads(&path, &artifact.path));
             }
         }
-        InstalledPackage { manifest, missing, changed, loads }
+        let channel = self.channel(prefix, &manifest);
+        InstalledPackage { manifest, channel, missing, changed, loads }
+    }
+
+    /// As conda notes it; one that bears a password or a token is not taken.
+    fn channel(&self, prefix: &str, manifest: &BundleManifest) -> Option<String> {
+        let directory = format!("{prefix}/conda-meta");
+        let start = format!("{}-{}-", manifest.package, manifest.version);
+        let name = self.root.names(&directory).into_iter().find(|name| name.starts_with(&start))?;
+        let text = self.root.text(&format!("{directory}/{name}"), LARGEST_MANIFEST)?;
+        let note: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let channel = note["channel"].as_str()?.trim_end_matches('/');
+        (!channel.is_empty() && !channel.contains('@') && !channel.contains("/t/")).then(|| channel.to_owned())
     }
 
     /// None when it is not there.
@@ -180,7 +192,7 @@ impl Eyes<'_> {
     /// The vendor's libraries where package managers put them.
     fn vendor(&self, prefix: &str) -> Vec<VendorFile> {
         let mut directories = vec![format!("{prefix}/lib"), format!("{prefix}/lib64")];
-        directories.push(format!("{prefix}/targets/x86_64-linux/lib"));
+        directories.extend(["x86_64-linux", "sbsa-linux"].map(|target| format!("{prefix}/targets/{target}/lib")));
         for lib in ["lib", "lib64"] {
             let pythons = self.root.names(&format!("{prefix}/{lib}")).into_iter();
             for python in pythons.filter(|name| name.starts_with("python3.")) {

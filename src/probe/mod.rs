@@ -2,9 +2,12 @@
 //!
 //! Everything but three libraries is read as data. NVML, the CUDA driver and the Vulkan loader are opened, by the path
 //! that the loader's rules lead to; never below a prefix that is examined, and never when the files are another
-//! machine's.
+//! machine's. A process of its own opens each of them ([`Probe::asking_by`]): a driver that hangs or crashes becomes a
+//! finding.
 
 mod amd;
+mod asked;
+mod caches;
 mod cpu;
 mod cuda;
 mod driver_files;
@@ -18,6 +21,7 @@ mod system;
 mod tools;
 mod vulkan;
 
+pub use asked::answer;
 pub use cpu::this_cpu;
 pub use provider::Probe;
 pub use snapshot::Snapshot;

@@ -14,7 +14,7 @@ pub(super) fn ask(path: &str) -> DriverAnswer {
     let nvml = match Nvml::builder().lib_path(OsStr::new(path)).init() {
         Ok(nvml) => nvml,
         Err(error) => {
-            let failure = DriverFailure { code: code(&error), text: error.to_string() };
+            let failure = DriverFailure::new(code(&error), error.to_string());
             return DriverAnswer { failure: Some(failure), ..DriverAnswer::default() };
         }
     };
@@ -28,10 +28,10 @@ pub(super) fn ask(path: &str) -> DriverAnswer {
             }
             Err(error) => {
                 let text = format!("GPU {index}: {error}");
-                answer.failure.get_or_insert(DriverFailure { code: code(&error), text });
+                answer.failure.get_or_insert(DriverFailure::new(code(&error), text));
             }
         }),
-        Err(error) => answer.failure = Some(DriverFailure { code: code(&error), text: error.to_string() }),
+        Err(error) => answer.failure = Some(DriverFailure::new(code(&error), error.to_string())),
     }
     answer
 }

@@ -2,19 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::elf::resolve::{Environment, Loader};
 use crate::error::Result;
 use crate::fs::Root;
 use crate::machine::{
-    Device, DriverAnswer, DriverFiles, DriverRole, Prefix, Provider, RunningProcess, System, Tools, Variables, Vulkan,
-    Wanted,
+    Device, DriverAnswer, DriverFiles, DriverRole, Prefix, Provider, RunningProcess, RuntimeCache, System, Tools,
+    Variables, Vulkan, Wanted,
 };
 use crate::manifest::Manifests;
 
+use super::asked::Asker;
 use super::installed::Eyes;
 use super::search::{loader, search};
-use super::{Snapshot, amd, cuda, driver_files, nvml, process, system, tools, vulkan};
+use super::{Snapshot, amd, caches, driver_files, process, system, tools};
 
 /// Looks at this machine, or at files of another one.
 pub struct Probe {
@@ -26,6 +28,7 @@ pub struct Probe {
     examined: Vec<String>,
     /// Also what takes long.
     thorough: bool,
+    asker: Asker,
     loader: OnceLock<Option<Loader>>,
 }
 
@@ -35,9 +38,10 @@ impl Probe {
         Self {
             root: None,
             manifests: manifests.clone(),
-            snapshot,
             examined: Vec::new(),
             thorough: false,
+            asker: Asker::new(&manifests.environment, &snapshot),
+            snapshot,
             loader: OnceLock::new(),
         }
     }
@@ -61,6 +65,22 @@ impl Probe {
     #[must_use]
     pub fn thorough(self, thorough: bool) -> Self {
         Self { thorough, ..self }
+    }
+
+    /// The same, letting another process open the driver's libraries: `program` is simpack itself, which answers
+    /// [`super::answer`] when it is called with `ask-driver`. Without a program this process opens them, and shares
+    /// their fate.
+    #[must_use]
+    pub fn asking_by(mut self, program: Option<PathBuf>) -> Self {
+        self.asker.program = program;
+        self
+    }
+
+    /// The same, with another time for the driver to answer than the manifest's.
+    #[must_use]
+    pub fn waiting(mut self, limit: Option<Duration>) -> Self {
+        self.asker.limit = limit.unwrap_or(self.asker.limit);
+        self
     }
 
     fn root(&self) -> std::result::Result<Root, String> {
@@ -92,14 +112,21 @@ impl Probe {
     }
 }
 
-/// Whether only the CUDA driver itself can say which GPUs programs get, or why none: NVML lists none, the library that
-/// wins is not the kernel module's own, or the device files are not there.
+/// Whether only the CUDA driver itself can say which GPUs programs get, or why none: NVML lists none, or more than there
+/// are device files, the library that wins is not the kernel module's own, or a GPU is split (MIG).
 fn is_doubtful(files: &DriverFiles, nvml: Option<&DriverAnswer>) -> bool {
     let listed = nvml.is_some_and(|nvml| nvml.failure.is_none() && !nvml.devices.is_empty());
     let own = files.winner().is_some_and(|winner| {
         winner.role == DriverRole::Real && winner.version.is_some() && winner.version == files.kernel_module
     });
-    !listed || !own || files.nodes.is_empty()
+    let split = nvml.is_some_and(|nvml| nvml.states.iter().any(|state| state.mig_instances.is_some()));
+    let closed = nvml.is_some_and(|nvml| {
+        let of_one = |path: &str| path.strip_prefix("/dev/nvidia").is_some_and(|rest| rest.parse::<u32>().is_ok());
+        let open = files.nodes.iter().filter(|node| node.usable && of_one(&node.path)).count();
+        // WSL has one device file for all.
+        open < nvml.devices.len() && !files.nodes.iter().any(|node| node.path == "/dev/dxg")
+    });
+    !listed || !own || files.nodes.is_empty() || split || closed
 }
 
 type Answer<T> = std::result::Result<T, String>;
@@ -123,13 +150,13 @@ impl Provider for Probe {
 
     fn nvml(&self, files: &DriverFiles) -> Answer<Option<DriverAnswer>> {
         let library = files.nvml.as_ref().filter(|it| it.role == DriverRole::Real && self.may_open(&it.real));
-        Ok(library.map(|library| nvml::ask(&library.path)))
+        Ok(library.map(|library| self.asker.nvml(&library.path)))
     }
 
     fn cuda(&self, files: &DriverFiles, nvml: Option<&DriverAnswer>) -> Answer<Option<DriverAnswer>> {
         let library = files.winner().filter(|it| it.role != DriverRole::Stub && self.may_open(&it.real));
         let start = self.thorough || is_doubtful(files, nvml);
-        Ok(library.map(|library| cuda::ask(&library.path, start)))
+        Ok(library.map(|library| self.asker.cuda(&library.path, start)))
     }
 
     fn amd(&self) -> Answer<Vec<Device>> {
@@ -140,7 +167,7 @@ impl Provider for Probe {
         let root = self.root()?;
         let found = search(&root, self.loader(&root)?, &self.environment(), "libvulkan.so.1").into_iter().next();
         let opened = found.filter(|it| self.may_open(&root.real(&it.path).unwrap_or_else(|| it.path.clone())));
-        Ok(opened.map(|library| vulkan::ask(&library.path)).unwrap_or_default())
+        Ok(opened.map(|library| self.asker.vulkan(&library.path)).unwrap_or_default())
     }
 
     fn tools(&self) -> Answer<Tools> {
@@ -148,6 +175,10 @@ impl Provider for Probe {
         let run = self.root.is_none();
         let environment = self.environment();
         Ok(tools::tools(&root, self.loader(&root)?, &environment, &self.manifests, &self.snapshot, run))
+    }
+
+    fn caches(&self, files: &DriverFiles) -> Answer<Vec<RuntimeCache>> {
+        Ok(caches::caches(&self.root()?, files, &self.snapshot))
     }
 
     fn prefixes(&self, wanted: &Wanted) -> Answer<Vec<Prefix>> {
@@ -197,7 +228,13 @@ mod tests {
         assert!(is_doubtful(&sound, None) && is_doubtful(&sound, Some(&silent)));
         assert!(is_doubtful(&files("compat", "580.1"), Some(&listed)));
         assert!(is_doubtful(&files("real", "580.2"), Some(&listed)));
-        let closed = DriverFiles { nodes: Vec::new(), ..sound };
+        let closed = DriverFiles { nodes: Vec::new(), ..sound.clone() };
         assert!(is_doubtful(&closed, Some(&listed)));
+        let mut two = listed.clone();
+        two.devices.extend(listed.devices.clone());
+        assert!(is_doubtful(&sound, Some(&two)), "one device file for two GPUs");
+        let mut split = listed;
+        split.states = vec![crate::machine::DeviceState { mig_instances: Some(2), ..Default::default() }];
+        assert!(is_doubtful(&sound, Some(&split)));
     }
 }

@@ -4,7 +4,7 @@ use crate::elf::resolve::{
     Candidate, Environment, Loader, Open, OpenFile, Opened, Outcome, Process, Source, Tree, library_named, read_object,
 };
 use crate::fs::Root;
-use crate::manifest::Manifests;
+use crate::manifest::{LoaderProfile, Manifests};
 
 /// A path that no machine has: the program that asks.
 const PROGRAM: &str = "/.program-that-asks";
@@ -40,32 +40,48 @@ impl Tree for Asking<'_> {
     }
 }
 
-/// `e_machine` of this machine's programs.
-pub(super) fn machine() -> u16 {
-    match std::env::consts::ARCH {
-        "aarch64" => object::elf::EM_AARCH64.0,
-        _ => object::elf::EM_X86_64.0,
+/// Where the loader of aarch64 lies (its ABI says so, whatever the distribution).
+const AARCH64: &str = "/lib/ld-linux-aarch64.so.1";
+
+/// `e_machine` of the programs of the machine whose files these are: told by its loader; where both are there, or none,
+/// that of this program.
+fn machine(root: &Root) -> u16 {
+    let of = |aarch64: bool| if aarch64 { object::elf::EM_AARCH64.0 } else { object::elf::EM_X86_64.0 };
+    match (root.exists(AARCH64), root.exists("/lib64/ld-linux-x86-64.so.2")) {
+        (true, false) => of(true),
+        (false, true) => of(false),
+        _ => of(std::env::consts::ARCH == "aarch64"),
     }
+}
+
+/// A profile as it is on a processor: its directories bear the name of x86-64.
+fn of_machine(profile: &LoaderProfile, machine: u16) -> Loader {
+    let mut loader = profile.loader(machine);
+    loader.cpu = super::this_cpu();
+    if machine == object::elf::EM_AARCH64.0 {
+        let renamed = |text: &String| text.replace("x86_64-linux-gnu", "aarch64-linux-gnu");
+        loader.directories = loader.directories.iter().map(renamed).collect();
+        loader.lib = renamed(&loader.lib);
+        if profile.interpreter.contains("/ld-linux-") {
+            AARCH64.clone_into(&mut loader.path);
+        }
+    }
+    loader
 }
 
 /// The loader of the machine whose files these are.
 pub(super) fn loader(root: &Root, manifests: &Manifests) -> Option<Loader> {
-    let machine = machine();
-    let own = if machine == object::elf::EM_AARCH64.0 { Some("/lib/ld-linux-aarch64.so.1") } else { None };
+    let machine = machine(root);
     for name in ["conventional", "musl"] {
-        let profile = manifests.loaders.get(name)?;
-        let mut loader = profile.loader(machine);
-        loader.cpu = super::this_cpu();
-        let path = own.filter(|_| name == "conventional").unwrap_or(&profile.interpreter);
+        let mut loader = of_machine(manifests.loaders.get(name)?, machine);
+        let path = loader.path.clone();
         // NixOS has a file there, too, which only says that programs need a wrapper.
-        if !root.exists("/etc/NIXOS") && loader.find(root, path) {
+        if !root.exists("/etc/NIXOS") && loader.find(root, &path) {
             return Some(loader);
         }
     }
     let nixos = root.exists("/etc/NIXOS");
-    let profile = manifests.loaders.get(if nixos { "nixos" } else { "conventional" })?;
-    let mut loader = profile.loader(machine);
-    loader.cpu = super::this_cpu();
+    let mut loader = of_machine(manifests.loaders.get(if nixos { "nixos" } else { "conventional" })?, machine);
     if !nixos {
         loader.configure(root);
     }

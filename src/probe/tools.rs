@@ -65,7 +65,7 @@ pub(super) fn tools(
     let mut nvrtc: Vec<String> = Vec::new();
     let mut toolkits: Vec<Toolkit> = Vec::new();
     for path in toolkit_roots(root, manifests, snapshot) {
-        for directory in ["lib64", "lib", "targets/x86_64-linux/lib"] {
+        for directory in ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"] {
             let directory = format!("{path}/{directory}");
             let names = root.names(&directory).into_iter().filter(|name| is_nvrtc(name));
             nvrtc.extend(names.filter_map(|name| root.real(&format!("{directory}/{name}"))));
@@ -100,7 +100,7 @@ fn is_nvrtc(name: &str) -> bool {
 
 /// `#define CUDA_VERSION 13000` of the toolkit's header.
 fn cuda_version(root: &Root, toolkit: &str) -> Option<CudaVersion> {
-    ["include", "targets/x86_64-linux/include"].iter().find_map(|directory| {
+    ["include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"].iter().find_map(|directory| {
         let file = root.open(&format!("{toolkit}/{directory}/cuda.h")).ok()?;
         let text = file.bytes();
         let word = b"#define CUDA_VERSION ";

@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 /// How often an interruption is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long a killed program may take to be gone: longer only when the kernel itself waits in a call of it.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// Why a watched program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -23,6 +26,8 @@ pub enum Ended {
     TimeOut,
     /// It was stopped because the run was interrupted.
     Interrupted,
+    /// It was to be stopped, and the kernel did not end it: it waits for a device, or for a server. It is left alone.
+    Stuck,
 }
 
 /// What a watched program left.
@@ -74,13 +79,19 @@ impl Call {
         let mut watch = Watch {
             pid: child.id() as i32,
             exit: pidfd(child.id()),
+            grace: GRACE,
             pipes: [
                 child.stdout.take().map(|pipe| Pipe::new(pipe.into())),
                 child.stderr.take().map(|pipe| Pipe::new(pipe.into())),
             ],
         };
         let ended = watch.wait(limit.map(|limit| started + limit)).map_err(cannot)?;
-        let (status, usage) = watch.reap().map_err(cannot)?;
+        let (status, usage) = match ended {
+            // Nobody can wait for it. That it was killed is all that is known.
+            // SAFETY: a zeroed `rusage` is a valid one.
+            Ended::Stuck => (ExitStatus::from_raw(libc::SIGKILL), unsafe { std::mem::zeroed() }),
+            _ => watch.reap().map_err(cannot)?,
+        };
         let [stdout, stderr] = watch.pipes.map(|pipe| pipe.map(|pipe| pipe.bytes).unwrap_or_default());
         let seconds = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
         Ok(Watched {
@@ -130,6 +141,7 @@ struct Watch {
     pid: i32,
     /// Readable when it has ended; none on kernels before 5.3.
     exit: Option<OwnedFd>,
+    grace: Duration,
     pipes: [Option<Pipe>; 2],
 }
 
@@ -138,7 +150,11 @@ impl Watch {
     /// to be reaped.
     fn wait(&mut self, deadline: Option<Instant>) -> std::io::Result<Ended> {
         let mut ended = Ended::Itself;
+        let mut killed: Option<Instant> = None;
         loop {
+            if killed.is_some_and(|since| since.elapsed() > self.grace) {
+                return Ok(Ended::Stuck);
+            }
             if ended == Ended::Itself {
                 if interrupted().is_some() {
                     ended = Ended::Interrupted;
@@ -147,6 +163,7 @@ impl Watch {
                 }
                 if ended != Ended::Itself {
                     self.kill();
+                    killed = Some(Instant::now());
                 }
             }
             self.poll();
@@ -239,6 +256,19 @@ mod tests {
         assert!(ran.peak > 64 << 20, "{}", ran.peak);
         let much = sh("head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2").run_watched(None).unwrap();
         assert_eq!((much.outcome.stdout.len(), much.outcome.stderr.len()), (3_000_000, 3_000_000));
+    }
+
+    /// A program in the group of this process does not get the signal: like one that waits in the kernel.
+    #[test]
+    fn what_cannot_be_ended_is_not_waited_for() {
+        let mut child = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
+        let grace = Duration::from_millis(100);
+        let mut watch = Watch { pid: child.id() as i32, exit: pidfd(child.id()), grace, pipes: [None, None] };
+        let started = Instant::now();
+        assert_eq!(watch.wait(Some(started + grace)).unwrap(), Ended::Stuck);
+        assert!(started.elapsed() < Duration::from_secs(60));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

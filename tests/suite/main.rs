@@ -12,6 +12,7 @@ mod config;
 mod consumers;
 mod contract;
 mod device_rules;
+mod doctor_driver;
 mod doctor_machine;
 mod doctoring;
 mod drivers;

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use crate::lint::{Hits, Parameters};
-use crate::machine::ComputeMode;
+use crate::machine::{ComputeMode, Device};
 
 pub(super) fn prohibited(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     mode(facts, hits, ComputeMode::Prohibited, "its compute mode lets no process compute");
@@ -37,23 +37,81 @@ pub(super) fn split_empty(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-pub(super) fn hidden(facts: &Facts, _: &Parameters, hits: &mut Hits) {
-    let Some(value) = facts.machine.variables.values.get("CUDA_VISIBLE_DEVICES") else { return };
-    // By the CUDA driver they would be hidden already; NVML does not care.
-    let by_nvml = facts.machine.nvml.as_ref().map(|nvml| nvml.devices.as_slice()).unwrap_or_default();
-    if by_nvml.is_empty() {
-        return;
-    }
-    // The driver reads up to the first entry that names no GPU (CUDA C++ Programming Guide, environment variables).
-    let names_one = |entry: &str| match entry.trim().parse::<u32>() {
-        Ok(index) => by_nvml.iter().any(|device| device.index == index),
+/// GPUs by NVML: by the CUDA driver they would be hidden already.
+fn by_nvml(facts: &Facts) -> &[Device] {
+    facts.machine.nvml.as_ref().map(|nvml| nvml.devices.as_slice()).unwrap_or_default()
+}
+
+/// What a user or a batch system chose of the GPUs.
+struct Chosen<'a> {
+    value: &'a str,
+    /// How many entries count: the driver reads up to the first that names no GPU (CUDA C++ Programming Guide,
+    /// environment variables).
+    good: usize,
+    /// That first one.
+    bad: Option<&'a str>,
+}
+
+/// None without the variable, or where NVML lists nothing that it could choose of.
+fn choice(facts: &Facts) -> Option<Chosen<'_>> {
+    let value = facts.machine.variables.values.get("CUDA_VISIBLE_DEVICES")?;
+    let devices = by_nvml(facts);
+    let names_one = |entry: &&str| match entry.trim().parse::<u32>() {
+        Ok(index) => devices.iter().any(|device| device.index == index),
         Err(_) => ["GPU-", "MIG-"].iter().any(|prefix| entry.trim().starts_with(prefix)),
     };
-    let good = value.split(',').take_while(|entry| names_one(entry)).count();
+    let good = value.split(',').take_while(names_one).count();
+    (!devices.is_empty()).then(|| Chosen { value, good, bad: value.split(',').nth(good) })
+}
+
+pub(super) fn hidden(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    let Some(Chosen { value, good, bad }) = choice(facts) else { return };
     if good == 0 {
         hits.add("CUDA_VISIBLE_DEVICES", format!("its value `{value}` hides every GPU from CUDA programs"));
-    } else if good < value.split(',').count() {
-        let bad = value.split(',').nth(good).unwrap_or_default();
+    } else if let Some(bad) = bad {
         hits.add("CUDA_VISIBLE_DEVICES", format!("`{bad}` names no GPU: it and all after it are hidden"));
+    }
+}
+
+pub(super) fn chosen(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    let Some(Chosen { value, good, bad: None }) = choice(facts) else { return };
+    let all = by_nvml(facts).len();
+    if good < all {
+        hits.add("CUDA_VISIBLE_DEVICES", format!("CUDA programs see {good} of {all} GPUs: its value is `{value}`"));
+    }
+}
+
+pub(super) fn fewer(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    let Some(cuda) = facts.machine.cuda.as_ref().filter(|cuda| !cuda.unstarted && cuda.failure.is_none()) else {
+        return;
+    };
+    let listed = by_nvml(facts);
+    let (all, seen) = (listed.len(), cuda.devices.len());
+    let expected = choice(facts).map_or(all, |chosen| chosen.good.min(all));
+    // A driver that gives out none does not start; that is told as such.
+    if seen == 0 || seen >= expected {
+        return;
+    }
+    let nodes = &facts.machine.driver_files.nodes;
+    let closed = listed.iter().map(|device| format!("/dev/nvidia{}", device.index));
+    let closed = closed.filter(|path| !nodes.iter().any(|node| node.usable && node.path == *path));
+    let mut why: Vec<String> = closed.map(|path| format!("{path} is not there, or may not be opened")).collect();
+    for state in facts.machine.nvml.iter().flat_map(|nvml| &nvml.states) {
+        if let Some(count) = state.mig_instances {
+            let instances = if count == 1 { "1 instance".to_owned() } else { format!("{count} instances") };
+            why.push(format!("GPU {} is split (MIG, {instances}): a program gets one instance", state.index));
+        }
+    }
+    if why.is_empty() {
+        why.push(
+            "their device files are there, so it is this process that may not use them, or an error of theirs"
+                .to_owned(),
+        );
+    }
+    let split = facts.machine.nvml.iter().flat_map(|nvml| &nvml.states).any(|state| state.mig_instances.is_some());
+    let message = format!("CUDA programs see {seen} of {all} GPUs that NVML lists");
+    let hit = hits.add("GPUs", message).evidence_lines(why);
+    if split {
+        hit.fix("name an instance for each process, as `nvidia-smi -L` lists them: CUDA_VISIBLE_DEVICES=MIG-...");
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Facts;
 use crate::lint::{Hits, Parameters};
-use crate::machine::{DriverLibrary, DriverRole, Surroundings, compare_versions};
+use crate::machine::{DriverAnswer, DriverLibrary, DriverRole, Silence, Surroundings, compare_versions};
 
 /// `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE` (cuda.h).
 const REFUSED: i64 = 804;
@@ -186,11 +186,42 @@ fn is_explained(facts: &Facts) -> bool {
     !hits.is_empty() || compat && refused
 }
 
+fn silence(answer: Option<&DriverAnswer>) -> Option<&Silence> {
+    answer?.failure.as_ref()?.silence.as_ref()
+}
+
+/// Libraries that gave no answer, and how.
+fn silences(facts: &Facts) -> impl Iterator<Item = (&'static str, String, &Silence)> {
+    let machine = &facts.machine;
+    let files = &machine.driver_files;
+    let nvml = files.nvml.as_ref().map(|library| library.path.clone());
+    let cuda = files.winner().map(|library| library.path.clone());
+    [("NVML", nvml, silence(machine.nvml.as_ref())), ("the CUDA driver", cuda, silence(machine.cuda.as_ref()))]
+        .into_iter()
+        .filter_map(|(name, path, silence)| Some((name, path.unwrap_or_default(), silence?)))
+}
+
+pub(super) fn hangs(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for (name, path, silence) in silences(facts) {
+        if matches!(silence, Silence::Hung { .. }) {
+            hits.add("driver", format!("{name} {silence}")).evidence(path);
+        }
+    }
+}
+
+pub(super) fn crashes(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for (name, path, silence) in silences(facts) {
+        if matches!(silence, Silence::Crashed { .. }) {
+            hits.add("driver", format!("{name} {silence}")).evidence(path);
+        }
+    }
+}
+
 pub(super) fn failed(facts: &Facts, parameters: &Parameters, hits: &mut Hits) {
     let Some(failure) = facts.machine.cuda.as_ref().and_then(|cuda| cuda.failure.as_ref()) else { return };
     // Without a GPU the driver's libraries may well be there: a login node, an image.
     let expected = failure.code == Some(NO_DEVICE) && !facts.machine.driver_files.has_hardware();
-    if expected || is_explained(facts) {
+    if expected || failure.silence.is_some() || is_explained(facts) {
         return;
     }
     let code = failure.code.map_or("no code".to_owned(), |code| format!("error {code}"));
@@ -217,7 +248,7 @@ pub(super) fn nvml_absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 
 pub(super) fn nvml_failed(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let Some(failure) = facts.machine.nvml.as_ref().and_then(|nvml| nvml.failure.as_ref()) else { return };
-    if is_explained(facts) || !facts.machine.driver_files.has_hardware() {
+    if failure.silence.is_some() || is_explained(facts) || !facts.machine.driver_files.has_hardware() {
         return;
     }
     let code = failure.code.map(|code| format!("error {code}, ")).unwrap_or_default();

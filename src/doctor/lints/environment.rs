@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::page::bytes;
 use super::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{DriverRole, compare_versions};
@@ -45,6 +46,16 @@ pub(super) fn preload(facts: &Facts, _: &Parameters, hits: &mut Hits) {
         } else if vendor.library(name).is_some() || vendor.driver(name).is_some() {
             hits.add("LD_PRELOAD", format!("forces {} on every program, whatever it was built with", preload.entry));
         }
+    }
+}
+
+pub(super) fn cache_stale(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    for cache in facts.machine.caches.iter().filter(|cache| cache.stale) {
+        hits.add(
+            &cache.path,
+            format!("{} that earlier drivers compiled: this one does not read it", bytes(cache.size)),
+        )
+        .evidence_lines(cache.driver.as_ref().map(|driver| format!("all of it is older than {driver}")));
     }
 }
 

@@ -3,14 +3,17 @@
 mod devices;
 mod driver;
 mod environment;
+mod foreign;
 mod packages;
 mod process;
 mod tools;
 mod vulkan;
 
+use super::foreign::Foreign;
 use super::serve::{PrefixFit, serve};
 use crate::data::Data;
 use crate::error::Result;
+use crate::fit::{Distribution, Reach};
 use crate::lint::{ParameterKind, Predicate, Registry, Settings};
 use crate::machine::{Machine, Surroundings};
 use crate::manifest::Manifests;
@@ -24,13 +27,16 @@ pub struct Facts {
     pub manifests: Manifests,
     /// What of the installed packages runs on which GPU.
     pub fits: Vec<PrefixFit>,
+    /// Binaries that simpack did not make.
+    pub foreign: Vec<Foreign>,
 }
 
 impl Facts {
-    /// The facts about a machine.
-    pub fn new(machine: Machine, manifests: Manifests) -> Self {
-        let fits = serve(&machine, &manifests);
-        Self { machine, manifests, fits }
+    /// The facts about a machine, about binaries that simpack did not make, and about what there is to install besides.
+    pub fn new(machine: Machine, reaches: Vec<Reach>, offers: &[Distribution], manifests: Manifests) -> Self {
+        let fits = serve(&machine, offers, &manifests);
+        let foreign = reaches.into_iter().map(|reach| Foreign::new(reach, &machine, &manifests)).collect();
+        Self { machine, manifests, fits, foreign }
     }
 
     fn is(&self, surroundings: Surroundings) -> bool {
@@ -57,14 +63,16 @@ pub fn examine(registry: &Registry<Facts>, facts: &Facts, settings: &Settings) -
         topic: "machine".to_owned(),
         reason: gap.reason.clone(),
     });
-    registry.run(facts, settings, examined(&facts.machine), gaps.collect())
+    registry.run(facts, settings, examined(facts), gaps.collect())
 }
 
-fn examined(machine: &Machine) -> Vec<String> {
+fn examined(facts: &Facts) -> Vec<String> {
+    let machine = &facts.machine;
     let mut names = vec!["machine".to_owned()];
     names.extend(machine.devices().iter().map(|device| format!("GPU {}", device.index)));
     let packages = machine.prefixes.iter().flat_map(|prefix| &prefix.packages);
     names.extend(packages.map(|package| package.manifest.package.clone()));
+    names.extend(facts.foreign.iter().map(|foreign| foreign.reach.subject.clone()));
     names.extend(machine.process.as_ref().map(|process| format!("process {}", process.pid)));
     names
 }
@@ -85,6 +93,8 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("driver-unreached", driver::unreached),
         check("driver-module-absent", driver::module_absent),
         check("driver-nodes", driver::nodes),
+        check("driver-hangs", driver::hangs),
+        check("driver-crashes", driver::crashes),
         Predicate { id: "driver-failed", parameters: &[("codes", ParameterKind::Texts)], check: driver::failed },
         check("nvml-absent", driver::nvml_absent),
         check("nvml-failed", driver::nvml_failed),
@@ -92,6 +102,9 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("device-exclusive", devices::exclusive),
         check("device-split-empty", devices::split_empty),
         check("devices-hidden", devices::hidden),
+        check("devices-chosen", devices::chosen),
+        check("devices-fewer", devices::fewer),
+        check("cache-stale", environment::cache_stale),
         check("environment-stubs", environment::stubs),
         check("environment-relative", environment::relative),
         check("environment-preload", environment::preload),
@@ -118,6 +131,8 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("device-unserved", packages::unserved),
         check("vendor-twice", packages::vendor_twice),
         check("vendor-shadowed", packages::vendor_shadowed),
+        check("foreign-unserved", foreign::unserved),
+        check("foreign-problem", foreign::problem),
         check("process-twice", process::twice),
         check("process-driver", process::driver),
         check("process-replaced", process::replaced),

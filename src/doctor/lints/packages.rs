@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Facts;
 use crate::lint::{Hits, Parameters};
-use crate::machine::{InstalledPackage, Prefix, VendorFile};
+use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};
 use crate::recipe::ComponentKind;
 
 fn packages(facts: &Facts) -> impl Iterator<Item = (&Prefix, &InstalledPackage)> {
     facts.machine.prefixes.iter().flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)))
 }
 
-fn install(prefix: &Prefix, package: &str) -> Option<String> {
-    match prefix.kind {
-        crate::machine::PrefixKind::Conda => {
-            Some(format!("conda install --force-reinstall -p {} {package}", prefix.path))
-        }
-        _ => None,
-    }
+/// The command that installs a package again.
+fn install(prefix: &Prefix, package: &InstalledPackage) -> Option<String> {
+    let channel = package.channel.as_ref().map(|channel| format!(" -c {channel}")).unwrap_or_default();
+    let (name, version) = (&package.manifest.package, package.manifest.version);
+    let is_conda = prefix.kind == PrefixKind::Conda;
+    is_conda.then(|| format!("conda install --force-reinstall -p {}{channel} {name}=={version}", prefix.path))
 }
 
 pub(super) fn files(facts: &Facts, _: &Parameters, hits: &mut Hits) {
@@ -28,7 +27,7 @@ pub(super) fn files(facts: &Facts, _: &Parameters, hits: &mut Hits) {
             let are = if files.len() == 1 { "1 file is".to_owned() } else { format!("{} files are", files.len()) };
             let hit = hits.add(name, format!("{are} {what}"));
             let hit = hit.evidence_lines(files.iter().take(5).map(|file| format!("{}/{file}", prefix.path)));
-            if let Some(command) = install(prefix, name) {
+            if let Some(command) = install(prefix, package) {
                 hit.fix(command);
             }
         }

@@ -1,10 +1,11 @@
 //! `--fix`: says what would mend the machine; with `--yes` does the part that is the user's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::doctor::Action;
 use crate::error::{Error, Result};
 use crate::fs::write_atomic;
+use crate::machine::RuntimeCache;
 use crate::process::Call;
 use crate::ui::Ui;
 
@@ -35,16 +36,25 @@ pub(super) fn mend(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
                 }
                 ui.say(format!("fix       {verb} {}\n{shown}          then: . {}", file.display(), file.display()));
             }
+            Action::StaleCache { path, size } => {
+                let verb = if yes { "removed" } else { "would remove" };
+                let directory = PathBuf::from(home(path));
+                let names = own_entries(&directory)?;
+                let shown = names.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>().join(" ");
+                if yes {
+                    remove(&directory, &names)?;
+                }
+                ui.say(format!("fix       {verb} {size} bytes in {path}: {shown}"));
+            }
             Action::Command { command, subject } => {
                 if !yes {
                     ui.say(format!("fix       would run for {subject}: {command}"));
                     continue;
                 }
                 ui.say(format!("fix       runs for {subject}: {command}"));
-                let mut words = command.split_whitespace().map(home);
-                let Some(program) = words.next() else { continue };
-                let call = Call::new(program).args(words).pass(["HOME", "USER", "CONDA_PREFIX", "VIRTUAL_ENV"]);
-                call.arg("--yes").read()?;
+                let words: Vec<String> = command.split_whitespace().map(home).collect();
+                let Some((program, arguments)) = words.split_first() else { continue };
+                Call::new(installer(program)).args(arguments).pass_all().arg("--yes").read()?;
             }
         }
     }
@@ -54,10 +64,50 @@ pub(super) fn mend(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
+/// conda itself, or the first of those that take the same words and are in `PATH`.
+fn installer(program: &str) -> &str {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &&str| std::env::split_paths(&path).any(|directory| directory.join(name).is_file());
+    [program, "mamba", "micromamba"].into_iter().find(is_there).unwrap_or(program)
+}
+
+/// Names in a cache of the driver that are the driver's own. Nothing, where the directory is a link or somebody else's.
+fn own_entries(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+    use std::os::unix::fs::MetadataExt;
+    let data = fs_err::symlink_metadata(directory)?;
+    // SAFETY: a number that is always there.
+    let is_own = data.is_dir() && data.uid() == unsafe { libc::geteuid() };
+    if !is_own {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(directory)? {
+        let name = entry?.file_name();
+        if name.to_str().is_some_and(RuntimeCache::is_own) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The index first: without it the driver looks at none of the others.
+fn remove(directory: &Path, names: &[std::ffi::OsString]) -> Result<()> {
+    for name in names.iter().rev() {
+        let path = directory.join(name);
+        match fs_err::symlink_metadata(&path)?.is_dir() {
+            true => fs_err::remove_dir_all(&path)?,
+            false => fs_err::remove_file(&path)?,
+        }
+    }
+    Ok(())
+}
+
 /// A record says ~ for the home directory.
 fn home(word: &str) -> String {
-    match (word.strip_prefix('~'), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => format!("{home}{rest}"),
-        _ => word.to_owned(),
+    let Ok(home) = std::env::var("HOME") else { return word.to_owned() };
+    match word.strip_prefix('~') {
+        Some(rest) => format!("{home}{rest}"),
+        None => word.replace("file://~", &format!("file://{home}")),
     }
 }

@@ -4,5 +4,5 @@ mod mend;
 mod record;
 mod run;
 
-pub use record::{DOCTOR_SCHEMA, DoctorJson, Foreign};
+pub use record::{DOCTOR_SCHEMA, DoctorJson};
 pub use run::{DoctorRequest, explain, list, run};

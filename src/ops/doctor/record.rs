@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::doctor::{Action, PrefixFit};
+use crate::doctor::{Action, Foreign, PrefixFit};
 use crate::error::{Error, Result};
-use crate::fit::{ForeignFit, Reach};
+use crate::fit::{Distribution, Reach};
 use crate::machine::{MACHINE_SCHEMA, Machine, Redaction};
-use crate::manifest::Manifests;
 use crate::ops::smoke::SmokeReport;
 use crate::report::ReportJson;
 
@@ -22,78 +22,103 @@ pub const DOCTOR_SCHEMA: u32 = MACHINE_SCHEMA;
 pub struct DoctorJson<'a> {
     /// Always [`DOCTOR_SCHEMA`].
     pub schema: u32,
-    /// The machine; `--replay` reads this part and nothing else.
+    /// The machine; `--replay` reads it.
     pub machine: &'a Machine,
     /// What is wrong with it.
     pub report: ReportJson<'a>,
     /// What of the installed packages runs on which GPU, and why.
     pub serves: &'a [PrefixFit],
-    /// Binaries that simpack did not make: how far they reach; `--replay` reads this part, too.
+    /// The channel of `--channel`; `--replay` reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<&'a str>,
+    /// What there is to install besides, with `--channel`; `--replay` reads it.
+    pub offers: &'a [Distribution],
+    /// Binaries that simpack did not make: how far they reach; `--replay` reads it.
     pub foreign: &'a [Foreign],
-    /// Smoke tests, with `--smoke`.
+    /// Smoke tests, with `--smoke`; `--replay` reads them.
     pub smoke: &'a [SmokeReport],
     /// What `--fix` would do.
     pub actions: &'a [Action],
 }
 
-/// Binaries that simpack did not make.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Foreign {
-    /// On which GPUs they run, and with which drivers.
-    pub reach: Reach,
-    /// What runs on the GPUs of this machine.
-    pub devices: Vec<ForeignFit>,
+/// All that is not concluded from something else: a record gives it back.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Recorded {
+    pub(super) schema: u32,
+    pub(super) machine: Machine,
+    pub(super) channel: Option<String>,
+    pub(super) offers: Vec<Distribution>,
+    #[serde(rename = "foreign", deserialize_with = "reaches")]
+    pub(super) reaches: Vec<Reach>,
+    pub(super) smoke: Vec<SmokeReport>,
 }
 
-impl Foreign {
-    /// The verdict for a machine.
-    pub(super) fn new(reach: Reach, machine: &Machine, manifests: &Manifests) -> Self {
-        let driver = machine.usable_driver();
-        let devices = machine.devices();
-        let devices = devices.iter().map(|device| reach.on(device, driver.as_ref(), manifests)).collect();
-        Self { reach, devices }
+fn reaches<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Reach>, D::Error> {
+    let foreign: Vec<Foreign> = Deserialize::deserialize(deserializer)?;
+    Ok(foreign.into_iter().map(|foreign| foreign.reach).collect())
+}
+
+impl Recorded {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// It is no record, or one of a later form.
+    pub(super) fn read(file: &Path) -> Result<Self> {
+        let text = fs_err::read_to_string(file)?;
+        let wrong = |what: String| {
+            Error::file(file, what).hint("a record is what `simpack doctor --json` printed, the whole of it")
+        };
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| wrong(format!("it is no record: {error}")))?;
+        if !(value["schema"].is_u64() && value["machine"].is_object()) {
+            return Err(wrong("it is no record: there is no schema and no machine in it".to_owned()));
+        }
+        if value["schema"] != DOCTOR_SCHEMA {
+            let schema = &value["schema"];
+            return Err(wrong(format!("schema {schema} is not known; this simpack reads {DOCTOR_SCHEMA}")));
+        }
+        serde_json::from_value(value).map_err(|error| wrong(format!("it is no record: {error}")))
     }
 
-    /// Lines for the page.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let about = self.reach.page();
-        let mut lines: Vec<String> = about.lines().map(|line| line.trim().to_owned()).collect();
-        lines.extend(self.devices.iter().map(|device| {
-            let runs = if device.runs { "runs" } else { "does not run" };
-            format!("GPU {}  {}  -> {runs}: {}", device.index, device.name, device.words)
-        }));
-        lines
+    /// The same without names of users, hosts and single GPUs.
+    ///
+    /// # Errors
+    /// A mistake in simpack.
+    pub(super) fn redacted(self, redaction: &Redaction) -> Result<Self> {
+        Ok(Self {
+            schema: self.schema,
+            machine: redacted(redaction, &self.machine)?,
+            channel: self.channel.map(|channel| redaction.text(&channel)),
+            offers: self.offers,
+            reaches: redacted(redaction, &self.reaches)?,
+            smoke: redacted(redaction, &self.smoke)?,
+        })
     }
 }
 
-/// What `--replay` reads of it.
-#[derive(Deserialize)]
-struct Recorded {
-    schema: u32,
-    machine: Machine,
-    #[serde(default)]
-    foreign: Vec<Foreign>,
+fn redacted<T: Serialize + DeserializeOwned>(redaction: &Redaction, value: &T) -> Result<T> {
+    redaction.apply(value).map_err(|error| Error::bug("a record without names is no record").because(error))
 }
 
-/// Reads a record.
-///
-/// # Errors
-/// It is no record, or one of a later form.
-pub(super) fn read(file: &Path) -> Result<(Machine, Vec<Reach>)> {
-    let text = fs_err::read_to_string(file)?;
-    let wrong = |what: String| {
-        Error::file(file, what).hint("a record is what `simpack doctor --json` printed, the whole of it")
-    };
-    let recorded: Recorded = serde_json::from_str(&text).map_err(|error| wrong(format!("it is no record: {error}")))?;
-    if recorded.schema != DOCTOR_SCHEMA {
-        return Err(wrong(format!("schema {} is not known; this simpack reads {DOCTOR_SCHEMA}", recorded.schema)));
-    }
-    Ok((recorded.machine, recorded.foreign.into_iter().map(|foreign| foreign.reach).collect()))
-}
-
-/// What of this user may not stand in a record.
+/// What of this user and this machine may not stand in a record.
 pub(super) fn redaction() -> Redaction {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Redaction { home: variable("HOME"), user: variable("USER").or_else(|| variable("LOGNAME")) }
+    let (user, home) = account().unzip();
+    let host = fs_err::read_to_string("/proc/sys/kernel/hostname").ok();
+    Redaction {
+        home: variable("HOME").or(home),
+        user: variable("USER").or_else(|| variable("LOGNAME")).or(user),
+        host: host.map(|name| name.trim().to_owned()),
+    }
+}
+
+/// Name and home of the user, where no variable tells: batch systems and containers set none.
+fn account() -> Option<(String, String)> {
+    // SAFETY: a number that is always there.
+    let own = unsafe { libc::getuid() }.to_string();
+    let text = fs_err::read_to_string("/etc/passwd").ok()?;
+    let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let line = lines.find(|fields| fields.get(2).is_some_and(|id| *id == own))?;
+    Some((line.first()?.to_string(), line.get(5)?.to_string()))
 }

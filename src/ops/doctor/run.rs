@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::mend::mend;
-use super::record::{DOCTOR_SCHEMA, DoctorJson, Foreign, read, redaction};
+use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
 use crate::data::Data;
 use crate::doctor::{Action, Facts, PageOptions, actions, examine, page, registry};
 use crate::error::{Error, Result};
+use crate::fit::Distribution;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
 use crate::ops::reach::reach;
+use crate::ops::select::sources;
 use crate::ops::smoke::{self, SmokeReport};
 use crate::ops::verify::{DENIED, Format, exit_code};
 use crate::probe::{Probe, Snapshot};
@@ -34,6 +36,12 @@ pub struct DoctorRequest {
     pub root: Option<PathBuf>,
     /// Variables of that machine.
     pub env: BTreeMap<String, String>,
+    /// Directory of packages or channel: what there is to install besides.
+    pub channel: Option<PathBuf>,
+    /// simpack itself, which opens the driver's libraries in a process of its own; without, this process does.
+    pub program: Option<PathBuf>,
+    /// How long a library of the driver may take to answer, in the place of the manifest's time.
+    pub driver_limit: Option<Duration>,
     /// Say what would mend the machine.
     pub fix: bool,
     /// Do it.
@@ -63,34 +71,20 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&data)?;
     let registry = registry(&data)?;
     let Subjects { wanted, names, foreign } = subjects(request)?;
-    let (mut machine, mut reaches) = match &request.replay {
+    let found = match &request.replay {
         Some(file) => {
-            let (recorded, reaches) = read(file)?;
-            (Machine::take(&recorded, &wanted), reaches)
+            let recorded = Recorded::read(file)?;
+            Recorded { machine: Machine::take(&recorded.machine, &wanted), ..recorded }
         }
         None => {
-            let thorough = request.smoke || ui.is_verbose();
-            (Machine::take(probe(request, &manifests, &wanted, thorough)?.as_ref(), &wanted), Vec::new())
+            let found = look(request, &wanted, foreign, &manifests, ui)?;
+            // What is shown and what is recorded is the same, so that a record gives the same report.
+            if request.names { found } else { found.redacted(&redaction())? }
         }
     };
-    let is_empty = |path: &String| {
-        let found = machine.prefixes.iter().find(|prefix| prefix.path == *path);
-        found.is_some_and(|prefix| prefix.packages.is_empty())
-    };
-    // A directory without packages of simpack is looked at as what it is: binaries.
-    let others = wanted.prefixes.iter().filter(|path| request.root.is_none() && is_empty(path)).map(PathBuf::from);
-    for path in foreign.into_iter().chain(others) {
-        reaches.push(reach(&path, false, &manifests, &ui.without_results())?);
-    }
-    let smoke = smoke(request, &machine, &manifests)?;
-    // What is shown and what is recorded is the same, so that a record gives the same report.
-    if !request.names && request.replay.is_none() {
-        machine = redaction().apply(&machine);
-    }
+    let Recorded { machine, channel, offers, reaches, smoke, .. } = found;
     check_names(&machine, &names)?;
-    let facts = Facts::new(machine, manifests);
-    let foreign: Vec<Foreign> =
-        reaches.into_iter().map(|reach| Foreign::new(reach, &facts.machine, &facts.manifests)).collect();
+    let facts = Facts::new(machine, reaches, &offers, manifests);
     let mut report = examine(&registry, &facts, &Settings::default());
     if !names.is_empty() {
         let packages = packages(&facts.machine);
@@ -99,8 +93,15 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
             !packages.iter().any(|package| package == owner) || names.iter().any(|name| name == owner)
         });
     }
-    let actions = actions(&facts, &report);
-    let shown = Shown { facts: &facts, report: &report, actions: &actions, foreign: &foreign, smoke: &smoke };
+    let actions = actions(&facts, &report, channel.as_deref());
+    let shown = Shown {
+        facts: &facts,
+        report: &report,
+        actions: &actions,
+        channel: channel.as_deref(),
+        offers: &offers,
+        smoke: &smoke,
+    };
     print(&shown, request, &registry.rules(), started, ui)?;
     if request.fix {
         mend(&actions, request.yes, ui)?;
@@ -109,11 +110,39 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     Ok(if smoke_is_well { exit_code(&report) } else { DENIED })
 }
 
+/// Looks at the machine, and at what it is asked about.
+fn look(
+    request: &DoctorRequest,
+    wanted: &Wanted,
+    mut files: Vec<PathBuf>,
+    manifests: &Manifests,
+    ui: &Ui,
+) -> Result<Recorded> {
+    let thorough = request.smoke || ui.is_verbose();
+    let machine = Machine::take(probe(request, manifests, wanted, thorough)?.as_ref(), wanted);
+    let is_empty = |path: &&String| {
+        let found = machine.prefixes.iter().find(|prefix| prefix.path == **path);
+        found.is_some_and(|prefix| prefix.packages.is_empty())
+    };
+    // A directory without packages of simpack is looked at as what it is: binaries.
+    if request.root.is_none() {
+        files.extend(wanted.prefixes.iter().filter(is_empty).map(PathBuf::from));
+    }
+    let quiet = ui.without_results();
+    let reaches = files.iter().map(|path| reach(path, false, manifests, &quiet)).collect::<Result<Vec<_>>>()?;
+    let found =
+        request.channel.as_ref().map(|channel| sources(std::slice::from_ref(channel))).transpose()?.unwrap_or_default();
+    let channel = found.iter().find_map(|source| source.channel.as_deref()).map(absolute).transpose()?;
+    let offers: Vec<Distribution> = found.into_iter().map(|source| source.distribution).collect();
+    let smoke = smoke(request, &machine, manifests)?;
+    Ok(Recorded { schema: DOCTOR_SCHEMA, machine, channel, offers, reaches, smoke })
+}
+
 /// Runs the smoke tests of what is installed in the prefixes of this machine.
 fn smoke(request: &DoctorRequest, machine: &Machine, manifests: &Manifests) -> Result<Vec<SmokeReport>> {
     let mut reports = Vec::new();
     if request.smoke {
-        let (devices, driver) = (machine.devices(), machine.usable_driver());
+        let (devices, driver) = (machine.devices_of_programs(), machine.usable_driver());
         for prefix in machine.prefixes.iter().filter(|prefix| !prefix.packages.is_empty()) {
             let path = Path::new(&prefix.path);
             reports.extend(smoke::prefix(path, &devices, driver.as_ref(), &smoke::environment(), manifests)?);
@@ -128,7 +157,10 @@ fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted, thorou
         None => {
             let mut snapshot = Snapshot::here(&manifests.environment);
             for (name, value) in &request.env {
-                snapshot.values.insert(name.clone(), value.clone());
+                match value.is_empty() {
+                    true => snapshot.values.remove(name),
+                    false => snapshot.values.insert(name.clone(), value.clone()),
+                };
             }
             snapshot
         }
@@ -137,6 +169,7 @@ fn probe(request: &DoctorRequest, manifests: &Manifests, wanted: &Wanted, thorou
         Some(root) => Probe::at(manifests, snapshot, root)?,
         None => Probe::here(manifests, snapshot),
     };
+    let probe = probe.asking_by(request.program.clone()).waiting(request.driver_limit);
     Ok(Box::new(probe.examining(&wanted.prefixes).thorough(thorough)))
 }
 
@@ -201,17 +234,21 @@ struct Shown<'a> {
     facts: &'a Facts,
     report: &'a Report,
     actions: &'a [Action],
-    foreign: &'a [Foreign],
+    channel: Option<&'a str>,
+    offers: &'a [Distribution],
     smoke: &'a [SmokeReport],
 }
 
 fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: Instant, ui: &Ui) -> Result<()> {
-    let Shown { facts, report, actions, foreign, smoke } = *shown;
+    let Shown { facts, report, actions, channel, offers, smoke } = *shown;
+    let foreign = facts.foreign.as_slice();
     let json = DoctorJson {
         schema: DOCTOR_SCHEMA,
         machine: &facts.machine,
         report: report.json(),
         serves: &facts.fits,
+        channel,
+        offers,
         foreign,
         smoke,
         actions,

@@ -1,5 +1,7 @@
 //! What was selected: the value that `--json` prints.
 
+use std::path::{Path, PathBuf};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +50,11 @@ pub struct Selected {
     pub conda: Vec<String>,
     /// Directory of the channel, where the packages came from one.
     pub channel: Option<String>,
-    /// Wheels; empty when the distribution has none.
+    /// Names of wheels; empty when the distribution has none.
     pub pip: Vec<String>,
+    /// Lines of a requirements file that brings exactly these wheels from where they lie.
+    #[serde(default)]
+    pub requirements: Vec<String>,
     /// The attribute and the capabilities that nixpkgs' configuration takes.
     pub nix: String,
 }
@@ -66,12 +71,14 @@ impl Selected {
         let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };
         let spec = |package: &String| source.kernels.get(package).cloned().unwrap_or_else(|| package.clone());
         let conda = std::iter::once(source.simulator.clone()).chain(packages.iter().map(spec)).collect();
-        let is_of = |wheel: &&String| {
-            let name = wheel.split('-').next().unwrap_or_default().replace('_', "-").to_lowercase();
+        let is_of = |wheel: &&PathBuf| {
+            let name = part(wheel, 0).replace('_', "-").to_lowercase();
             name == source.distribution.simulator || packages.iter().any(|package| name == package.replace('_', "-"))
         };
+        let wheels: Vec<&PathBuf> = source.wheels.iter().filter(is_of).collect();
         Self {
-            pip: source.wheels.iter().filter(is_of).cloned().collect(),
+            pip: wheels.iter().filter_map(|wheel| Some(wheel.file_name()?.to_string_lossy().into_owned())).collect(),
+            requirements: requirements(&wheels),
             nix: nix(&fit, source),
             channel: source.channel.as_ref().map(|path| path.display().to_string()),
             conda,
@@ -79,6 +86,25 @@ impl Selected {
             fit,
         }
     }
+}
+
+/// A part of a wheel's name: 0 is the package's, 1 its version (binary distribution format, file name convention).
+fn part(wheel: &Path, index: usize) -> String {
+    let name = wheel.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.split('-').nth(index).unwrap_or_default().to_owned()
+}
+
+/// Where the wheels lie, then each by name and version.
+fn requirements(wheels: &[&PathBuf]) -> Vec<String> {
+    let place = |wheel: &&PathBuf| {
+        let directory = std::path::absolute(wheel.parent()?).ok()?;
+        Some(format!("--find-links {}", directory.display()))
+    };
+    let mut lines: Vec<String> = wheels.iter().filter_map(place).collect();
+    lines.sort();
+    lines.dedup();
+    lines.extend(wheels.iter().map(|wheel| format!("{}=={}", part(wheel, 0).replace('_', "-"), part(wheel, 1))));
+    lines
 }
 
 /// nixpkgs builds packages for the capabilities of its configuration, so this is what is selected there.

@@ -30,6 +30,8 @@ pub struct SelectRequest {
     pub cuda: Option<CudaVersion>,
     /// The fewest packages instead of the best for each device.
     pub smallest: bool,
+    /// simpack itself, which opens the driver's libraries in a process of its own; without, this process does.
+    pub program: Option<PathBuf>,
     /// Form of the answer.
     pub format: Format,
 }
@@ -42,7 +44,7 @@ pub enum Format {
     Text,
     /// conda match specs, one a line.
     Conda,
-    /// Wheels, one a line.
+    /// A requirements file for pip.
     Pip,
     /// A nix expression.
     Nix,
@@ -96,7 +98,7 @@ fn lines(selection: &Selection, of: impl Fn(&Selected) -> Vec<String>) -> String
 
 fn pip(selection: &Selection) -> Result<String> {
     match selection.simulators.iter().find(|selected| selected.pip.is_empty()) {
-        None => Ok(lines(selection, |selected| selected.pip.clone())),
+        None => Ok(lines(selection, |selected| selected.requirements.clone())),
         Some(without) => Err(Error::usage(format!("there are no wheels of {}", without.fit.simulator))
             .hint("pip cannot choose by GPU and simpack packs conda packages and archives: `--format conda`")),
     }
@@ -117,7 +119,7 @@ fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Ma
         (None, None) => None,
     };
     let Some(capabilities) = &request.devices else {
-        let here = this_machine(manifests, ui);
+        let here = this_machine(request, manifests, ui);
         return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
     };
     let devices: Vec<Device> =
@@ -130,8 +132,8 @@ fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Ma
 
 /// The GPUs and the driver of the machine that this runs on. What cannot say anything is not there for programs
 /// either: `simpack doctor` says why.
-fn this_machine(manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
-    let probe = Probe::here(manifests, Snapshot::here(&manifests.environment));
+fn this_machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
+    let probe = Probe::here(manifests, Snapshot::here(&manifests.environment)).asking_by(request.program.clone());
     let told = |part: &str, reason: String| ui.note(format!("{part}: {reason}; `simpack doctor` says more"));
     let driver_files = probe.driver_files().unwrap_or_else(|reason| {
         told("driver", reason);

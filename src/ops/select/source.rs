@@ -28,7 +28,7 @@ pub struct Source {
     /// Match specs of kernel packages, by package.
     pub kernels: BTreeMap<String, String>,
     /// Wheels beside the channel.
-    pub wheels: Vec<String>,
+    pub wheels: Vec<PathBuf>,
 }
 
 /// The simulators that some paths hold, of each the newest release. What is installed in a prefix and what a channel
@@ -121,13 +121,12 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
 }
 
 /// Wheels in a directory and directly below it.
-fn wheels(path: &Path) -> Result<Vec<String>> {
+fn wheels(path: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(path).max_depth(2).sort_by_file_name() {
         let entry = entry.map_err(|error| Error::file(path, error))?;
-        let name = entry.file_name().to_string_lossy();
-        if name.ends_with(".whl") {
-            found.push(name.into_owned());
+        if entry.path().extension().is_some_and(|ending| ending == "whl") {
+            found.push(entry.into_path());
         }
     }
     Ok(found)

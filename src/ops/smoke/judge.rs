@@ -134,7 +134,7 @@ impl Here<'_> {
             let signal = interrupted().unwrap_or("a signal");
             return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")));
         }
-        if watched.ended == Stopped::TimeOut {
+        if matches!(watched.ended, Stopped::TimeOut | Stopped::Stuck) {
             run.result = failed(format!("took longer than {} s and was ended", smoke.limit));
             return Ok((run, None));
         }
