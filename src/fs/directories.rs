@@ -28,11 +28,12 @@ pub(super) struct Directory {
 }
 
 /// What is known of directories.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Directories(RefCell<Known>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
+    most_open: usize,
     /// By the text of their path; the number of the system's error for what is no directory.
     by_path: HashMap<String, Result<Directory, i32>>,
     /// By device and inode.
@@ -42,7 +43,19 @@ struct Known {
     absent: HashSet<(usize, String)>,
 }
 
+impl Default for Directories {
+    fn default() -> Self {
+        Self::keeping(MOST_OPEN)
+    }
+}
+
 impl Directories {
+    /// At most `most_open` stay open.
+    pub(super) fn keeping(most_open: usize) -> Self {
+        let (by_path, by_id) = (HashMap::new(), HashMap::new());
+        Self(RefCell::new(Known { most_open, by_path, by_id, steps: HashMap::new(), absent: HashSet::new() }))
+    }
+
     /// The directory of a path, found from its parent: paths that wind through the same directories cost
     /// one opening a step. `place` translates a path into one of this machine; without `plain` the kernel
     /// may not take the step, because links and `..` lead elsewhere than it thinks.
@@ -81,7 +94,7 @@ impl Directories {
         let (data, file) = opened.map_err(|error| error.raw_os_error().unwrap_or(libc::ELOOP))?;
         let known = &mut *self.0.borrow_mut();
         let number = known.by_id.len();
-        let file = (number < MOST_OPEN).then(|| Rc::new(file));
+        let file = (number < known.most_open).then(|| Rc::new(file));
         Ok(known.by_id.entry((data.dev(), data.ino())).or_insert(Directory { number, file }).clone())
     }
 

@@ -22,6 +22,8 @@ pub struct Root {
     directory: Option<PathBuf>,
     /// Directories by the text of their path: libraries share few of them.
     known: RefCell<HashMap<PathBuf, PathBuf>>,
+    /// Directories of this machine without links; None for what is no directory.
+    real: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     directories: Directories,
 }
 
@@ -75,7 +77,18 @@ impl AsRef<[u8]> for RootFile {
 impl Root {
     /// The machine's own root.
     pub fn machine() -> Self {
-        Self { directory: None, known: RefCell::default(), directories: Directories::default() }
+        Self {
+            directory: None,
+            known: RefCell::default(),
+            real: RefCell::default(),
+            directories: Directories::default(),
+        }
+    }
+
+    /// The same root with at most `most` directories held open: where each of many threads has one.
+    #[must_use]
+    pub fn keeping(self, most: usize) -> Self {
+        Self { directories: Directories::keeping(most), ..self }
     }
 
     /// A directory as root.
@@ -190,15 +203,24 @@ impl Root {
 
     /// The path as a program inside would name a file of this machine; `None` outside of the root.
     pub fn inside(&self, path: &Path) -> Option<String> {
-        let real = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            Some(parent) => fs_err::canonicalize(parent).ok()?.join(path.file_name()?),
-            None => fs_err::canonicalize(".").ok()?.join(path),
-        };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let name = if parent.is_some() { Path::new(path.file_name()?) } else { path };
+        let real = self.real_directory(parent.unwrap_or(Path::new(".")))?.join(name);
         let below = match &self.directory {
             None => real.as_path(),
             Some(directory) => real.strip_prefix(directory).ok()?,
         };
         Path::new("/").join(below).to_str().map(str::to_owned)
+    }
+
+    /// A directory of this machine without links.
+    fn real_directory(&self, directory: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.real.borrow().get(directory) {
+            return known.clone();
+        }
+        let real = fs_err::canonicalize(directory).ok();
+        self.real.borrow_mut().insert(directory.to_owned(), real.clone());
+        real
     }
 
     /// Where on this machine the path leads. The last part may be missing.

@@ -24,10 +24,10 @@ use crate::manifest::Drivers;
 
 pub use driver::{DriverUse, driver_use};
 pub use leftover::{TEMPORARY, sweep, sweep_dir};
-pub use lost::{Lost, lost};
+pub use lost::{Lost, Machine};
 pub use policy::{objection, origin_to, search_path};
 pub use readback::read_back;
-pub use replace::{Replacement, commit, prepare};
+pub use replace::{Committed, Replacement, commit, prepare};
 pub use subject::Subject;
 
 /// The search path that a binary must have.
@@ -89,7 +89,9 @@ pub fn apply_edits(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
 }
 
 fn replaced(subject: &Subject, edits: &Edits) -> Result<PatchOutcome> {
-    outcome(subject, edits, |subject, plan| commit(vec![prepare(subject, subject.path(), plan)?]).into_iter().collect())
+    outcome(subject, edits, |subject, plan| {
+        commit(vec![prepare(subject, subject.path(), plan)?]).results.into_iter().collect()
+    })
 }
 
 fn outcome(

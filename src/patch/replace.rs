@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::leftover::temporary;
 use super::{Subject, copy};
@@ -98,25 +98,29 @@ fn failed(target: &Path, error: &std::io::Error) -> Error {
     Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", target.display())))
 }
 
-/// Puts copies in their places; one result for each, in their order.
-pub fn commit(replacements: Vec<Replacement>) -> Vec<Result<()>> {
-    let bytes: u64 = replacements.iter().map(|replacement| replacement.bytes).sum();
-    let flushed = replacements.len() >= MANY && bytes <= MUCH && flush(&replacements);
-    replacements
-        .into_iter()
-        .map(|Replacement { copy, target, .. }| {
-            // Exchanged, the old file has the copy's name and goes with it.
-            if flushed && exchange(copy.path(), &target) {
-                return copy.close().or_else(gone).map_err(|error| failed(&target, &error));
-            }
-            copy.persist(&target).map(drop).map_err(|error| failed(&target, &error.error))
-        })
-        .collect()
+/// What became of copies that were put in their places.
+pub struct Committed {
+    /// One for each copy, in their order.
+    pub results: Vec<Result<()>>,
+    /// Files that were exchanged, under the names of the copies; they go when this is dropped. A program
+    /// that writes more files drops it last: ext4 goes around numbers of files that were just removed,
+    /// one by one, for each file it makes.
+    pub old: Vec<TempPath>,
 }
 
-/// Another run's sweep may have taken the old file already.
-fn gone(error: std::io::Error) -> std::io::Result<()> {
-    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+/// Puts copies in their places.
+pub fn commit(replacements: Vec<Replacement>) -> Committed {
+    let bytes: u64 = replacements.iter().map(|replacement| replacement.bytes).sum();
+    let flushed = replacements.len() >= MANY && bytes <= MUCH && flush(&replacements);
+    let mut old = Vec::new();
+    let place = |Replacement { copy, target, .. }: Replacement| {
+        if flushed && exchange(copy.path(), &target) {
+            old.push(copy.into_temp_path());
+            return Ok(());
+        }
+        copy.persist(&target).map(drop).map_err(|error| failed(&target, &error.error))
+    };
+    Committed { results: replacements.into_iter().map(place).collect(), old }
 }
 
 /// Has every file system that the copies are on write them down.

@@ -131,7 +131,7 @@ fn many_files_are_exchanged_and_leave_nothing() {
         let subject = Subject::open(path).unwrap();
         prepare(&subject, path, &subject.plan(&subject.source().unwrap(), &set("/many")).unwrap()).unwrap()
     };
-    let results = commit(paths.iter().map(replacement).collect());
+    let results = commit(paths.iter().map(replacement).collect()).results;
     assert!(results.len() == 20 && results.into_iter().all(|result| result.is_ok()));
     assert!(paths.iter().all(|path| runpath(path).as_deref() == Some("/many")));
     assert!(leftovers(dir.path()).is_empty());

@@ -13,6 +13,8 @@ mod minimal;
 mod musl;
 mod object;
 mod process;
+#[cfg(feature = "tool")]
+mod remembered;
 mod search;
 mod search_path;
 #[cfg(test)]
@@ -28,5 +30,7 @@ pub use loader::{Cpu, Environment, Libc, Loader};
 pub use minimal::library_named;
 pub use object::{NeedKind, Object, Rejection, read_object};
 pub use process::{Open, Process, Refusal};
+#[cfg(feature = "tool")]
+pub use remembered::Remembered;
 pub use tokens::normal;
 pub use tree::{FileId, MemoryTree, OpenFile, Opened, Source, Tree};

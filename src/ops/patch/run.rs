@@ -1,11 +1,13 @@
 //! Patches files side by side: every file by itself, whole or not at all.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use object::elf;
+use tempfile::TempPath;
 
 use super::find::{Finding, Found, find};
 use super::intent::{Intent, PatchRequest};
@@ -17,11 +19,11 @@ use crate::elf::{ElfError, FileKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Root;
 use crate::manifest::Manifests;
-use crate::patch::{Replacement, Subject, commit, driver_use, lost, prepare, sweep, sweep_dir};
+use crate::patch::{Machine, Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
 use crate::ui::Ui;
 
-/// Files whose copies wait at a time: each holds a descriptor, of which a process has 1,024.
-const BATCH: usize = 256;
+/// At most so many copies wait at a time to be put in their places.
+const BATCH: usize = 4096;
 
 /// Patches; answers the exit code: 0, or 6 when a file failed and the others are done.
 ///
@@ -47,9 +49,12 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     if request.edits() && !request.check {
         clean(&finding, request);
     }
-    let (mut files, loader) = (Vec::new(), OnceLock::new());
-    for batch in finding.files.chunks(BATCH) {
-        files.extend(patched(side_by_side(batch, |file| one(file, request, &intent, &manifests, &loader))));
+    let (mut files, mut old, loader) = (Vec::new(), Vec::new(), OnceLock::new());
+    for batch in finding.files.chunks(batch()) {
+        let worker =
+            || Worker { request, intent: &intent, manifests: &manifests, loader: &loader, machine: OnceCell::new() };
+        let looked = side_by_side(batch, worker, Worker::one);
+        files.extend(patched(looked, &mut old));
     }
     let report = PatchReport::new(request, files);
     if !ui.json(&report)? {
@@ -73,11 +78,13 @@ fn clean(finding: &Finding, request: &PatchRequest) {
 type Looked = (FileReport, Option<Replacement>);
 
 /// Puts the copies in their places.
-fn patched(looked: Vec<Option<Looked>>) -> Vec<FileReport> {
+fn patched(looked: Vec<Option<Looked>>, old: &mut Vec<TempPath>) -> Vec<FileReport> {
     let (mut reports, replacements): (Vec<_>, Vec<_>) = looked.into_iter().flatten().unzip();
     let waiting: Vec<usize> =
         replacements.iter().enumerate().filter(|(_, it)| it.is_some()).map(|(index, _)| index).collect();
-    for (index, result) in waiting.into_iter().zip(commit(replacements.into_iter().flatten().collect())) {
+    let committed = commit(replacements.into_iter().flatten().collect());
+    old.extend(committed.old);
+    for (index, result) in waiting.into_iter().zip(committed.results) {
         if let Err(error) = result {
             reports[index].fail(error);
         }
@@ -90,22 +97,44 @@ pub(super) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Results of `work` over all files, in their order.
-fn side_by_side<T: Send>(files: &[Found], work: impl Fn(&Found) -> T + Sync) -> Vec<T> {
+/// How many copies may wait: each holds a descriptor, of which a process has 1,024 if it asks for no more.
+fn batch() -> usize {
+    // Each thread has a file, its copy and the directories it looks into.
+    let others = 64 + threads() * (Machine::DIRECTORIES + 4);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the place lives through the calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max.min((BATCH + others) as u64).max(limit.rlim_cur);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        }
+    }
+    let descriptors = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    descriptors.saturating_sub(others).clamp(64, BATCH)
+}
+
+/// Results of `work` over all files, in their order; each thread has a worker of its own.
+fn side_by_side<W, T: Send>(
+    files: &[Found],
+    worker: impl Fn() -> W + Sync,
+    work: impl Fn(&W, &Found) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
-    let worker = || {
+    let thread = || {
+        let worker = worker();
         while let Some((index, file)) = take(files, &next) {
-            let result = work(file);
+            let result = work(&worker, file);
             done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
         }
     };
     std::thread::scope(|scope| {
         // This thread works too.
         for _ in 1..threads().min(files.len()) {
-            scope.spawn(worker);
+            scope.spawn(thread);
         }
-        worker();
+        thread();
     });
     let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     done.sort_by_key(|(index, _)| *index);
@@ -127,76 +156,84 @@ fn own_loader(manifests: &Manifests) -> Loader {
     loader
 }
 
-/// Looks at one file; nothing for one in a directory that is not ELF.
-fn one(
-    file: &Found,
-    request: &PatchRequest,
-    intent: &Intent,
-    manifests: &Manifests,
-    loader: &OnceLock<Loader>,
-) -> Option<Looked> {
-    let mut report = FileReport::new(&file.path);
-    let subject = match file.named {
-        true => Subject::open(&file.path).map(Some),
-        false => Subject::open_elf(&file.path),
-    };
-    let looked = match subject {
-        Ok(None) => return None,
-        Ok(Some(subject)) => examine(&subject, file.named, request, intent, manifests, loader, &mut report),
-        Err(error) => Err(error),
-    };
-    let mut replacement = None;
-    match looked {
-        Ok((outcome, copy)) => (report.outcome, replacement) = (outcome, copy),
-        Err(error) => report.fail(error),
-    }
-    Some((report, replacement))
+/// What a thread works with.
+struct Worker<'a> {
+    request: &'a PatchRequest,
+    intent: &'a Intent,
+    manifests: &'a Manifests,
+    loader: &'a OnceLock<Loader>,
+    /// This machine's libraries, once a file's search path changes.
+    machine: OnceCell<Machine<'a>>,
 }
 
-fn examine(
-    subject: &Subject,
-    named: bool,
-    request: &PatchRequest,
-    intent: &Intent,
-    manifests: &Manifests,
-    loader: &OnceLock<Loader>,
-    report: &mut FileReport,
-) -> Result<(Outcome, Option<Replacement>)> {
-    let wrong = |error: ElfError| error.at(subject.path());
-    let source = subject.source()?;
-    if !named && let Some(reason) = not_concerned(&source) {
-        report.reason = Some(reason.to_owned());
-        return Ok((Outcome::LeftOut, None));
+impl Worker<'_> {
+    /// Looks at one file; nothing for one in a directory that is not ELF.
+    fn one(&self, file: &Found) -> Option<Looked> {
+        let mut report = FileReport::new(&file.path);
+        let subject = match file.named {
+            true => Subject::open(&file.path).map(Some),
+            false => Subject::open_elf(&file.path),
+        };
+        let looked = match subject {
+            Ok(None) => return None,
+            Ok(Some(subject)) => self.examine(&subject, file.named, &mut report),
+            Err(error) => Err(error),
+        };
+        let mut replacement = None;
+        match looked {
+            Ok((outcome, copy)) => (report.outcome, replacement) = (outcome, copy),
+            Err(error) => report.fail(error),
+        }
+        Some((report, replacement))
     }
-    if request.for_driver || request.print {
-        report.driver = driver_use(&source, &manifests.vendor).map_err(wrong)?;
+
+    fn examine(
+        &self,
+        subject: &Subject,
+        named: bool,
+        report: &mut FileReport,
+    ) -> Result<(Outcome, Option<Replacement>)> {
+        let request = self.request;
+        let wrong = |error: ElfError| error.at(subject.path());
+        let source = subject.source()?;
+        if !named && let Some(reason) = not_concerned(&source) {
+            report.reason = Some(reason.to_owned());
+            return Ok((Outcome::LeftOut, None));
+        }
+        if request.for_driver || request.print {
+            report.driver = driver_use(&source, &self.manifests.vendor).map_err(wrong)?;
+        }
+        if request.for_driver && report.driver.is_none() {
+            report.reason = Some("it does not look for the driver".to_owned());
+            return Ok((Outcome::LeftOut, None));
+        }
+        if !request.edits() {
+            report.state = Some(source.state);
+            return Ok((Outcome::Shown, None));
+        }
+        let edits = self.intent.edits(&source.state, named);
+        let plan = subject.plan(&source, &edits)?;
+        report.plan(&plan);
+        if edits.search_path.is_some() && !plan.is_empty() {
+            let after = source.state.after(&edits).map_err(wrong)?;
+            report.lost = self.machine().lost(subject, &source.state, &after);
+        }
+        let outcome = match (plan.is_empty(), request.check) {
+            (true, _) => Outcome::Unchanged,
+            (false, true) => Outcome::WouldChange,
+            (false, false) => Outcome::Changed,
+        };
+        let output = match &request.output {
+            _ if request.check => None,
+            Some(output) => Some(output.as_path()),
+            None => (!plan.is_empty()).then(|| subject.path()),
+        };
+        Ok((outcome, output.map(|output| prepare(subject, output, &plan)).transpose()?))
     }
-    if request.for_driver && report.driver.is_none() {
-        report.reason = Some("it does not look for the driver".to_owned());
-        return Ok((Outcome::LeftOut, None));
+
+    fn machine(&self) -> &Machine<'_> {
+        self.machine.get_or_init(|| Machine::new(self.loader.get_or_init(|| own_loader(self.manifests))))
     }
-    if !request.edits() {
-        report.state = Some(source.state);
-        return Ok((Outcome::Shown, None));
-    }
-    let edits = intent.edits(&source.state, named);
-    let plan = subject.plan(&source, &edits)?;
-    report.plan(&plan);
-    if edits.search_path.is_some() && !plan.is_empty() {
-        let after = source.state.after(&edits).map_err(wrong)?;
-        report.lost = lost(subject, &source.state, &after, loader.get_or_init(|| own_loader(manifests)));
-    }
-    let outcome = match (plan.is_empty(), request.check) {
-        (true, _) => Outcome::Unchanged,
-        (false, true) => Outcome::WouldChange,
-        (false, false) => Outcome::Changed,
-    };
-    let output = match &request.output {
-        _ if request.check => None,
-        Some(output) => Some(output.as_path()),
-        None => (!plan.is_empty()).then(|| subject.path()),
-    };
-    Ok((outcome, output.map(|output| prepare(subject, output, &plan)).transpose()?))
 }
 
 /// Why a file found in a directory has nothing that could be patched: no loader ever searches for it.
