@@ -11,6 +11,6 @@ mod serve;
 
 pub use fix::{Action, actions};
 pub use foreign::Foreign;
-pub use lints::{Facts, examine, registry};
+pub use lints::{Facts, FailedRun, examine, registry};
 pub use page::{PageOptions, page};
 pub use serve::PrefixFit;

@@ -95,10 +95,10 @@ fn drivers(nvml: &[&str], cuda: &[&str]) -> Option<(tempfile::TempDir, PathBuf)>
 fn a_driver_that_hangs_is_a_finding_after_its_time() {
     let Some((_dir, path)) = drivers(&["-DAT_START=sleep(600)"], &[]) else { return };
     let started = Instant::now();
-    let ran = Ran::of(&mut doctor(&path, &["--driver-limit", "1", "--json"])).exit(1);
+    let ran = Ran::of(&mut doctor(&path, &["--driver-limit", "5", "--json"])).exit(1);
     assert!(started.elapsed().as_secs() < 60);
     let answer = ran.json();
-    assert_eq!(finding(&answer, "driver-hangs"), "NVML did not answer within 1 s");
+    assert_eq!(finding(&answer, "driver-hangs"), "NVML did not answer within 5 s");
     // The CUDA driver is asked all the same, and has a GPU.
     assert_eq!(answer["machine"]["cuda"]["devices"][0]["name"], "a made GPU");
     let file = path.join("machine.json");
@@ -106,7 +106,7 @@ fn a_driver_that_hangs_is_a_finding_after_its_time() {
     let again = Ran::of(&mut doctor(&path, &["--replay", file.to_str().unwrap(), "--json"])).exit(1);
     assert_eq!(again.json(), answer);
     let text = Ran::of(&mut doctor(&path, &["--replay", file.to_str().unwrap()])).exit(1).stdout;
-    assert!(text.starts_with("broken    driver: NVML did not answer within 1 s"), "{text}");
+    assert!(text.starts_with("broken    driver: NVML did not answer within 5 s"), "{text}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use simpack::elf::resolve::library_named;
 
 use crate::installing::installed;
-use crate::support::{Prefix, Ran, copy_tree, need, python, scratch, set_up, simpack, skip};
+use crate::support::{Prefix, Ran, copy_tree, need, python, scratch, set_up, simpack, skip, volley};
 
 fn doctor(args: &[&str]) -> Command {
     let mut command = simpack(Path::new("/"), &["doctor"]);
@@ -392,7 +392,48 @@ fn smoke_tests_are_recorded_and_replayed() {
     fs_err::remove_file(prefix.path().join("share/volley/examples/balanced.toml")).unwrap();
     let (answer, page) = replayed(here(&[at, "--smoke", "--json"]), 1);
     assert_eq!(answer["smoke"][0]["runs"][0]["result"]["kind"], "failed");
-    assert!(page.contains("failed"), "{page}");
+    // What is broken comes first, and the last line knows of it.
+    assert!(page.starts_with("broken    "), "{page}");
+    assert!(page.contains("broken    volley 1.0.0: its smoke test fails on the CPU"), "{page}");
+    assert!(page.trim_end().lines().last().unwrap().contains("broken") && !page.contains("nothing broken"), "{page}");
+}
+
+/// With a channel the doctor knows what would run better, and `--fix` installs it: by conda, or by what has its words.
+#[test]
+fn a_channel_says_what_would_run_better() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(driver) = stand_in() else { return skip("no C++ compiler") };
+    let prefix = Prefix::of(&["volley-core", "volley-kernels-sm_86"]);
+    put(prefix.path(), "conda-meta/history", b"");
+    let (at, dist) = (prefix.path().to_str().unwrap(), volley().dist.to_str().unwrap());
+    let run = |args: &[&str], path: Option<&Path>| {
+        let mut command = doctor(args);
+        command.args([at, "--channel", dist]).env("FAKE_CUDA_CAPABILITY", "8.9").env("FAKE_CUDA_DEVICES", "2");
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        Ran::of(command.env("LD_LIBRARY_PATH", driver.path()).env_remove("CUDA_VISIBLE_DEVICES"))
+    };
+    let page = run(&[], None).exit(0).stdout;
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("sm_86 (lower minor of 8.x); sm_89 exists: install volley-kernels-sm_89"), "{page}");
+    assert!(page.contains("all GPUs  volley 1.0.0: volley-kernels-sm_89 alone serves all"), "{page}");
+    let ran = run(&["--json"], None).exit(0);
+    let answer = ran.json();
+    assert_eq!(answer["serves"][0]["fit"]["smallest"], serde_json::json!(["volley-kernels-sm_89"]));
+    let file = driver.path().join("machine.json");
+    fs_err::write(&file, &ran.stdout).unwrap();
+    let again = Ran::of(&mut doctor(&["--replay", file.to_str().unwrap(), "--json"])).exit(0);
+    assert_eq!(again.json(), answer);
+    // Another program with conda's words, which notes what it is told.
+    let programs = driver.path().join("bin");
+    put(&programs, "micromamba", b"#!/bin/sh\necho \"$@\" > \"${0%/*}/said\"\n");
+    fs_err::set_permissions(programs.join("micromamba"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    run(&["--fix"], Some(&programs)).exit(0);
+    assert!(!programs.join("said").exists(), "nothing is run before it is asked for");
+    run(&["--fix", "--yes"], Some(&programs)).exit(0);
+    let said = fs_err::read_to_string(programs.join("said")).unwrap();
+    assert!(said.starts_with("install -p ") && said.trim().ends_with("volley-kernels-sm_89==1.0.0 --yes"), "{said}");
 }
 
 /// Names of the user and of the host, identifiers of GPUs, passwords: in no part of a record, unless asked for.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use simpack::data::Data;
-use simpack::doctor::{Facts, PageOptions, examine, page, registry};
+use simpack::doctor::{Facts, FailedRun, PageOptions, examine, page, registry};
 use simpack::fit::Reach;
 use simpack::lint::{LintInfo, Over, Settings};
 use simpack::machine::{Failing, Machine, Part, Wanted};
@@ -25,6 +25,9 @@ struct Scenario {
     /// Binaries that simpack did not make, which the doctor was pointed at.
     #[serde(default)]
     foreign: Vec<Reach>,
+    /// Runs of smoke tests that failed.
+    #[serde(default)]
+    failed_runs: Vec<FailedRun>,
 }
 
 fn scenarios() -> BTreeMap<String, Scenario> {
@@ -42,9 +45,10 @@ fn scenarios() -> BTreeMap<String, Scenario> {
     files.map(read).collect()
 }
 
-fn examined(machine: Machine, foreign: &[Reach]) -> (Facts, Report) {
+fn examined(machine: Machine, of: &Scenario) -> (Facts, Report) {
     let data = Data::at("no such directory");
-    let facts = Facts::new(machine, foreign.to_vec(), &[], Manifests::load(&data).unwrap());
+    let facts = Facts::new(machine, of.foreign.clone(), &[], Manifests::load(&data).unwrap());
+    let facts = facts.with_failed_runs(of.failed_runs.clone());
     let report = examine(&registry(&data).unwrap(), &facts, &Settings::default());
     (facts, report)
 }
@@ -63,7 +67,7 @@ fn every_check_fires_in_a_scenario_and_is_silent_in_another() {
     for (name, scenario) in scenarios() {
         assert!(!scenario.source.is_empty(), "{name} names no source");
         let machine = Machine::take(&scenario.machine, &Wanted::default());
-        let (_, report) = examined(machine, &scenario.foreign);
+        let (_, report) = examined(machine, &scenario);
         let found = fired(&report);
         if found != scenario.fires {
             wrong.push(format!("{name}: fires {found:?}, not {:?}", scenario.fires));
@@ -99,7 +103,7 @@ fn nothing_panics_when_a_part_cannot_be_examined_and_the_gap_is_told() {
     for (name, scenario) in scenarios() {
         for parts in Part::ALL.iter().map(std::slice::from_ref).chain([Part::ALL.as_slice()]) {
             let failing = Failing { other: &scenario.machine, parts };
-            let (facts, report) = examined(Machine::take(&failing, &Wanted::default()), &scenario.foreign);
+            let (facts, report) = examined(Machine::take(&failing, &Wanted::default()), &scenario);
             assert_eq!(report.incomplete.len(), parts.len(), "{name} {parts:?}");
             let text = page(&facts, &report, PageOptions { verbose: true, ..PageOptions::default() });
             assert_eq!(text.matches("it does not answer").count(), parts.len(), "{name} {parts:?}\n{text}");
@@ -110,12 +114,10 @@ fn nothing_panics_when_a_part_cannot_be_examined_and_the_gap_is_told() {
 #[test]
 fn a_record_gives_the_same_report() {
     for (name, scenario) in scenarios() {
-        let (facts, report) = examined(scenario.machine, &scenario.foreign);
+        let (facts, report) = examined(scenario.machine.clone(), &scenario);
         let text = serde_json::to_string(&facts.machine).unwrap();
-        let (again, replayed) = examined(
-            Machine::take(&serde_json::from_str::<Machine>(&text).unwrap(), &Wanted::default()),
-            &scenario.foreign,
-        );
+        let (again, replayed) =
+            examined(Machine::take(&serde_json::from_str::<Machine>(&text).unwrap(), &Wanted::default()), &scenario);
         assert_eq!(replayed, report, "{name}");
         let options = PageOptions { verbose: true, ..PageOptions::default() };
         assert_eq!(page(&again, &replayed, options), page(&facts, &report, options), "{name}");
@@ -126,7 +128,7 @@ fn a_record_gives_the_same_report() {
 fn pages_read_well() {
     let mut all = String::new();
     for (name, scenario) in scenarios() {
-        let (facts, report) = examined(scenario.machine, &scenario.foreign);
+        let (facts, report) = examined(scenario.machine.clone(), &scenario);
         let text = page(&facts, &report, PageOptions::default());
         let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 100 && line.contains("  ")).collect();
         assert!(wide.iter().all(|line| line.split_whitespace().any(|word| word.len() > 60)), "{name}: {wide:?}");

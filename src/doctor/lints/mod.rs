@@ -6,8 +6,11 @@ mod environment;
 mod foreign;
 mod packages;
 mod process;
+mod smoke;
 mod tools;
 mod vulkan;
+
+use serde::Deserialize;
 
 use super::foreign::Foreign;
 use super::serve::{PrefixFit, serve};
@@ -29,6 +32,19 @@ pub struct Facts {
     pub fits: Vec<PrefixFit>,
     /// Binaries that simpack did not make.
     pub foreign: Vec<Foreign>,
+    /// Runs of smoke tests that failed.
+    pub failed_runs: Vec<FailedRun>,
+}
+
+/// A run of a simulator's smoke test that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FailedRun {
+    /// The simulator and its version.
+    pub simulator: String,
+    /// Where it ran: `GPU 0 sm_90`.
+    pub place: String,
+    /// In words.
+    pub why: String,
 }
 
 impl Facts {
@@ -36,7 +52,13 @@ impl Facts {
     pub fn new(machine: Machine, reaches: Vec<Reach>, offers: &[Distribution], manifests: Manifests) -> Self {
         let fits = serve(&machine, offers, &manifests);
         let foreign = reaches.into_iter().map(|reach| Foreign::new(reach, &machine, &manifests)).collect();
-        Self { machine, manifests, fits, foreign }
+        Self { machine, manifests, fits, foreign, failed_runs: Vec::new() }
+    }
+
+    /// The same with runs of smoke tests that failed.
+    #[must_use]
+    pub fn with_failed_runs(self, failed_runs: Vec<FailedRun>) -> Self {
+        Self { failed_runs, ..self }
     }
 
     fn is(&self, surroundings: Surroundings) -> bool {
@@ -133,6 +155,7 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("vendor-shadowed", packages::vendor_shadowed),
         check("foreign-unserved", foreign::unserved),
         check("foreign-problem", foreign::problem),
+        check("smoke-failed", smoke::failed),
         check("process-twice", process::twice),
         check("process-driver", process::driver),
         check("process-replaced", process::replaced),

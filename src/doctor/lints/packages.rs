@@ -117,11 +117,12 @@ pub(super) fn unserved(facts: &Facts, _: &Parameters, hits: &mut Hits) {
             hits.add(format!("GPU {}", device.index), format!("{name} {version} leaves it to the CPU: {why}"))
                 .evidence(format!("installed in {}", found.prefix))
                 .evidence_lines(device.trace.iter().map(|step| format!("{}: {}", step.package, step.reason)))
-                .fix(match device.capability {
-                    Some(capability) => format!(
+                .fix(match (&device.better, device.capability) {
+                    (Some(better), _) => format!("install {}", better.runs.package),
+                    (None, Some(capability)) => format!(
                         "`simpack select CHANNEL --device {capability}` names the packages of {name} to install"
                     ),
-                    None => String::new(),
+                    (None, None) => String::new(),
                 });
         }
     }

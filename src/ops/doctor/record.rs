@@ -32,6 +32,7 @@ pub struct DoctorJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<&'a str>,
     /// What there is to install besides, with `--channel`; `--replay` reads it.
+    #[schemars(default)]
     pub offers: &'a [Distribution],
     /// Binaries that simpack did not make: how far they reach; `--replay` reads it.
     pub foreign: &'a [Foreign],

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::mend::mend;
 use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
 use crate::data::Data;
-use crate::doctor::{Action, Facts, PageOptions, actions, examine, page, registry};
+use crate::doctor::{Action, Facts, FailedRun, PageOptions, actions, examine, page, registry};
 use crate::error::{Error, Result};
 use crate::fit::Distribution;
 use crate::lint::Settings;
@@ -17,7 +17,7 @@ use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
 use crate::ops::reach::reach;
 use crate::ops::select::sources;
-use crate::ops::smoke::{self, SmokeReport};
+use crate::ops::smoke::{self, Ended, SmokeReport};
 use crate::ops::verify::{DENIED, Format, exit_code};
 use crate::probe::{Probe, Snapshot};
 use crate::report::{self, Report, Rule};
@@ -84,7 +84,8 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     };
     let Recorded { machine, channel, offers, reaches, smoke, .. } = found;
     check_names(&machine, &names)?;
-    let facts = Facts::new(machine, reaches, &offers, manifests);
+    let failed = smoke.iter().flat_map(failed_runs).collect();
+    let facts = Facts::new(machine, reaches, &offers, manifests).with_failed_runs(failed);
     let mut report = examine(&registry, &facts, &Settings::default());
     if !names.is_empty() {
         let packages = packages(&facts.machine);
@@ -108,6 +109,19 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     }
     let smoke_is_well = smoke.iter().all(SmokeReport::is_well);
     Ok(if smoke_is_well { exit_code(&report) } else { DENIED })
+}
+
+fn failed_runs(report: &SmokeReport) -> Vec<FailedRun> {
+    let failed = report.runs.iter().filter_map(|run| {
+        let why = match &run.result {
+            Ended::Failed { why } => why.clone(),
+            Ended::Differs { what } => format!("differs from the CPU: {}", what.join("; ")),
+            Ended::Passed { .. } | Ended::NotRun { .. } => return None,
+        };
+        let simulator = format!("{} {}", report.simulator, report.version);
+        Some(FailedRun { simulator, place: run.backend.to_string(), why })
+    });
+    failed.collect()
 }
 
 /// Looks at the machine, and at what it is asked about.

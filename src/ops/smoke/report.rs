@@ -57,6 +57,16 @@ pub enum Backend {
     },
 }
 
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("the CPU"),
+            Self::Cuda { device, target: None, .. } => write!(f, "GPU {device}"),
+            Self::Cuda { device, target: Some(target), .. } => write!(f, "GPU {device} by {target}"),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
