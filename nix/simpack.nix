@@ -5,7 +5,21 @@
 rustPlatform.buildRustPackage {
   pname = "simpack";
   version = "0.1.0";
-  src = lib.cleanSource ../.;
+  # Without what builds leave in a checkout.
+  src = lib.cleanSourceWith {
+    src = ../.;
+    filter =
+      path: type:
+      lib.cleanSourceFilter path type
+      && !(
+        type == "directory"
+        && lib.elem (baseNameOf path) [
+          "target"
+          "dist"
+        ]
+      );
+  };
+  # Every crate comes from the registry with its checksum in the lock: nothing else is to be pinned.
   cargoLock.lockFile = ../Cargo.lock;
   # The tests fetch toolchains; `bash tests/run` runs them.
   doCheck = false;

@@ -33,7 +33,7 @@ build_source() {
       install -D -m 644 ./"$file" "$tree/share/volley/$file"
       continue
     fi
-  done < <(cd . && find . -path ./simpack-dest -prune -o -type f -print0)
+  done < <(cd . && find . -path './simpack-*' -prune -o -type f -print0)
 }
 
 for component in "$@"; do

@@ -69,6 +69,8 @@ mkDerivation (finalAttrs: {
     cudaPackages.cuda_nvrtc
   ];
 
+  # A name that host.sh does not take for sources.
+  cmakeBuildDir = "simpack-build-core";
   cmakeFlags = [
     # Outputs are told apart below, by the recipe's globs.
     (lib.cmakeFeature "CMAKE_INSTALL_LIBDIR" "lib")

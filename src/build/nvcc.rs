@@ -26,9 +26,12 @@ use crate::fs;
 const SOURCE_ROOT: &str = "/opt/simpack/source";
 
 /// Arguments by which the unit `source`, relative to the source root, has the same module id wherever it lies.
-/// They hold for every unit of the call, so a call must compile one unit.
+/// They hold for every unit of the call, so a call must compile one unit. nvcc hands the path to `cudafe++` without quotes
+/// and splits it at commas, so every byte that is not plain becomes `_`: it is a name, no file is read by it.
 pub fn same_source_path(source: &str) -> [String; 4] {
-    let path = format!("{SOURCE_ROOT}/{source}");
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte);
+    let named = source.bytes().map(|byte| if is_plain(byte) { char::from(byte) } else { '_' });
+    let path = format!("{SOURCE_ROOT}/{}", named.collect::<String>());
     ["-Xcudafe".to_owned(), "--orig_src_path_name".to_owned(), "-Xcudafe".to_owned(), path]
 }
 

@@ -13,6 +13,7 @@ use crate::ui::Ui;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The texts follow from the recipe alone, so they can be committed: `--check` says whether they are current.
+With `--dist dist` they follow from what was built, too: libraries, link names, lowest releases.
 What they build runs the simulator's own build system and nvcc; simpack is no build dependency of theirs.
 Templates lie below templates/generate; files there override those inside simpack.
 
@@ -20,6 +21,7 @@ Examples:
   simpack generate conda recipes/volley             into recipes/volley/packaging/conda
   simpack generate nix recipes/volley --output nix/volley
   simpack generate nix recipes/volley --output nix/volley --check      (for CI)
+  simpack generate conda recipes/volley --dist dist            after `simpack build recipes/volley`
   simpack generate github recipes/volley            into .github/workflows")]
 pub(super) enum GenerateCommand {
     /// A recipe of rattler-build with variants, and conda-forge.yml
@@ -79,6 +81,12 @@ pub(super) struct GenerateArgs {
     #[arg(long)]
     check: bool,
 
+    /// Take what a build of the recipe left there into account: libraries and link names that are really there, and the
+    /// lowest releases that the code's symbols ask for. Without, texts follow from the recipe alone, and are compared
+    /// with what `dist` would say, if it is there
+    #[arg(long, value_name = "DIR")]
+    dist: Option<PathBuf>,
+
     /// Use no network: a source that is elsewhere must be in the cache
     #[arg(long)]
     offline: bool,
@@ -99,6 +107,7 @@ impl GenerateCommand {
             recipe: args.recipe,
             output: args.output,
             check: args.check,
+            dist: args.dist,
             offline: args.offline || config::current().is_on("offline"),
         };
         generate(&request, ui)

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use super::{FileSet, Model, ModelSource, Package, Templates};
-use crate::error::{Error, Result};
+use super::{FileSet, Model, Package, Templates};
+use crate::error::Result;
 use crate::manifest::CondaForge;
 use crate::recipe::{BuildDriver, ComponentKind};
 
@@ -20,6 +20,8 @@ struct Values<'a> {
     tools: Vec<&'static str>,
     /// Packages with headers of what components use.
     headers: Vec<String>,
+    /// Address and digest of the source, where it is an archive.
+    archive: Option<(&'a str, &'a str)>,
     /// What other packages export that the recipe's own ranges outweigh.
     ignored: Vec<String>,
     /// There are several CUDA releases.
@@ -38,10 +40,6 @@ struct Output<'a> {
 
 /// All files.
 pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
-    if let ModelSource::Pypi { project, .. } = &model.source {
-        return Err(Error::recipe(format!("a conda recipe needs the address of {project}'s archive"))
-            .hint("give [source] `url` and `sha256` in the place of `pypi`"));
-    }
     let mut headers: Vec<String> = model.uses.iter().filter_map(|used| used.conda_dev.clone()).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
     for list in [&mut headers, &mut ignored] {
@@ -63,6 +61,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         outputs: model.packages.iter().map(output).collect(),
         tools,
         headers,
+        archive: model.archive(),
         ignored,
         several: model.releases.len() > 1,
         forge: &model.forge,

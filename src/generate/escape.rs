@@ -97,7 +97,8 @@ pub fn nix_string(text: &str) -> Option<String> {
     Some(quoted)
 }
 
-/// A quoted argument of CMake.
+/// A quoted argument of CMake. A semicolon stays as it is: escaped, it would keep its backslash (cmake-language(7),
+/// "Escape Sequences").
 pub fn cmake(text: &str) -> Option<String> {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -110,8 +111,6 @@ pub fn cmake(text: &str) -> Option<String> {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // In a list it would end an element.
-            ';' => quoted.push_str("\\;"),
             letter => quoted.push(letter),
         }
     }
@@ -119,11 +118,12 @@ pub fn cmake(text: &str) -> Option<String> {
     Some(quoted)
 }
 
-/// The value of a field of a `.pc` file: one line, in which `$$` is a dollar sign. A `#` begins a comment and a line
-/// that ends in a backslash goes on; neither can be written.
+/// The value of a field of a `.pc` file: one line. A `#` begins a comment and a line that ends in a backslash goes on;
+/// neither can be written. `${` names a variable, and the readers do not agree on `$$`: pkg-config makes one sign of it,
+/// pkgconf leaves both; so the sign stands in a variable that the file defines, `dollar`.
 pub fn pkg_config(text: &str) -> Option<String> {
     let wrong = text.contains(['\n', '\r', '\0', '#', '\\']);
-    (!wrong && text.trim() == text).then(|| text.replace('$', "$$"))
+    (!wrong && text.trim() == text).then(|| text.replace('$', "${dollar}"))
 }
 
 #[cfg(test)]
@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(shell_filled("-I{prefix}/include -j {jobs}").unwrap(), "-I\"$prefix\"'/include -j '\"$jobs\"");
         assert_eq!(shell_filled("").unwrap(), "''");
         assert_eq!(nix_string("${x} $y \"").unwrap(), "\"\\${x} $y \\\"\"");
-        assert_eq!(pkg_config("a $b").unwrap(), "a $$b");
+        assert_eq!(pkg_config("a ${b}").unwrap(), "a ${dollar}{b}");
+        assert_eq!(cmake("a;b").unwrap(), "\"a;b\"");
         for (refuses, text) in [(yaml as fn(&str) -> Option<String>, "\0"), (nix_string, "\0"), (pkg_config, "a#b")] {
             assert_eq!(refuses(text), None);
         }

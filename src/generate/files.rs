@@ -34,8 +34,6 @@ pub struct Difference {
     pub path: String,
     /// What it is.
     pub status: Status,
-    /// Unified difference from what is there to what would be generated; empty for a current file.
-    pub diff: String,
 }
 
 impl FileSet {
@@ -54,17 +52,28 @@ impl FileSet {
         self.0.get(path).map(String::as_str)
     }
 
+    /// All of it, by path.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        self.0.clone()
+    }
+
     /// Compares with the texts that are there, of which only generated ones count as superfluous; sorted by path.
     pub fn compare(&self, there: &BTreeMap<String, String>) -> Vec<Difference> {
         let mut found: Vec<Difference> = self.0.iter().map(|(path, text)| one(path, there.get(path), text)).collect();
         let left = there.iter().filter(|(path, text)| !self.0.contains_key(*path) && is_marked(text));
-        found.extend(left.map(|(path, text)| Difference {
-            path: path.clone(),
-            status: Status::Superfluous,
-            diff: unified(path, text, ""),
-        }));
+        found.extend(left.map(|(path, _)| Difference { path: path.clone(), status: Status::Superfluous }));
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found
+    }
+
+    /// Unified difference from what is there to what would be generated; empty for a current file.
+    pub fn diff(&self, path: &str, there: &BTreeMap<String, String>) -> String {
+        let old = there.get(path).map_or("", String::as_str);
+        let new = self.get(path).unwrap_or_default();
+        match old == new {
+            true => String::new(),
+            false => TextDiff::from_lines(old, new).unified_diff().header(path, path).to_string(),
+        }
     }
 }
 
@@ -74,15 +83,7 @@ fn one(path: &str, old: Option<&String>, new: &str) -> Difference {
         Some(old) if old == new => Status::Current,
         Some(_) => Status::Stale,
     };
-    let diff = match status {
-        Status::Current => String::new(),
-        _ => unified(path, old.map_or("", String::as_str), new),
-    };
-    Difference { path: path.to_owned(), status, diff }
-}
-
-fn unified(path: &str, old: &str, new: &str) -> String {
-    TextDiff::from_lines(old, new).unified_diff().header(path, path).to_string()
+    Difference { path: path.to_owned(), status }
 }
 
 /// Whether a text says that it was generated.
@@ -102,12 +103,18 @@ mod tests {
         }
         let marked = format!("# {MARK} conda`\nx\n");
         let there = [("a", "same\n"), ("b", "old\n"), ("d", "mine\n"), ("e", marked.as_str())];
-        let there = there.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
+        let there: BTreeMap<String, String> =
+            there.map(|(path, text)| (path.to_owned(), text.to_owned())).into_iter().collect();
         let found = files.compare(&there);
         let status: Vec<_> = found.iter().map(|one| (one.path.as_str(), one.status)).collect();
         let expected =
             [("a", Status::Current), ("b", Status::Stale), ("c", Status::Missing), ("e", Status::Superfluous)];
         assert_eq!(status, expected);
-        assert!(found[1].diff.contains("-old\n+new\n"), "{}", found[1].diff);
+        let diffs = ["a", "b", "c", "e"].map(|path| files.diff(path, &there));
+        assert_eq!(diffs[0], "");
+        assert!(
+            diffs[1].contains("-old\n+new\n") && diffs[2].contains("+1\n") && diffs[3].contains("-x\n"),
+            "{diffs:?}"
+        );
     }
 }

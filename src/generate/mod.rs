@@ -20,8 +20,8 @@ pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
 pub use integrity::sri;
 pub use model::{
-    Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
-    library_base,
+    Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Listed, Model, ModelSource, Package, Release, Use,
+    library_base, licence_ids,
 };
 pub use render::Templates;
 
@@ -47,6 +47,16 @@ pub enum Target {
 impl Target {
     /// All targets.
     pub const ALL: [Self; 5] = [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github];
+
+    /// Whether its texts name packages, so that the model needs them.
+    pub fn names_packages(self) -> bool {
+        self == Self::Conda
+    }
+
+    /// Whether its texts name an archive of a package index by address or file.
+    pub fn fetches(self) -> bool {
+        matches!(self, Self::Conda | Self::Nix)
+    }
 
     /// Its files for a model.
     ///

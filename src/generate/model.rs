@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::manifest::CondaForge;
-use crate::recipe::{BuildDriver, ComponentKind};
+use crate::recipe::{BuildDriver, ComponentKind, Source};
 use crate::target::{CudaVersion, KernelTarget, Version};
 
 /// A simulator and its packages.
@@ -17,6 +17,8 @@ pub struct Model {
     pub version: Version,
     /// SPDX expression.
     pub license: String,
+    /// The licences that it names, for readers that know no expressions.
+    pub licenses: Vec<String>,
     /// One line.
     pub summary: String,
     /// Home page.
@@ -54,46 +56,53 @@ pub struct Model {
     pub libraries: Vec<Library>,
     /// Globs over the installed tree, by component.
     pub files: BTreeMap<String, Vec<String>>,
-    /// Packages, as simpack makes them, in the order in which they build on each other.
+    /// There is a program of the simulator's name.
+    pub program: bool,
+    /// Packages, as simpack makes them, in the order in which they build on each other; only for targets that name
+    /// packages ([`Target::names_packages`](super::Target::names_packages)).
+    #[serde(skip)]
     pub packages: Vec<Package>,
 }
 
-/// Where a source is, as a generated text names it.
+/// Where the source is, and what other builders ask of it beyond the recipe's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ModelSource {
-    /// A directory, relative to the directory of the generated files.
-    Path {
-        /// `/`-joined; begins with `./` or `../`.
-        path: String,
-    },
-    /// A commit.
-    Git {
-        /// Repository.
-        url: String,
-        /// Commit.
-        rev: String,
-    },
-    /// An archive.
-    Url {
-        /// Address.
-        url: String,
-        /// SHA-256 in hex.
-        sha256: String,
-        /// The same as a hash of subresource integrity.
-        sri: String,
-    },
-    /// A file of a Python package index.
-    Pypi {
-        /// Project.
-        project: String,
-        /// Version.
-        version: String,
-        /// SHA-256 in hex.
-        sha256: String,
-        /// The same as a hash of subresource integrity.
-        sri: String,
-    },
+pub struct ModelSource {
+    /// The recipe's own; a path is relative to the directory of the generated files and begins with `./` or `../`.
+    pub of: Source,
+    /// The digest of an archive as a hash of subresource integrity.
+    pub sri: Option<String>,
+    /// The file of a source that a Python package index has.
+    pub listed: Option<Listed>,
+}
+
+/// A source distribution in a Python package index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Where the index has it.
+    pub url: String,
+    /// Project, as the file's name spells it.
+    pub project: String,
+    /// Version, as the file's name spells it.
+    pub version: String,
+    /// Ending of the name: `tar.gz`.
+    pub extension: String,
+}
+
+impl Listed {
+    /// Reads the name of the file at an address: `https://index.example/my_sim-1.0.tar.gz`. None for anything but a
+    /// source distribution.
+    pub fn at(url: &str) -> Option<Self> {
+        let file = url.rsplit('/').next()?;
+        let extension = ["tar.gz", "tgz", "zip", "tar.bz2", "tar.xz", "tar.zst"]
+            .into_iter()
+            .find(|ending| file.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')))?;
+        let stem = &file[..file.len() - extension.len() - 1];
+        // The version begins with the first digit that follows a dash (PEP 440).
+        let is_version = |(at, _): &(usize, &str)| stem[at + 1..].starts_with(|first: char| first.is_ascii_digit());
+        let (at, _) = stem.match_indices('-').find(is_version)?;
+        let (project, version) = (stem[..at].to_owned(), stem[at + 1..].to_owned());
+        Some(Self { url: url.to_owned(), project, version, extension: extension.to_owned() })
+    }
 }
 
 /// The build of one host component.
@@ -144,6 +153,8 @@ pub struct Release {
     pub cuda: CudaVersion,
     /// g++ that its nvcc accepts and conda-forge builds with.
     pub gxx: u32,
+    /// conda-forge pins compilers for this very release.
+    pub pinned: bool,
     /// Targets.
     pub targets: Vec<KernelTarget>,
 }
@@ -246,6 +257,15 @@ impl Model {
         self.libraries.iter().find(|library| library.component == component)
     }
 
+    /// Address and digest (SHA-256, in hex) of the source's archive.
+    pub fn archive(&self) -> Option<(&str, &str)> {
+        match (&self.source.of, &self.source.listed) {
+            (Source::Url { url, sha256 }, _) => Some((url, sha256)),
+            (Source::Pypi { sha256, .. }, Some(listed)) => Some((&listed.url, sha256)),
+            _ => None,
+        }
+    }
+
     /// Whether a component is there.
     pub fn has(&self, component: ComponentKind) -> bool {
         self.files.contains_key(&component.to_string())
@@ -261,4 +281,49 @@ pub fn library_base(glob: &str) -> Option<(&str, bool)> {
     };
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-+.".contains(letter);
     (!base.is_empty() && base.chars().all(is_word)).then_some((base, archive))
+}
+
+/// The licences that an SPDX expression names, in its order: `A AND (B OR C WITH D)` names `A`, `B` and `C WITH D`.
+pub fn licence_ids(expression: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    let signs = |sign: char| sign.is_whitespace() || sign == '(' || sign == ')';
+    for word in expression.split(signs).filter(|word| !word.is_empty()) {
+        match (word, found.last_mut()) {
+            ("AND" | "OR", _) => {}
+            ("WITH", Some(last)) => {
+                last.push_str(" WITH ");
+                goes_on = true;
+            }
+            (word, Some(last)) if goes_on => {
+                last.push_str(word);
+                goes_on = false;
+            }
+            (word, _) => found.push(word.to_owned()),
+        }
+    }
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_source_distribution() {
+        let found = Listed::at("https://index.example/p/my-sim-gpu-1.0rc1.tar.gz").unwrap();
+        assert_eq!((found.project.as_str(), found.version.as_str()), ("my-sim-gpu", "1.0rc1"));
+        assert_eq!(found.extension, "tar.gz");
+        for none in ["https://index.example/my_sim-1.0-py3-none-any.whl", "https://index.example/my_sim.tar.gz", ""] {
+            assert_eq!(Listed::at(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn licences_of_an_expression() {
+        assert_eq!(licence_ids("BSD-3-Clause"), ["BSD-3-Clause"]);
+        let expression = "MIT AND (Apache-2.0 WITH LLVM-exception OR GPL-2.0-only)";
+        assert_eq!(licence_ids(expression), ["MIT", "Apache-2.0 WITH LLVM-exception", "GPL-2.0-only"]);
+    }
 }

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::{Build, FileSet, Model, ModelSource, Templates};
+use super::{Build, FileSet, Model, Templates};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildDriver, ComponentKind};
+use crate::recipe::{BuildDriver, ComponentKind, Source};
 use crate::target::KernelTarget;
 
 #[derive(Serialize)]
@@ -28,6 +28,10 @@ struct Values<'a> {
     main: Option<&'a Build>,
     /// Directory of its `CMakeLists.txt`, seen from the build directory.
     cmake_dir: String,
+    /// Output that `{prefix}` stands for: that of the libraries, which must not name `out`, whose programs name them.
+    prefix_output: &'static str,
+    /// An option of that build holds a space.
+    spaced: bool,
     /// Components that `host.sh` builds.
     others: Vec<ComponentKind>,
     /// Globs and the outputs that they move to.
@@ -36,8 +40,6 @@ struct Values<'a> {
     opens: Vec<Opened<'a>>,
     /// Machine code by its name, with the capability.
     capabilities: Vec<(String, String)>,
-    /// There is a program of the simulator's name.
-    program: bool,
 }
 
 #[derive(Serialize)]
@@ -68,24 +70,22 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     let values = Values {
         model,
         attribute: &model.name,
-        fetcher: match &model.source {
-            ModelSource::Url { .. } => Some("fetchurl"),
-            ModelSource::Pypi { .. } => Some("fetchPypi"),
-            ModelSource::Path { .. } | ModelSource::Git { .. } => None,
+        fetcher: match &model.source.of {
+            Source::Url { .. } => Some("fetchurl"),
+            Source::Pypi { .. } => Some("fetchPypi"),
+            Source::Path(_) | Source::Git { .. } => None,
         },
         tools: tools(model),
         libraries,
         split: is_split,
         main,
+        prefix_output: if is_split { "lib" } else { "out" },
+        spaced: main.is_some_and(|build| build.options.values().any(|value| value.contains(' '))),
         cmake_dir: main.map(|build| format!("../{}", build.source)).unwrap_or_default(),
         others,
         moves: moves(model, &outputs)?,
         opens: opens(model, if is_split { "lib" } else { "out" }),
         capabilities: capabilities(model),
-        program: model
-            .packages
-            .iter()
-            .any(|package| package.component == ComponentKind::Core && !package.tests.is_empty()),
         outputs,
     };
     let mut files = FileSet::default();
@@ -133,8 +133,9 @@ fn outputs(model: &Model) -> Vec<&'static str> {
     outputs
 }
 
+/// Manual pages are not: nixpkgs' setup hook moves `share/man` to the output of the programs.
 fn is_documentation(glob: &str) -> bool {
-    glob.starts_with("share/doc/") || glob.starts_with("share/man/")
+    glob.starts_with("share/doc/")
 }
 
 /// Which of a component's globs move to which output. Link names stay with the libraries, so that they lead somewhere.

@@ -5,6 +5,7 @@ use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, Error as TemplateError, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 
+use super::Target;
 use super::escape;
 use super::files::MARK;
 use crate::data::Data;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 /// Where templates lie among the data.
 const DIRECTORY: &str = "templates/generate";
 
-/// The templates of all targets, by name: `conda/recipe.yaml`.
+/// The templates of all targets, by name: `conda/recipe.yaml`. Those without a directory are of all targets.
 const NAMES: [&str; 12] = [
     "conda/recipe.yaml",
     "conda/variants.yaml",
@@ -72,11 +73,11 @@ fn pattern(text: &str) -> Option<String> {
 pub struct Templates(Environment<'static>);
 
 impl Templates {
-    /// Reads all templates: files on disk first, then those in the binary.
+    /// Reads the templates of a target: files on disk first, then those in the binary.
     ///
     /// # Errors
     /// One cannot be read, or is none.
-    pub fn load(data: &Data) -> Result<Self> {
+    pub fn load(data: &Data, target: Target) -> Result<Self> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // Doubled braces are expressions of conda recipes and of workflows: templates have signs of their own.
@@ -101,10 +102,11 @@ impl Templates {
         for (name, filter) in FILTERS {
             environment.add_filter(name, move |value: Value| escaped(name, filter, &value));
         }
-        for name in NAMES {
+        let directory = target.to_string();
+        for name in NAMES.iter().filter(|name| name.split_once('/').is_none_or(|(below, _)| below == directory)) {
             let path = format!("{DIRECTORY}/{name}.j2");
             let text = data.text(&path)?;
-            environment.add_template_owned(name, text).map_err(|error| wrong(&path, &error))?;
+            environment.add_template_owned(*name, text).map_err(|error| wrong(&path, &error))?;
         }
         Ok(Self(environment))
     }

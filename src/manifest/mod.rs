@@ -20,7 +20,7 @@ pub use contracts::{Agree, Contract, Contracts, LinkedCode, LinkerAge, Maker};
 pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use environment::{EnvironmentMarks, SurroundingsMark, WordMark};
-pub use forge::{CondaCompilers, CondaForge};
+pub use forge::{CondaCompilers, CondaForge, HostPin};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
 pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};

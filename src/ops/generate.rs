@@ -6,13 +6,14 @@ use std::path::{Component as PathPart, Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::built::{Built, Standing};
 use super::check::resolve_all;
 use super::generated;
 use super::recipes::{FILE, Found, files_of, find, source_elsewhere};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::generate::{Difference, FileSet, Status, Target, Templates};
+use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
 use crate::manifest::{CondaForge, Manifests};
 use crate::recipe::{self, Recipe, Source};
 use crate::toolchain::Store;
@@ -29,6 +30,8 @@ pub struct GenerateRequest {
     pub output: Option<PathBuf>,
     /// Write nothing; answer whether the files are current.
     pub check: bool,
+    /// Packages of the recipe that texts take into account.
+    pub dist: Option<PathBuf>,
     /// Fetch nothing.
     pub offline: bool,
 }
@@ -47,6 +50,11 @@ pub struct Generated {
     files: Vec<GeneratedFile>,
     /// Whether files were written: with `--check` none are.
     written: bool,
+    /// What stands in `dist`, or where `--dist` says, beside the recipe; none for texts that do not depend on it.
+    built: Option<Standing>,
+    /// Files that `--dist` would make otherwise: what was built says more than the recipe.
+    #[serde(default)]
+    otherwise: Vec<String>,
 }
 
 /// One file.
@@ -62,6 +70,9 @@ pub struct GeneratedFile {
 /// Exit code of `--check` where files are not current, as that of `lock --check`.
 const STALE: u8 = 3;
 
+/// Where a build leaves packages when nobody says.
+const DIST: &str = "dist";
+
 /// Generates the files of a target; answers the exit code.
 ///
 /// # Errors
@@ -73,8 +84,9 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
     let text = fs_err::read_to_string(&file)?;
     let path = file.strip_prefix("./").unwrap_or(&file).display().to_string();
+    let store = Store::open(fs::cache_dir()?)?;
     let fetched = match source_elsewhere(&text, &path) {
-        Some(source) => Some(Store::open(fs::cache_dir()?)?.source(&source, ui, request.offline)?),
+        Some(source) => Some(store.source(&source, ui, request.offline)?),
         None => None,
     };
     let recipes = resolve_all(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), &manifests)
@@ -91,17 +103,108 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
         output: way(&output, &source)?,
         recipe: shown_below(&shown),
         licences: generated::licences(&source)?,
+        listed: listed(request, first, &store)?,
     };
-    let model = generated::model(&recipes, &manifests, forge, place)?;
-    let files = request.target.files(&model, &Templates::load(&data)?)?;
+    let templates = Templates::load(&data, request.target)?;
+    let texts = |built: Option<&Built>| {
+        let model = generated::model(request.target, &recipes, built, &manifests, &forge, &place)?;
+        request.target.files(&model, &templates)
+    };
+    let (files, beside) = match &request.dist {
+        Some(dist) => (texts(Some(&taken(dist, &recipes)?))?, Beside::default()),
+        None if request.target == Target::Github => (texts(None)?, Beside { standing: None, otherwise: Vec::new() }),
+        None => {
+            let files = texts(None)?;
+            let beside = beside(&recipes, &files, &texts, ui);
+            (files, beside)
+        }
+    };
     let there = texts_in(&output)?;
     let found = files.compare(&there);
     if request.check {
-        return checked(request, &output, &found, ui);
+        let diffs: Vec<String> = found.iter().map(|one| files.diff(&one.path, &there)).collect();
+        return checked(request, &output, &found, &diffs, &beside, ui);
     }
     write(&output, &files, &found, &there)?;
-    say(request, &output, &found, true, ui)?;
+    say(request, &output, &found, &beside, true, ui)?;
     Ok(0)
+}
+
+/// What stands beside the recipe.
+struct Beside {
+    standing: Option<Standing>,
+    otherwise: Vec<String>,
+}
+
+impl Default for Beside {
+    /// What was built is in the texts.
+    fn default() -> Self {
+        Self { standing: Some(Standing::Current), otherwise: Vec::new() }
+    }
+}
+
+/// The file of a source that a package index has, where texts name it.
+fn listed(request: &GenerateRequest, recipe: &Recipe, store: &Store) -> Result<Option<Listed>> {
+    let Source::Pypi { name, version, sha256 } = &recipe.source else { return Ok(None) };
+    if !request.target.fetches() {
+        return Ok(None);
+    }
+    let instead = "or give [source] `url` and `sha256` in the place of `pypi`";
+    let url = store.listed(name, version, sha256, request.offline).map_err(|error| error.hint(instead))?;
+    let found = Listed::at(&url);
+    let refused = || Error::recipe(format!("{url} is no source distribution")).hint(instead);
+    found.map(Some).ok_or_else(refused)
+}
+
+/// The packages that somebody named: they must be the recipe's.
+fn taken(dist: &Path, recipes: &[Recipe]) -> Result<Built> {
+    let (standing, built) = Built::look(dist, recipes)?;
+    let wrong = match standing {
+        Standing::Current => return Ok(built),
+        Standing::Absent => "holds no packages with host code",
+        Standing::Foreign => "holds packages of another simulator",
+        Standing::Stale => "was built from another state of the recipe, or with other options",
+    };
+    Err(Error::usage(format!("{} {wrong}", dist.display())).hint("run `simpack build` for this recipe first"))
+}
+
+/// Compares texts that follow from the recipe alone with those that what lies in `dist` would give, and says what came
+/// of it. Texts must not depend on what happens to lie there, so nothing that is wrong with it is an error.
+fn beside(recipes: &[Recipe], files: &FileSet, texts: &dyn Fn(Option<&Built>) -> Result<FileSet>, ui: &Ui) -> Beside {
+    let compared = Built::look(Path::new(DIST), recipes).and_then(|(standing, built)| {
+        let otherwise = match standing {
+            Standing::Current => {
+                let (other, there) = (texts(Some(&built))?, files.to_map());
+                let differing = other.compare(&there).into_iter().filter(|one| one.status != Status::Current);
+                differing.map(|one| (other.diff(&one.path, &there), one.path)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok((standing, built.count(), otherwise))
+    });
+    let (standing, count, otherwise): (_, _, Vec<(String, String)>) = match compared {
+        Ok(compared) => compared,
+        Err(error) => {
+            ui.note(format!("what was built contradicts the recipe: {error}"));
+            return Beside::default();
+        }
+    };
+    match standing {
+        Standing::Absent => ui.note(format!("no packages in {DIST}: texts follow from the recipe alone")),
+        Standing::Foreign => ui.note(format!("{DIST} holds another simulator: texts follow from the recipe alone")),
+        Standing::Stale => ui.note(format!(
+            "{DIST} is stale: it was built from another state of the recipe or with other options; texts follow from \
+             the recipe alone"
+        )),
+        Standing::Current if otherwise.is_empty() => ui.note(format!("as the {count} packages in {DIST} were built")),
+        Standing::Current => {
+            ui.note(format!("what was built says more than the recipe; `--dist {DIST}` takes it into the texts:"));
+            for (diff, _) in &otherwise {
+                ui.note(diff.trim_end());
+            }
+        }
+    }
+    Beside { standing: Some(standing), otherwise: otherwise.into_iter().map(|(_, path)| path).collect() }
 }
 
 fn source_dir(recipe: &Recipe) -> PathBuf {
@@ -209,12 +312,19 @@ fn is_generated(text: &str) -> bool {
     crate::generate::is_marked(text)
 }
 
-fn checked(request: &GenerateRequest, output: &Path, found: &[Difference], ui: &Ui) -> Result<u8> {
+fn checked(
+    request: &GenerateRequest,
+    output: &Path,
+    found: &[Difference],
+    diffs: &[String],
+    beside: &Beside,
+    ui: &Ui,
+) -> Result<u8> {
     let stale: BTreeSet<&str> =
         found.iter().filter(|one| one.status != Status::Current).map(|one| one.path.as_str()).collect();
-    if !say(request, output, found, false, ui)? && !stale.is_empty() {
-        for one in found {
-            ui.say(one.diff.trim_end());
+    if !say(request, output, found, beside, false, ui)? && !stale.is_empty() {
+        for diff in diffs {
+            ui.say(diff.trim_end());
         }
         ui.say(format!("{} of {} files are not current; `simpack generate` writes them", stale.len(), found.len()));
     }
@@ -222,10 +332,25 @@ fn checked(request: &GenerateRequest, output: &Path, found: &[Difference], ui: &
 }
 
 /// Says what became of the files; answers whether that was as JSON.
-fn say(request: &GenerateRequest, output: &Path, found: &[Difference], written: bool, ui: &Ui) -> Result<bool> {
+fn say(
+    request: &GenerateRequest,
+    output: &Path,
+    found: &[Difference],
+    beside: &Beside,
+    written: bool,
+    ui: &Ui,
+) -> Result<bool> {
     let files = found.iter().map(|one| GeneratedFile { path: one.path.clone(), status: one.status }).collect();
     let shown = output.strip_prefix("./").unwrap_or(output).display().to_string();
-    let answer = Generated { schema: 1, target: request.target.to_string(), output: shown.clone(), files, written };
+    let answer = Generated {
+        schema: 1,
+        target: request.target.to_string(),
+        output: shown.clone(),
+        files,
+        written,
+        built: beside.standing,
+        otherwise: beside.otherwise.clone(),
+    };
     if ui.json(&answer)? {
         return Ok(true);
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
+use super::built::Built;
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Model, ModelSource, Package, Release, Use,
-    extended, library_base,
+    self, Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Listed, Model, ModelSource, Package, Release,
+    Target, Use, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackageSpec, Surroundings};
@@ -26,19 +27,36 @@ pub(super) struct Place {
     pub recipe: String,
     /// Licence texts at the top of the source.
     pub licences: Vec<String>,
+    /// Address of a source that a package index has.
+    pub listed: Option<Listed>,
 }
 
-/// The model of a recipe that was resolved once a CUDA release.
-pub(super) fn model(recipes: &[Recipe], manifests: &Manifests, forge: CondaForge, place: Place) -> Result<Model> {
+/// The model of a recipe that was resolved once a CUDA release, for a target's texts. With `built`, what is known of
+/// the host part comes from its packages instead of globs.
+pub(super) fn model(
+    target: Target,
+    recipes: &[Recipe],
+    built: Option<&Built>,
+    manifests: &Manifests,
+    forge: &CondaForge,
+    place: &Place,
+) -> Result<Model> {
     let Some(recipe) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
     if let Some(group) = recipe.groups.iter().find(|group| group.form != Form::Cubin) {
         return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not generated yet", group.name))
             .hint("use form = \"cubin\""));
     }
-    let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, &forge)).collect();
+    let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
+    // One core serves all releases, so the newest glibc that one of them asks for is that of all.
+    let stdlib = recipes.iter().map(|recipe| forge.host(recipe.cuda).0.stdlib).max();
     let glibc = match &recipe.host {
-        HostToolchain::Zig { glibc } => (*glibc).max(forge.stdlib),
-        HostToolchain::System { .. } => forge.stdlib,
+        HostToolchain::Zig { glibc } => Some(*glibc).max(stdlib),
+        HostToolchain::System { .. } => stdlib,
+    };
+    let program = format!("bin/{}", recipe.name);
+    let program = match built.and_then(|built| built.manifest(ComponentKind::Core)) {
+        Some(core) => core.artifacts.iter().any(|artifact| artifact.path == program),
+        None => claims(recipe.component(ComponentKind::Core), &program)?,
     };
     let mut builds: Vec<Build> = recipe.components.iter().filter_map(|one| build(recipe, one)).collect();
     builds.sort_by_key(|build| build.component);
@@ -46,61 +64,63 @@ pub(super) fn model(recipes: &[Recipe], manifests: &Manifests, forge: CondaForge
         name: recipe.name.clone(),
         version: recipe.version,
         license: recipe.license.clone(),
+        licenses: licence_ids(&recipe.license),
         summary: recipe.summary.clone(),
         homepage: recipe.homepage.clone(),
         maintainers: recipe.package.maintainers.clone(),
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
-        recipe: place.recipe,
-        source: source(recipe, place.output)?,
-        licences: place.licences,
+        recipe: place.recipe.clone(),
+        source: source(recipe, place)?,
+        licences: place.licences.clone(),
         builds,
         copies: copies(recipe)?,
         groups: recipe.groups.iter().map(group).collect(),
         host: Host {
-            gxx: releases.iter().map(|release| release.gxx).min().unwrap_or(forge.gxx),
-            glibc: glibc.to_string(),
+            gxx: releases.iter().map(|release| release.gxx).min().unwrap_or_default(),
+            glibc: glibc.map(|glibc| glibc.to_string()).unwrap_or_default(),
         },
         releases,
         driver_directories: recipe.driver.directories.clone(),
         rpath: recipe.driver.tag == crate::elf::edit::PathTag::Rpath,
-        forge,
+        forge: forge.clone(),
         uses: uses(recipe, manifests),
-        libraries: libraries(recipe),
+        libraries: libraries(recipe, built)?,
         files: recipe
             .components
             .iter()
             .filter(|component| !component.files.is_empty())
             .map(|component| (component.kind.to_string(), component.files.clone()))
             .collect(),
-        packages: packages(recipes, manifests)?,
+        program,
+        packages: match target.names_packages() {
+            true => packages(recipes, built, manifests)?,
+            false => Vec::new(),
+        },
     })
 }
 
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
     let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc);
+    let (pin, pinned) = forge.host(recipe.cuda);
     Release {
         cuda: recipe.cuda,
-        gxx: range.map_or(forge.gxx, |range| forge.gxx.min(range.max)),
+        gxx: range.map_or(pin.gxx, |range| pin.gxx.min(range.max)),
+        pinned,
         targets: recipe.targets.clone(),
     }
 }
 
-fn source(recipe: &Recipe, way: String) -> Result<ModelSource> {
-    let sri = |sha256: &str| -> Result<String> {
+fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
+    let (of, sha256) = match &recipe.source {
+        Source::Path(_) => (Source::Path(place.output.clone()), None),
+        other @ (Source::Url { sha256, .. } | Source::Pypi { sha256, .. }) => (other.clone(), Some(sha256)),
+        other @ Source::Git { .. } => (other.clone(), None),
+    };
+    let sri = |sha256: &String| -> Result<String> {
         let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
         Ok(generate::sri(&digest))
     };
-    Ok(match &recipe.source {
-        Source::Path(_) => ModelSource::Path { path: way },
-        Source::Git { url, rev } => ModelSource::Git { url: url.clone(), rev: rev.clone() },
-        Source::Url { url, sha256 } => ModelSource::Url { url: url.clone(), sha256: sha256.clone(), sri: sri(sha256)? },
-        Source::Pypi { name, version, sha256 } => ModelSource::Pypi {
-            project: name.clone(),
-            version: version.clone(),
-            sha256: sha256.clone(),
-            sri: sri(sha256)?,
-        },
-    })
+    Ok(ModelSource { of, sri: sha256.map(sri).transpose()?, listed: place.listed.clone() })
 }
 
 fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
@@ -171,29 +191,56 @@ fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
     found
 }
 
-/// Libraries that others link, from the globs by which components name them.
-fn libraries(recipe: &Recipe) -> Vec<Library> {
+/// Libraries that others link: from the globs by which components name them, or as they were built.
+fn libraries(recipe: &Recipe, built: Option<&Built>) -> Result<Vec<Library>> {
     let mut found: Vec<Library> = Vec::new();
     for component in &recipe.components {
         if !matches!(component.kind, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Static) {
             continue;
         }
-        let globs =
-            component.files.iter().filter_map(|glob| library_base(glob)).filter(|(base, _)| !base.contains('*'));
-        // A glob over all archives stands for the one of the simulator's name.
-        let named: Vec<(&str, bool)> = globs.collect();
-        let wild = component.files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
-        let implied = (named.is_empty() && wild).then_some((recipe.name.as_str(), true));
-        for (base, archive) in named.into_iter().chain(implied) {
-            let soname = component.policy.soname_version(recipe.version).unwrap_or_default();
-            let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
-            if found.iter().all(|other| other.file != file) && !found.iter().any(|one| one.component == component.kind)
-            {
-                found.push(Library { component: component.kind, base: base.to_owned(), soname, archive, file });
-            }
-        }
+        let named = named_library(recipe, component);
+        let library = match built.filter(|built| built.manifest(component.kind).is_some()) {
+            None => named,
+            Some(built) => built_library(component.kind, named.as_ref(), built)?,
+        };
+        found.extend(library.filter(|library| found.iter().all(|other| other.file != library.file)));
     }
-    found
+    Ok(found)
+}
+
+/// The library that a component's globs name.
+fn named_library(recipe: &Recipe, component: &Component) -> Option<Library> {
+    let globs = component.files.iter().filter_map(|glob| library_base(glob));
+    let mut named = globs.filter(|(base, _)| !base.contains('*'));
+    // A glob over all archives stands for the one of the simulator's name.
+    let wild = component.files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
+    let (base, archive) = named.next().or_else(|| wild.then_some((recipe.name.as_str(), true)))?;
+    let soname = component.policy.soname_version(recipe.version).unwrap_or_default();
+    let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
+    Some(Library { component: component.kind, base: base.to_owned(), soname, archive, file })
+}
+
+/// The library that was built for a component: the one that its globs name, or the first.
+fn built_library(kind: ComponentKind, named: Option<&Library>, built: &Built) -> Result<Option<Library>> {
+    let there = built.libraries.iter().filter(|library| library.component == kind);
+    let read = there.filter_map(|library| {
+        let path = format!("lib/{}", library.file);
+        let (base, archive) = library_base(&path)?;
+        let soname = library.file.split_once(".so.").map(|(_, version)| version.to_owned()).unwrap_or_default();
+        Some(Library { component: kind, base: base.to_owned(), soname, archive, file: library.file.clone() })
+    });
+    let read: Vec<Library> = read.collect();
+    let Some(named) = named else { return Ok(read.into_iter().next()) };
+    let names: Vec<String> = read.iter().map(|library| library.file.clone()).collect();
+    match read.into_iter().find(|library| library.base == named.base && library.archive == named.archive) {
+        Some(library) => Ok(Some(library)),
+        None => Err(Error::recipe(format!("{kind} names {}, and no such library was built", named.file))
+            .detail(match names.is_empty() {
+                true => "its package holds no library".to_owned(),
+                false => format!("its package holds {}", names.join(", ")),
+            })
+            .hint(format!("correct `files` of [component.{kind}]"))),
+    }
 }
 
 /// Names of licence texts at the top of the source, sorted.
@@ -202,16 +249,15 @@ pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
 }
 
 /// All packages: those of the host part once, those of device code once a release.
-fn packages(recipes: &[Recipe], manifests: &Manifests) -> Result<Vec<Package>> {
+fn packages(recipes: &[Recipe], built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Package>> {
     let mut found: Vec<Package> = Vec::new();
     for recipe in recipes {
-        let bundles =
-            plan::bundles(recipe).iter().map(|planned| bundle(recipe, planned)).collect::<Result<Vec<_>>>()?;
+        let bundles = plan::bundles(recipe).iter().map(|one| bundle(recipe, one, built)).collect::<Result<Vec<_>>>()?;
         let surroundings = Surroundings {
             manifests,
             needed: BTreeMap::new(),
             providers: BTreeMap::new(),
-            floors: BTreeMap::new(),
+            floors: built.map(|built| built.floors.clone()).unwrap_or_default(),
             licences: BTreeMap::new(),
         };
         let specs = pack::packages(recipe, &bundles, &surroundings)?;
@@ -230,8 +276,13 @@ fn packages(recipes: &[Recipe], manifests: &Manifests) -> Result<Vec<Package>> {
     Ok(found)
 }
 
-/// A bundle before anything is built: what packages are derived from, without files.
-fn bundle(recipe: &Recipe, planned: &PlannedBundle) -> Result<Bundle> {
+/// What packages are derived from: the bundle that was built, or before anything is built one without files.
+fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Result<Bundle> {
+    if let Some(manifest) = built.and_then(|built| built.manifest(planned.component)) {
+        // The C library is that of whoever builds from the texts: its compilers' packages say which.
+        let manifest = BundleManifest { glibc: None, ..manifest.clone() };
+        return Ok(Bundle { root: PathBuf::new(), manifest });
+    }
     let component = recipe.component(planned.component);
     let is_kernels = planned.component == ComponentKind::Kernels;
     let has_host_code = matches!(

@@ -25,6 +25,7 @@ pub mod smoke;
 pub mod toolchain;
 pub mod verify;
 
+mod built;
 mod compare;
 mod dist;
 mod generated;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use super::built::host_facts;
 use super::job::Job;
 use crate::abi::{self, Floor, SymbolsFile};
-use crate::bundle::{ArtifactKind, Bundle};
+use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind};
@@ -91,16 +92,11 @@ fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -
         for artifact in &bundle.manifest.artifacts {
             let name = artifact.path.rsplit('/').next().unwrap_or(&artifact.path);
             provided.insert(name.to_owned());
-            let ArtifactKind::File { .. } = artifact.kind else { continue };
-            let path = bundle.root.join(&artifact.path);
-            let content = Content::open(&path)?;
-            let bytes = content.bytes();
-            if elf::is_elf(bytes) {
-                let facts = elf::facts(bytes).map_err(|error| error.at(&path))?;
-                let found = foreign.iter().filter_map(|file| abi::floor(&facts, file));
-                floors.entry(bundle.manifest.package.clone()).or_default().extend(found);
-                needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
-            }
+        }
+        for (_, facts) in host_facts(bundle)? {
+            let found = foreign.iter().filter_map(|file| abi::floor(&facts, file));
+            floors.entry(bundle.manifest.package.clone()).or_default().extend(found);
+            needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
         }
     }
     let mut providers = BTreeMap::new();

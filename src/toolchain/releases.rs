@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use url::Url;
+
 use super::fetch::{Fetcher, Goal, Progress, file_path};
 use super::index::Link;
 use super::places::project_url;
@@ -62,6 +64,29 @@ pub(super) fn bring(
         let error = error.detail(other.to_string());
         other.hints().iter().fold(error, |error, hint| error.hint(hint))
     }))
+}
+
+/// Where the file of `project` and `version` with digest `sha256` lies, without fetching it: an index that states no
+/// digests is believed when it has one source distribution of the version.
+pub(super) fn address(
+    fetcher: &Fetcher,
+    project: &str,
+    version: &str,
+    sha256: Digest,
+    progress: Progress,
+) -> Result<Url> {
+    let project = normalised(project);
+    let (listed, failures) = list(fetcher, &project, progress);
+    let of_version: Vec<&Listed> = listed.iter().filter(|listed| same_version(&listed.version, version)).collect();
+    let pinned = of_version.iter().find(|listed| stated(listed) == Some(sha256));
+    let mut undigested = of_version.iter().filter(|listed| stated(listed).is_none() && !listed.file.ends_with(".whl"));
+    match (pinned, undigested.next(), undigested.next()) {
+        (Some(found), ..) | (None, Some(found), None) => Ok(found.link.url.clone()),
+        _ => {
+            let none = none_fits(&project, version, sha256, &listed, fetcher.offline);
+            Err(failures.into_iter().fold(none, |error, other| error.detail(other.to_string())))
+        }
+    }
 }
 
 /// What all places have of the project, and what went wrong in them.

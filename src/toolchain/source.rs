@@ -60,6 +60,20 @@ impl Store {
         made.map_err(|error| named(error, &self.dir, source, offline))
     }
 
+    /// Address, without login data, of a file that the user's package index has: what other builders fetch.
+    ///
+    /// # Errors
+    /// There is no index, it cannot be asked, or it has no such file.
+    pub fn listed(&self, project: &str, version: &str, sha256: &str, offline: bool) -> Result<String> {
+        let settings = match &self.settings {
+            Some(settings) => settings.clone(),
+            None => IndexSettings::discover()?,
+        };
+        let fetcher = Fetcher::new(&settings, self.dir.join("downloads"), self.pace, offline);
+        let url = releases::address(&fetcher, project, version, digest(sha256)?, &|_| ())?;
+        Ok(if url.scheme() == "file" { url.to_string() } else { shown(&url) })
+    }
+
     /// Fetches and unpacks beside `dir`, and gives the tree its name.
     fn make_source(&self, source: &Source, key: Digest, dir: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let sources = self.dir.join("sources");

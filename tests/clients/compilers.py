@@ -2,6 +2,9 @@
 
 compilers.py CHANNEL --gxx /usr/bin/g++ --nvcc .../nvcc --nvrtc .../lib --cmake ... --ninja ... --patchelf ...
 
+--older VERSION NVCC GXX adds a release of nvcc with the g++ that it accepts, --plain NAME=VERSION a package that only has
+to be there.
+
 The names are conda-forge's, and so is what they export to packages that are built with them: gxx_linux-64,
 sysroot_linux-64, cuda-nvcc_linux-64, cuda-cudart, cuda-nvrtc-dev, cuda-nvrtc, libstdcxx, libgcc, cmake, ninja, patchelf. Prints
 the version of g++ as JSON.
@@ -31,6 +34,8 @@ def main():
     parser.add_argument("channel", type=pathlib.Path)
     for name in ["gxx", "nvcc", "nvrtc", "cmake", "ninja", "patchelf"]:
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--older", nargs=3, metavar=("VERSION", "NVCC", "GXX"))
+    parser.add_argument("--plain", action="append", default=[], metavar="NAME=VERSION")
     given = parser.parse_args()
     version = subprocess.run([given.gxx, "-dumpfullversion"], check=True, capture_output=True, text=True)
     version = version.stdout.strip()
@@ -59,6 +64,17 @@ def main():
     # Narrower than what a recipe says that opens any 13.x.
     narrow = {"weak": ["cuda-nvrtc >=13.0.88,<14.0a0"]}
     write("cuda-nvrtc-dev", "13.0.88", [header], depends=["cuda-nvrtc ==13.0.88"], run_exports=narrow)
+
+    if given.older:
+        older, program, gxx = given.older
+        members = [("bin/nvcc", door(pathlib.Path(program), "-ccbin", gxx), None)]
+        exports = {"strong": [f"cuda-cudart >={older}"]}
+        write("cuda-nvcc_linux-64", older, members, run_exports=exports)
+    for text in given.plain:
+        name, _, plain = text.partition("=")
+        # What it exports is narrower than any recipe's range.
+        exports = {"weak": [f"{name.removesuffix('-dev')} =={plain}"]} if name.endswith("-dev") else None
+        write(name, plain, [(f"share/plain/{name}", b"", None)], run_exports=exports)
 
     for name in ["cmake", "ninja", "patchelf"]:
         write(name, "99", [(f"bin/{name}", door(getattr(given, name)), None)])

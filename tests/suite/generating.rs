@@ -7,7 +7,11 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use simpack::generate;
 
-use crate::support::{Ran, client, copy_tree, files, scratch, simpack};
+use crate::support::{Ran, Tiny, client, copy_tree, files, need, scratch, simpack};
+
+/// Symbols of a library that every machine has, as if a package shipped it.
+const SYMBOLS: &str =
+    "simpack-symbols 1\nlibrary libm.so.6\npackage mathematics\npolicy major\n\npow@GLIBC_2.29 2.29\n";
 
 fn checkout(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
@@ -120,7 +124,7 @@ fn templates_on_disk_override_and_unescaped_values_are_refused() {
 }
 
 /// Texts that break out of quotes where they can: signs that mean something to one of the targets, and anything else.
-fn hostile() -> impl Strategy<Value = String> {
+pub fn hostile() -> impl Strategy<Value = String> {
     let sign = prop::sample::select(vec![
         "${",
         "${{",
@@ -188,11 +192,167 @@ fn hostile_texts_come_back_from_yaml() {
     answer.unwrap();
 }
 
+/// Some texts for readers that are programs, which start too slowly for one at a time.
+pub fn hostile_texts(count: usize) -> Vec<String> {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let texts: Vec<String> = (0..count).map(|_| hostile().new_tree(&mut runner).unwrap().current()).collect();
+    texts.into_iter().filter(|text| !text.contains('\0')).collect()
+}
+
+/// CMake itself says what the arguments are.
+#[test]
+fn hostile_texts_come_back_from_cmake() {
+    let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", "cmake", "--json"])).exit(0).json();
+    let dir = scratch();
+    let texts = hostile_texts(300);
+    let mut script = String::new();
+    for (number, text) in texts.iter().enumerate() {
+        let written = generate::cmake(text).unwrap();
+        script.push_str(&format!(
+            "set(value {written})\nfile(WRITE \"${{CMAKE_CURRENT_LIST_DIR}}/{number}\" \"${{value}}\")\n"
+        ));
+    }
+    fs_err::write(dir.path().join("script.cmake"), script).unwrap();
+    let mut command = std::process::Command::new(shown["program"].as_str().unwrap());
+    Ran::of(command.arg("-P").arg(dir.path().join("script.cmake"))).exit(0);
+    for (number, text) in texts.iter().enumerate() {
+        let read = fs_err::read_to_string(dir.path().join(number.to_string())).unwrap();
+        assert_eq!(&read, text, "{}", generate::cmake(text).unwrap());
+    }
+}
+
+/// pkg-config itself says what the descriptions are.
+#[test]
+fn hostile_texts_come_back_from_pkg_config() {
+    need!(which::which("pkg-config").is_ok(), "no pkg-config");
+    let dir = scratch();
+    let mut written = 0;
+    for (number, text) in hostile_texts(600).iter().enumerate() {
+        // What is not there is no description, and other controls are refused by the recipe.
+        let Some(value) = generate::pkg_config(text).filter(|_| !text.is_empty()) else { continue };
+        if text.chars().any(char::is_control) {
+            continue;
+        }
+        let file = format!("dollar=$\nName: n{number}\nDescription: {value}\nVersion: 1\n");
+        fs_err::write(dir.path().join(format!("m{number}.pc")), file).unwrap();
+        let mut command = std::process::Command::new("pkg-config");
+        let ran = Ran::of(command.env("PKG_CONFIG_LIBDIR", dir.path()).arg("--list-all")).exit(0);
+        let expected = format!(" - {text}\n");
+        assert!(ran.stdout.ends_with(&expected), "{text:?}: {}", ran.stdout);
+        fs_err::remove_file(dir.path().join(format!("m{number}.pc"))).unwrap();
+        written += 1;
+    }
+    assert!(written > 50, "{written}");
+}
+
+/// A recipe's directory is what a workflow repeats of a machine: its shell gets the very name.
+#[test]
+fn hostile_directories_come_back_from_a_workflow() {
+    let dir = scratch();
+    for (number, name) in
+        ["${{ github.token }} x", "it's \"quoted\" $(id)", "yes", "1.0", "- a: b # c"].iter().enumerate()
+    {
+        copy_tree(&checkout("tests/recipes/every"), &dir.path().join(name));
+        let to = format!("workflows-{number}");
+        Ran::of(&mut simpack(dir.path(), &["generate", "github", &format!("./{name}"), "--output", &to])).exit(0);
+        let text = fs_err::read_to_string(dir.path().join(&to).join("every.yml")).unwrap();
+        let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+        let read = yaml["jobs"]["build"]["env"]["RECIPE"].as_str().unwrap();
+        assert_eq!(evaluated(read), format!("./{name}"));
+        let include = yaml["jobs"]["build"]["strategy"]["matrix"]["include"].as_sequence().unwrap();
+        assert_eq!(include.len(), 2, "one job a CUDA release");
+        assert_eq!(include[0]["cuda"], "13.0");
+    }
+}
+
+/// conda-forge's own words for what generated variants say of CUDA and the compilers beside it.
+#[test]
+fn variants_are_what_conda_forge_pins() {
+    let text = fs_err::read_to_string(checkout("tests/cases/conda-forge-pins.toml")).unwrap();
+    let cases: toml::Table = toml::from_str(&text).unwrap();
+    for case in cases["rendered"].as_array().unwrap() {
+        let dir = scratch();
+        copy_tree(&checkout("tests/recipes/every"), &dir.path().join("every"));
+        let recipe = dir.path().join("every/simpack.toml");
+        let before = fs_err::read_to_string(&recipe).unwrap();
+        let release = case["cuda_compiler_version"].as_str().unwrap();
+        let one = before.replace("cuda = [\"13.0\", \"12.9\"]", &format!("cuda = [\"{release}\"]"));
+        assert_ne!(one, before);
+        fs_err::write(&recipe, one).unwrap();
+        let found = generated(dir.path(), "every", "conda");
+        let text = &found.iter().find(|(name, _)| name == "variants.yaml").unwrap().1;
+        let yaml: serde_yaml::Value = serde_yaml::from_str(text).unwrap();
+        for (key, value) in case.as_table().unwrap().iter().filter(|(key, _)| *key != "source") {
+            let expected = match value {
+                // Keys that go together.
+                toml::Value::Array(keys) => serde_yaml::to_value([keys]).unwrap(),
+                value => serde_yaml::to_value([value.as_str().unwrap()]).unwrap(),
+            };
+            assert_eq!(yaml[key.as_str()], expected, "{release}: {key} is not what {} says", case["source"]);
+        }
+    }
+    // What conda-forge does not pin is said.
+    let dir = scratch();
+    copy_tree(&checkout("tests/recipes/every"), &dir.path().join("every"));
+    let recipe = dir.path().join("every/simpack.toml");
+    let before = fs_err::read_to_string(&recipe).unwrap();
+    fs_err::write(&recipe, before.replace("\"12.9\"", "\"13.1\"")).unwrap();
+    let found = generated(dir.path(), "every", "conda");
+    let text = &found.iter().find(|(name, _)| name == "variants.yaml").unwrap().1;
+    assert!(text.contains("conda-forge pins nothing for CUDA 13.1"), "{text}");
+}
+
+/// Without `--dist` texts follow from the recipe alone, and what was built is compared with them.
+#[test]
+fn what_was_built_is_compared_or_taken_into_the_texts() {
+    let tiny = Tiny::new();
+    // Its globs name no library: only what was built does.
+    let cmake = ["generate", "cmake", "recipe", "--output", "cmake"];
+    let ran = Ran::of(&mut tiny.simpack(&cmake)).exit(3);
+    assert!(ran.stderr.contains("has a library that can be linked"), "{}", ran.stderr);
+    let conda = ["generate", "conda", "recipe", "--output", "conda"];
+    let ran = Ran::of(&mut tiny.simpack(&conda)).exit(0);
+    assert!(ran.stderr.contains("no packages in dist: texts follow from the recipe alone"), "{}", ran.stderr);
+    let taken = |args: &[&str]| Ran::of(tiny.simpack(args).args(["--dist", "dist"]));
+    let ran = taken(&cmake).exit(2);
+    assert!(ran.stderr.contains("dist holds no packages with host code"), "{}", ran.stderr);
+
+    // A library of others, whose first release with a symbol is known.
+    tiny.write("recipe/symbols/libm.so.6.symbols", SYMBOLS);
+    let source = fs_err::read_to_string(tiny.path("recipe/sim.cc")).unwrap();
+    let calls = format!(
+        "#include <cmath>\n{source}extern \"C\" __attribute__((visibility(\"default\"))) double \
+                         tiny_power(double a) {{ return std::pow(a, a + 1); }}\n"
+    );
+    tiny.write("recipe/sim.cc", &calls);
+    Ran::of(&mut tiny.build(&[])).exit(0);
+    let ran = Ran::of(&mut tiny.simpack(&conda)).exit(0);
+    assert!(ran.stderr.contains("what was built says more than the recipe"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mathematics >=2.29,<3"), "{}", ran.stderr);
+    let json = Ran::of(tiny.simpack(&conda).args(["--check", "--json"])).exit(0).json();
+    assert_eq!(json["built"], "current");
+    assert_eq!(json["otherwise"], serde_json::json!(["recipe.yaml"]));
+    let ran = taken(&conda).exit(0);
+    assert!(ran.stdout.contains("changed      recipe.yaml"), "{}", ran.stdout);
+    taken(&[&conda[..], &["--check"]].concat()).exit(0);
+    let yaml = fs_err::read_to_string(tiny.path("conda/recipe.yaml")).unwrap();
+    assert!(yaml.contains("mathematics >=2.29") && !yaml.contains("__glibc"), "{yaml}");
+    taken(&cmake).exit(0);
+    let text = fs_err::read_to_string(tiny.path("cmake/tinyConfig.cmake")).unwrap();
+    assert!(text.contains("lib/libtiny.so.1\""), "{text}");
+
+    // A glob that names another library than the one that was built.
+    tiny.change("\"lib/**\"", "\"lib/libother.so.*\", \"lib/**\"");
+    let ran = Ran::of(&mut tiny.simpack(&cmake)).exit(0);
+    assert!(ran.stderr.contains("dist is stale"), "{}", ran.stderr);
+    let ran = taken(&cmake).exit(2);
+    assert!(ran.stderr.contains("was built from another state of the recipe"), "{}", ran.stderr);
+    Ran::of(&mut simpack(&tiny.path(""), &["generate", "cmake", "recipe", "--dist", "nowhere"])).exit(2);
+}
+
 #[test]
 fn hostile_texts_come_back_from_a_shell() {
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
-    let texts: Vec<String> = (0..300).map(|_| hostile().new_tree(&mut runner).unwrap().current()).collect();
-    let texts: Vec<String> = texts.into_iter().filter(|text| !text.contains('\0')).collect();
+    let texts = hostile_texts(300);
     let dir = scratch();
     let script = dir.path().join("script");
     let words: Vec<String> = texts.iter().map(|text| generate::shell(text).unwrap()).collect();

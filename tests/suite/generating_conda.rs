@@ -10,12 +10,12 @@ use simpack::fs::{EntryKind, walk};
 
 use crate::support::{Ran, client, conda_index, copy_tree, need, python, scratch, set_up, simpack, unpack, volley};
 
-fn checkout(below: &str) -> PathBuf {
+pub fn checkout(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
 }
 
 /// A program of simpack's own toolchains.
-fn tool(name: &str) -> PathBuf {
+pub fn tool(name: &str) -> PathBuf {
     let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", name, "--json"])).exit(0).json();
     PathBuf::from(shown["program"].as_str().unwrap_or_else(|| panic!("{shown}")))
 }
@@ -43,7 +43,7 @@ fn listing(root: &Path) -> BTreeMap<String, EntryKind> {
 }
 
 /// What the loader reads of `.dynamic`, in words, and the content of all sections that search paths do not move.
-fn facts(bytes: &[u8]) -> (Vec<String>, BTreeMap<String, Vec<u8>>) {
+pub fn facts(bytes: &[u8]) -> (Vec<String>, BTreeMap<String, Vec<u8>>) {
     let file = ElfFile64::<object::Endianness>::parse(bytes).unwrap();
     let endian = file.endian();
     let header = file.elf_header();

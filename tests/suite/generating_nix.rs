@@ -6,7 +6,7 @@ use std::process::Command;
 use simpack::fs::Digest;
 use simpack::generate;
 
-use crate::support::{Ran, Tiny, copy_tree, files, need, scratch, set_up, simpack};
+use crate::support::{Ran, Tiny, copy_tree, files, need, scratch, set_up, simpack, volley};
 
 fn checkout(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
@@ -147,6 +147,7 @@ fn hostile_texts_come_back_from_nix() {
     for number in 0..signs.len().pow(3) {
         texts.push([number % 8, number / 8 % 8, number / 64].map(|index| signs[index]).concat());
     }
+    texts.extend(crate::generating::hostile_texts(300));
     let list: Vec<String> = texts.iter().map(|text| generate::nix_string(text).unwrap()).collect();
     let file = nix.path("list.nix");
     fs_err::write(&file, format!("[ {} ]", list.join(" "))).unwrap();
@@ -202,4 +203,185 @@ fn nix_builds_the_package_and_the_merged_root() {
     assert_eq!(found, ["cuda13/default/sm_90/tiny.cubin"], "one capability was asked for");
     let merged = build("pkgs.tiny.cudaMerged", "merged");
     assert!(merged.join("bin/nvcc").exists());
+}
+
+/// What `simpack select --format nix` prints is an expression that nix evaluates to the packages of that machine.
+#[test]
+fn the_expression_of_a_selection_evaluates() {
+    let Some(nix) = Nix::new() else { return };
+    let dist = volley().dist.clone();
+    let dir = generated(&nix, "volley", "recipes/volley");
+    // What a user has as <nixpkgs>: the package set with the overlay.
+    let set = format!(
+        "{{ config ? {{ }} }}: import {} {{ inherit config; overlays = [ (import {}) ]; }}",
+        nix.path("nixpkgs").display(),
+        dir.join("overlay.nix").display()
+    );
+    fs_err::create_dir(nix.path("channel")).unwrap();
+    fs_err::write(nix.path("channel/default.nix"), set).unwrap();
+    let evaluate = |devices: &[&str], expression: &str| {
+        let mut command = simpack(nix.root.path(), &["select", "--format", "nix", "--driver", "580.159"]);
+        for device in devices {
+            command.args(["--device", device]);
+        }
+        let selected = Ran::of(command.arg(&dist)).exit(0);
+        let whole = format!("({}).{expression}", selected.stdout.trim());
+        let mut command = nix.command("nix-instantiate");
+        command.env("NIX_PATH", format!("nixpkgs={}", nix.path("channel").display()));
+        Ran::of(command.args(["--eval", "--strict", "--json", "-E", &whole])).exit(0).json()
+    };
+    let one = evaluate(&["9.0"], "kernelTargets");
+    assert_eq!(one, serde_json::json!(["sm_90", "compute_75", "compute_120"]), "the device's code, and PTX");
+    let two = evaluate(&["8.6", "9.0"], "kernelTargets");
+    assert_eq!(two, serde_json::json!(["sm_86", "sm_90", "compute_75", "compute_120"]));
+    assert_eq!(evaluate(&["9.0"], "pname"), "volley");
+}
+
+/// nix itself digests what the hashes stand for: an archive of an address, and a source distribution.
+#[test]
+fn sources_have_the_hashes_that_nix_computes() {
+    let Some(nix) = Nix::new() else { return };
+    let dir = nix.path("archives");
+    copy_tree(&checkout("tests/recipes/every"), &dir.join("every_sim-2.3.1"));
+    let archive = dir.join("every_sim-2.3.1.tar.gz");
+    let packed = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&dir).arg("every_sim-2.3.1").status();
+    assert!(packed.unwrap().success());
+    let sha256 = Digest::of_file(&archive).unwrap();
+    fs_err::create_dir_all(nix.path("simple/every-sim")).unwrap();
+    fs_err::copy(&archive, nix.path("simple/every-sim/every_sim-2.3.1.tar.gz")).unwrap();
+    let page = "<a href=\"every_sim-2.3.1.tar.gz\">every_sim-2.3.1.tar.gz</a>";
+    fs_err::write(nix.path("simple/every-sim/index.html"), page).unwrap();
+    let recipe = fs_err::read_to_string(checkout("tests/recipes/every/simpack.toml")).unwrap();
+    for (name, source) in [
+        ("by-url", format!("url = \"file://{}\"\nsha256 = \"{sha256}\"", archive.display())),
+        ("by-index", format!("pypi = \"every-sim\"\nversion = \"2.3.1\"\nsha256 = \"{sha256}\"")),
+    ] {
+        copy_tree(&checkout("tests/recipes/every/kernels"), &nix.path(&format!("{name}/kernels")));
+        fs_err::write(nix.path(&format!("{name}/simpack.toml")), recipe.replace("path = \".\"", &source)).unwrap();
+        let generate = |more: &[&str]| {
+            let mut command = simpack(nix.root.path(), &[&["generate", "nix", name], more].concat());
+            command.env("SIMPACK_INDEX_URL", format!("file://{}", nix.path("simple").display()));
+            Ran::of(command.env("SIMPACK_CACHE_DIR", nix.path("cache")))
+        };
+        generate(&[]).exit(0);
+        let overlay = nix.path(&format!("{name}/packaging/nix/overlay.nix"));
+        let build = || {
+            let whole = format!(
+                "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.every.src",
+                nix.path("nixpkgs").display(),
+                overlay.display()
+            );
+            let mut command = nix.command("nix-build");
+            command.env("STANDIN_PATH", "/usr/bin:/bin").env("STANDIN_PYPI", &dir);
+            Ran::of(command.args(["-E", &whole, "--no-out-link"]))
+        };
+        let built = build().exit(0);
+        assert_eq!(Digest::of_file(Path::new(built.stdout.trim())).unwrap(), sha256, "{name}");
+        // Another hash is refused by nix, so the one that was written counts.
+        let package = nix.path(&format!("{name}/packaging/nix/package.nix"));
+        let text = fs_err::read_to_string(&package).unwrap();
+        let other = text.replace(&generate::sri(&sha256), &generate::sri(&Digest::of(b"other")));
+        assert_ne!(other, text);
+        fs_err::write(&package, other).unwrap();
+        let ran = build();
+        assert!(ran.code != Some(0) && ran.stderr.contains("hash mismatch"), "{name}: {}", ran.stderr);
+        // The text names the file that was found, so a check asks the index again.
+        generate(&["--check"]).exit(3);
+    }
+}
+
+/// The flake of simpack itself: its lock file is all that vendoring needs, and cargo resolves simpack from that alone.
+#[test]
+fn simpack_itself_resolves_from_its_vendored_crates() {
+    let Some(nix) = Nix::new() else { return };
+    let cargo = PathBuf::from(env!("CARGO"));
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let lock: toml::Table = toml::from_str(&fs_err::read_to_string(checkout("Cargo.lock")).unwrap()).unwrap();
+    let locked = lock["package"].as_array().unwrap().iter().filter(|package| package.get("source").is_some());
+    let names: Vec<String> = locked
+        .map(|package| format!("{}-{}.crate", package["name"].as_str().unwrap(), package["version"].as_str().unwrap()))
+        .collect();
+    let crates = || {
+        let caches = fs_err::read_dir(home.as_ref()?.join("registry/cache")).ok()?;
+        let mut caches = caches.filter_map(|entry| Some(entry.ok()?.path()));
+        caches.find(|cache| names.iter().all(|name| cache.join(name).is_file()))
+    };
+    if crates().is_none() {
+        // A build needs the crates of this machine only, the lock has those of all.
+        Ran::of(Command::new(&cargo).args(["fetch", "--locked", "--manifest-path"]).arg(checkout("Cargo.toml")))
+            .exit(0);
+    }
+    let crates = crates().expect("`cargo fetch` brings all crates of the lock");
+    let build = |attribute: &str| {
+        let whole = format!(
+            "let pkgs = import {} {{ }}; simpack = pkgs.callPackage {} {{ }}; in {attribute}",
+            nix.path("nixpkgs").display(),
+            checkout("nix/simpack.nix").display()
+        );
+        let mut command = nix.command("nix-build");
+        command.env("STANDIN_PATH", format!("{}:/usr/bin:/bin", cargo.parent().unwrap().display()));
+        command.env("STANDIN_CRATES", &crates).args(["-E", &whole, "--out-link"]).arg(nix.path("built"));
+        Ran::of(&mut command).exit(0)
+    };
+    build("simpack");
+    let text = fs_err::read(nix.path("built/metadata.json")).unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(metadata["packages"].as_array().unwrap().len(), names.len() + 1);
+    // Checksums of the lock are hashes that nix takes.
+    build("builtins.genList (number: builtins.elemAt simpack.crates (number * 40)) 5");
+}
+
+/// The recipe with every feature: real nix builds its host code and one capability, and each file is in its output.
+#[test]
+fn nix_builds_every_output() {
+    let Some(nix) = Nix::new() else { return };
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    need!(which::which("g++").is_ok() && which::which("make").is_ok(), "no g++ or no make");
+    let recipe = fs_err::read_to_string(checkout("tests/recipes/every/simpack.toml")).unwrap();
+    copy_tree(&checkout("tests/recipes/every"), &nix.path("every"));
+    // Each target is nine calls of nvcc: one is enough.
+    fs_err::write(nix.path("every/simpack.toml"), recipe.replace("ptx = [\"8.0\", \"10.0\"]", "ptx = []")).unwrap();
+    Ran::of(&mut simpack(nix.root.path(), &["generate", "nix", "every"])).exit(0);
+    let whole = format!(
+        "let pkgs = import {} {{ config.cudaCapabilities = [ \"8.6\" ]; overlays = [ (import {}) ]; }}; in \
+         map (output: pkgs.every.${{output}}) pkgs.every.outputs",
+        nix.path("nixpkgs").display(),
+        nix.path("every/packaging/nix/overlay.nix").display()
+    );
+    let tools = ["cmake", "ninja"].map(|name| {
+        let program = crate::generating_conda::tool(name);
+        program.parent().unwrap().display().to_string()
+    });
+    let path = format!("{}:{}:/usr/bin:/bin", python.parent().unwrap().display(), tools.join(":"));
+    let mut command = nix.command("nix-build");
+    command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda);
+    let ran = Ran::of(command.args(["-E", &whole, "--no-out-link"])).exit(0);
+    let places: Vec<PathBuf> = ran.stdout.lines().map(PathBuf::from).collect();
+    let of = |name: &str| {
+        let ending = if name == "out" { "every-2.3.1".to_owned() } else { format!("every-2.3.1-{name}") };
+        places.iter().find(|place| place.to_str().unwrap().ends_with(&ending)).unwrap()
+    };
+    for (output, file) in [
+        ("out", "bin/every"),
+        ("out", "share/man/man1/every.1"),
+        ("out", "share/every/host/every.h"),
+        ("lib", "lib/libevery.so.2"),
+        ("lib", "lib/libevery_rtc.so.2.3"),
+        ("dev", "include/every.h"),
+        ("dev", "lib/pkgconfig/every.pc"),
+        ("dev", "lib/cmake/every/everyConfig.cmake"),
+        ("static", "lib/libevery.a"),
+        ("doc", "share/doc/every/every.md"),
+    ] {
+        assert!(of(output).join(file).exists(), "{output} lacks {file}: {:?}", files(of(output)));
+    }
+    let sources = files(&of("out").join("share/every"));
+    assert!(sources.iter().all(|file| !file.contains("simpack-") && !file.contains("note.h")), "{sources:?}");
+    let kernels = files(&of("lib").join("lib/every/kernels"));
+    assert!(kernels.len() == 9 && kernels.iter().all(|file| file.contains("/sm_86/")), "{kernels:?}");
+    // The program finds its library in another output, and says the text that is hard to quote.
+    let ran = Ran::of(Command::new(of("out").join("bin/every")).env_clear().arg("--note")).exit(0);
+    assert_eq!(ran.stdout.trim_end(), format!("it's ${{HERE}}; {}/share -j 1", of("lib").display()));
 }

@@ -23,6 +23,7 @@ mod floors;
 mod gate;
 mod generating;
 mod generating_conda;
+mod generating_every;
 mod generating_nix;
 mod growing;
 mod headers;

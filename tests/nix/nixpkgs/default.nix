@@ -1,5 +1,6 @@
 # A stand-in for nixpkgs: the attributes that generated expressions may use, each with the file of nixpkgs and the
 # revision at which it was read. Any other attribute is missing, so an expression that uses one does not evaluate.
+# Functions take the arguments that the named files give them, and no others.
 # Derivations are raw ones that run with the machine's own tools: what is built here is built for real.
 {
   system ? builtins.currentSystem,
@@ -24,24 +25,35 @@ let
       // attributes
     );
 
+  # Arguments that run a text. With a trap bash stays to the end: nix takes a builder that closes its output, as the
+  # programs of coreutils do before they leave, for one that has ended, and kills it.
+  script = text: [
+    "-c"
+    "trap : EXIT\n${text}"
+  ];
+
   lib = values {
     hasPrefix = {
-      at = "lib/strings.nix@99bc90e3019c";
+      at = "lib/strings.nix@00f9c30eaa17";
       value = prefix: text: builtins.substring 0 (builtins.stringLength prefix) text == prefix;
     };
     replaceStrings = {
-      at = "lib/strings.nix@99bc90e3019c";
+      at = "lib/strings.nix@00f9c30eaa17";
       value = builtins.replaceStrings;
     };
     cmakeFeature = {
-      at = "lib/strings.nix@99bc90e3019c";
+      at = "lib/strings.nix@00f9c30eaa17";
       value =
         name: text:
         assert builtins.isString name && builtins.isString text;
         "-D${name}:STRING=${text}";
     };
+    escapeShellArg = {
+      at = "lib/strings.nix@00f9c30eaa17";
+      value = word: "'" + builtins.replaceStrings [ "'" ] [ "'\\''" ] word + "'";
+    };
     escapeShellArgs = {
-      at = "lib/strings.nix@99bc90e3019c";
+      at = "lib/strings.nix@00f9c30eaa17";
       value =
         words:
         builtins.concatStringsSep " " (
@@ -49,19 +61,23 @@ let
         );
     };
     makeLibraryPath = {
-      at = "lib/strings.nix@99bc90e3019c";
+      at = "lib/strings.nix@00f9c30eaa17";
       value = packages: builtins.concatStringsSep ":" (map (package: "${package.lib or package}/lib") packages);
     };
     filter = {
-      at = "lib/lists.nix@45e8de9a7d45";
+      at = "lib/lists.nix@00976b194fe3";
       value = builtins.filter;
     };
+    elem = {
+      at = "lib/lists.nix@00976b194fe3";
+      value = builtins.elem;
+    };
     concatMap = {
-      at = "lib/lists.nix@45e8de9a7d45";
+      at = "lib/lists.nix@00976b194fe3";
       value = builtins.concatMap;
     };
     cleanSource = {
-      at = "lib/sources.nix@bcd8c6b8dce4";
+      at = "lib/sources.nix@040b6a6f5df7";
       value =
         directory:
         builtins.path {
@@ -69,8 +85,22 @@ let
           name = "source";
         };
     };
+    cleanSourceFilter = {
+      at = "lib/sources.nix@040b6a6f5df7";
+      value = path: _type: baseNameOf path != ".git";
+    };
+    cleanSourceWith = {
+      at = "lib/sources.nix@040b6a6f5df7";
+      value =
+        { src, filter }:
+        builtins.path {
+          inherit filter;
+          path = src;
+          name = "source";
+        };
+    };
     getLicenseFromSpdxId = {
-      at = "lib/meta.nix@b3532f906247";
+      at = "lib/meta.nix@0148e16d1446";
       value = id: { spdxId = id; };
     };
   };
@@ -98,10 +128,61 @@ let
     name:
     raw {
       inherit name;
-      args = [
-        "-c"
-        "mkdir -p $out/bin; ln -s $(command -v ${name}) $out/bin/${name}"
-      ];
+      args = script "mkdir -p $out/bin; ln -s $(command -v ${name}) $out/bin/${name}";
+    };
+
+  # A file of a directory of the machine, which nix itself digests.
+  fetched =
+    name: hash: directory:
+    raw {
+      inherit name;
+      outputHash = hash;
+      outputHashAlgo = "sha256";
+      outputHashMode = "flat";
+      args = script "cp '${directory}/${name}' $out";
+    };
+
+  # What importCargoLock (pkgs/build-support/rust/import-cargo-lock.nix@0145c6da2896) asks of a lock file: packages of
+  # registries with a checksum. Packages of git would need hashes beside the lock.
+  crates =
+    lockFile:
+    let
+      outside = builtins.filter (package: package ? source) (builtins.fromTOML (builtins.readFile lockFile)).package;
+      crate =
+        package:
+        assert builtins.substring 0 9 package.source == "registry+";
+        {
+          name = "${package.name}-${package.version}";
+          inherit (package) checksum;
+          file = fetched "${package.name}-${package.version}.crate" package.checksum (builtins.getEnv "STANDIN_CRATES");
+        };
+    in
+    map crate outside;
+
+  # Vendors the crates and lets cargo resolve the package with nothing else; compiling is not what is tested here.
+  buildRustPackage =
+    {
+      pname,
+      version,
+      src,
+      cargoLock,
+      doCheck ? true,
+      meta,
+    }:
+    let
+      locked = crates cargoLock.lockFile;
+    in
+    raw {
+      name = "${pname}-${version}";
+      inherit src;
+      crates = builtins.getEnv "STANDIN_CRATES";
+      checksums = builtins.concatStringsSep "" (map (crate: "${crate.checksum}  ${crate.name}.crate\n") locked);
+      passAsFile = [ "checksums" ];
+      args = [ ./cargo.sh ];
+    }
+    // {
+      inherit meta;
+      crates = map (crate: crate.file) locked;
     };
 
   # A component of CUDA with nixpkgs' outputs, out of the machine's CUDA.
@@ -114,13 +195,10 @@ let
         "lib"
         "dev"
       ];
-      args = [
-        "-c"
-        ''
+      args = script ''
           mkdir -p $out $lib/lib $dev/include
           ${files}
-        ''
-      ];
+        '';
     };
 
   cudaPackages = values {
@@ -129,11 +207,11 @@ let
       value = config.standinRelease or "13.0";
     };
     backendStdenv = {
-      at = "pkgs/development/cuda-modules/packages/backendStdenv.nix@c10e8fecb907";
+      at = "pkgs/development/cuda-modules/packages/backendStdenv.nix@08f56497aa94";
       value = { inherit mkDerivation; };
     };
     cuda_nvcc = {
-      at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvcc.nix@c1d241a1e859";
+      at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvcc.nix@19811afc3d95";
       value = component "cuda_nvcc" ''
         mkdir -p $out/bin
         printf '#!/bin/sh\nexec ${cuda}/bin/nvcc "$@"\n' > $out/bin/nvcc
@@ -141,7 +219,7 @@ let
       '';
     };
     cuda_nvrtc = {
-      at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvrtc.nix@b0ebdb3b903d";
+      at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvrtc.nix@aa3dc258eb95";
       value = component "cuda_nvrtc" ''
         ln -s ${cuda}/lib/libnvrtc.so.* $lib/lib/
         ln -s ${cuda}/include/nvrtc.h $dev/include/
@@ -177,66 +255,53 @@ let
   }
   // values {
     stdenv = {
-      at = "pkgs/stdenv/generic/make-derivation.nix@8c2682d3dfa1";
+      at = "pkgs/stdenv/generic/make-derivation.nix@000b58721fef";
       value = { inherit mkDerivation; };
     };
     cmake = {
-      at = "pkgs/by-name/cm/cmake/package.nix@94840b536d01";
+      at = "pkgs/by-name/cm/cmake/package.nix@013635633ffe";
       value = tool "cmake";
     };
     ninja = {
-      at = "pkgs/by-name/ni/ninja/package.nix@9c806764f95f";
+      at = "pkgs/by-name/ni/ninja/package.nix@1b8a4c60523a";
       value = tool "ninja";
     };
     symlinkJoin = {
-      at = "pkgs/build-support/trivial-builders/default.nix@77d57157d61d";
+      at = "pkgs/build-support/trivial-builders/default.nix@00ee9b64aafe";
       value =
         { name, paths }:
         raw {
           inherit name paths;
-          args = [
-            "-c"
-            "mkdir -p $out; for one in $paths; do cp -rsn $one/. $out/; chmod -R u+w $out; done"
-          ];
+          args = script "mkdir -p $out; for one in $paths; do cp -rsn $one/. $out/; chmod -R u+w $out; done";
         };
     };
     autoAddDriverRunpath = {
       at = "pkgs/by-name/au/autoAddDriverRunpath/package.nix@5e3666d1e47b";
       value = raw {
         name = "auto-add-driver-runpath-hook";
-        args = [
-          "-c"
-          "mkdir -p $out/nix-support; echo /run/opengl-driver/lib > $out/nix-support/driver"
-        ];
+        args = script "mkdir -p $out/nix-support; echo /run/opengl-driver/lib > $out/nix-support/driver";
       };
     };
     rustPlatform = {
-      at = "pkgs/build-support/rust/build-rust-package/default.nix@1666f82b5d4e";
-      value = {
-        buildRustPackage =
-          attributes:
-          assert builtins.pathExists attributes.cargoLock.lockFile;
-          raw {
-            name = "${attributes.pname}-${attributes.version}";
-            inherit (attributes) src;
-          };
-      };
+      at = "pkgs/build-support/rust/build-rust-package/default.nix@00ed845c1e26";
+      value = { inherit buildRustPackage; };
+    };
+    fetchPypi = {
+      at = "pkgs/build-support/fetchpypi/default.nix@13c8ddb845ee";
+      value =
+        {
+          pname,
+          version,
+          extension ? "tar.gz",
+          hash,
+        }:
+        fetched "${pname}-${version}.${extension}" hash (builtins.getEnv "STANDIN_PYPI");
     };
     fetchurl = {
-      at = "pkgs/build-support/fetchurl/default.nix@81392dd68a58";
+      at = "pkgs/build-support/fetchurl/default.nix@005b8027ceae";
       value =
         { url, hash }:
-        raw {
-          name = baseNameOf url;
-          inherit url;
-          outputHash = hash;
-          outputHashAlgo = "sha256";
-          outputHashMode = "flat";
-          args = [
-            "-c"
-            "cp \${url#file://} $out"
-          ];
-        };
+        fetched (baseNameOf url) hash (dirOf (builtins.replaceStrings [ "file://" ] [ "" ] url));
     };
   };
 

@@ -25,10 +25,17 @@ moveToOutput() {
 }
 cd source
 if [ -z "${dontConfigure:-}" ]; then
-  mkdir build
-  cmake -G Ninja -S . -B build -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$out" $cmakeFlags
-  cmake --build build
-  cmake --install build
+  # As cmake's setup hook: flags end at spaces, elements of the array do not.
+  cmakeFlagsArray=()
+  eval "${preConfigure:-}"
+  mkdir "${cmakeBuildDir:=build}"
+  (
+    cd "$cmakeBuildDir"
+    cmake "${cmakeDir:-..}" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$out" \
+      "-DCMAKE_INSTALL_INCLUDEDIR=${dev:-$out}/include" $cmakeFlags "${cmakeFlagsArray[@]}"
+    cmake --build .
+    cmake --install .
+  )
 fi
 eval "$postInstall"
 eval "$postFixup"

@@ -1,0 +1,136 @@
+//! What a build of a recipe left in `dist/`, for generated texts that depend on it: the libraries that are really there,
+//! the packages that link names lead into, the lowest releases that the code's symbols ask for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::symbols;
+use crate::abi::{self, SymbolsFile};
+use crate::build::recipe_digest;
+use crate::bundle::{ArtifactKind, Bundle, BundleManifest};
+use crate::elf::{self, Facts};
+use crate::error::Result;
+use crate::fs::Content;
+use crate::recipe::{ComponentKind, Recipe};
+use crate::verify::{self, Opened};
+
+/// How the packages of a directory stand to a recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// There are none with host code.
+    Absent,
+    /// They are of another simulator.
+    Foreign,
+    /// They were built from another state of the recipe, or with other options.
+    Stale,
+    /// They are what the recipe builds.
+    Current,
+}
+
+/// A library of a component, as it was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BuiltLibrary {
+    pub component: ComponentKind,
+    /// SONAME, or the name of an archive.
+    pub file: String,
+}
+
+/// Packages with host code that a build of the recipe left.
+#[derive(Debug, Default)]
+pub(super) struct Built {
+    manifests: Vec<BundleManifest>,
+    /// Match specs with the lowest releases that have every symbol a package's files use, by package.
+    pub floors: BTreeMap<String, Vec<String>>,
+    /// Libraries, sorted by component and name.
+    pub libraries: Vec<BuiltLibrary>,
+}
+
+impl Built {
+    /// Looks into the packages with host code of `dist`; those of device code hold nothing that texts depend on.
+    ///
+    /// # Errors
+    /// A package cannot be read.
+    pub(super) fn look(dist: &Path, recipes: &[Recipe]) -> Result<(Standing, Self)> {
+        let channel = dist.join("conda/linux-64");
+        let place = if channel.is_dir() { channel.as_path() } else { dist };
+        let Some(recipe) = recipes.first().filter(|_| place.is_dir()) else {
+            return Ok((Standing::Absent, Self::default()));
+        };
+        let opened = match verify::open(&[place]) {
+            Ok(opened) => opened,
+            // An empty directory is as good as none.
+            Err(_) if fs_err::read_dir(place)?.next().is_none() => Opened::default(),
+            Err(error) => return Err(error),
+        };
+        let has_host_code = |bundle: &&Bundle| bundle.manifest.component != ComponentKind::Kernels;
+        let bundles: Vec<&Bundle> = opened.bundles.iter().filter(has_host_code).collect();
+        let Some(of_it) = bundles.iter().find(|bundle| bundle.manifest.simulator == recipe.name) else {
+            let standing = if bundles.is_empty() { Standing::Absent } else { Standing::Foreign };
+            return Ok((standing, Self::default()));
+        };
+        let digests: Vec<_> = recipes.iter().map(recipe_digest).collect();
+        if of_it.manifest.version != recipe.version || !digests.contains(&of_it.manifest.provenance.recipe) {
+            return Ok((Standing::Stale, Self::default()));
+        }
+        let of_it: Vec<&Bundle> =
+            bundles.into_iter().filter(|bundle| bundle.manifest.simulator == recipe.name).collect();
+        // Floors over the distribution's own libraries are what the packages' pins are for.
+        let own = |file: &SymbolsFile| of_it.iter().any(|bundle| bundle.manifest.package == file.package);
+        let mut symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
+        symbols.retain(|file| !own(file));
+        let mut built = Self::default();
+        for bundle in &of_it {
+            built.add(bundle, &symbols)?;
+        }
+        built.libraries.sort_by(|a, b| (a.component, &a.file).cmp(&(b.component, &b.file)));
+        Ok((Standing::Current, built))
+    }
+
+    fn add(&mut self, bundle: &Bundle, symbols: &[SymbolsFile]) -> Result<()> {
+        let manifest = &bundle.manifest;
+        let mut floors = Vec::new();
+        for (path, facts) in host_facts(bundle)? {
+            floors.extend(symbols.iter().filter_map(|file| abi::floor(&facts, file)));
+            if let Some(soname) = facts.soname.filter(|_| path.starts_with("lib/")) {
+                self.libraries.push(BuiltLibrary { component: manifest.component, file: soname });
+            }
+        }
+        for artifact in &manifest.artifacts {
+            if let Some(name) = artifact.path.strip_prefix("lib/").filter(|name| name.ends_with(".a")) {
+                self.libraries.push(BuiltLibrary { component: manifest.component, file: name.to_owned() });
+            }
+        }
+        self.floors.insert(manifest.package.clone(), abi::dependencies(floors));
+        self.manifests.push(manifest.clone());
+        Ok(())
+    }
+
+    /// The manifest of a component's package.
+    pub(super) fn manifest(&self, component: ComponentKind) -> Option<&BundleManifest> {
+        self.manifests.iter().find(|manifest| manifest.component == component && manifest.target.is_none())
+    }
+
+    /// How many packages were looked into.
+    pub(super) fn count(&self) -> usize {
+        self.manifests.len()
+    }
+}
+
+/// What the ELF files of a bundle say of themselves, with their paths.
+pub(super) fn host_facts(bundle: &Bundle) -> Result<Vec<(String, Facts)>> {
+    let mut found = Vec::new();
+    for artifact in &bundle.manifest.artifacts {
+        let ArtifactKind::File { .. } = artifact.kind else { continue };
+        let path = bundle.root.join(&artifact.path);
+        let content = Content::open(&path)?;
+        let bytes = content.bytes();
+        if elf::is_elf(bytes) {
+            found.push((artifact.path.clone(), elf::facts(bytes).map_err(|error| error.at(&path))?));
+        }
+    }
+    Ok(found)
+}

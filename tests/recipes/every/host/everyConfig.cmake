@@ -1,0 +1,1 @@
+set(every_FOUND TRUE)

@@ -1,0 +1,1 @@
+extern "C" const char *every_mode() { return MODE; }

@@ -1,0 +1,1 @@
+extern "C" int every_level() { return LEVEL; }
