@@ -78,9 +78,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   simpack abi update dist/ --symbols recipes/volley/symbols
-  simpack abi update libcusparse.so.12 --symbols symbols --package libcusparse --release 12.5.4.2")]
+  simpack abi update libcusparse.so.12 --symbols symbols --package libcusparse --release 12.5.4.2
+  simpack abi update baseline-1.0.0.json --symbols symbols --package volley-core")]
     Update {
-        /// Libraries, directories or packages of one release
+        /// Libraries, directories, packages or baselines of one release
         #[arg(required = true, value_name = "TREE|PACKAGE")]
         subjects: Vec<PathBuf>,
         /// Directory of symbols files

@@ -7,6 +7,7 @@ use crate::ops::lints;
 use crate::ops::verify::{self, Format, VerifyRequest};
 use crate::recipe::Waiver;
 use crate::ui::Ui;
+use crate::verify::Depth;
 
 /// Forms of a report beside `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,6 +30,8 @@ Examples:
   simpack verify --recipe recipes/volley        with the levels and waivers of a recipe
   simpack verify dist/noarch/volley-kernels-sm_90-1.0.0-h9be2_0.conda
   simpack verify some_gpu_wheel-1.0-py3-none-linux_x86_64.whl  what others made: wheels, libraries, trees
+  simpack verify --symbols site-packages/nvidia  in milliseconds: only what ELF tables say
+  simpack verify --deep dist/                   instructions beyond the processor that the recipe declares
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
   simpack verify --format sarif > simpack.sarif")]
@@ -57,6 +60,14 @@ pub(super) struct VerifyArgs {
     /// Accept findings of a lint over subjects that match a glob, and say why
     #[arg(long, num_args = 3, value_names = ["ID", "SUBJECT", "REASON"])]
     waive: Vec<String>,
+
+    /// Look at ELF tables and dynamic symbols only, not at device code, digests and build paths
+    #[arg(long, conflicts_with = "deep")]
+    symbols: bool,
+
+    /// Decode the instructions of host code, too (x86-64), and hold them against the recipe's processor
+    #[arg(long)]
+    deep: bool,
 
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
@@ -99,6 +110,11 @@ impl VerifyArgs {
                 FormatArg::Text => Format::Text,
                 FormatArg::Sarif => Format::Sarif,
                 FormatArg::Github => Format::Github,
+            },
+            depth: match (self.symbols, self.deep) {
+                (true, _) => Depth::Symbols,
+                (_, true) => Depth::Instructions,
+                _ => Depth::Code,
             },
             subjects: self.subjects,
             recipe: self.recipe,

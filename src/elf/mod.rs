@@ -13,6 +13,8 @@ pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
+#[cfg(feature = "tool")]
+mod instructions;
 pub mod ld_cache;
 mod names;
 mod property;
@@ -25,6 +27,8 @@ pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
+#[cfg(feature = "tool")]
+pub use instructions::{HostCode, Need, Use, host_code};
 pub use names::library_names;
 pub use property::isa_level;
 pub use read_facts::facts;

@@ -31,6 +31,9 @@ pub struct LintInfo {
     /// Documents and sections that the rule comes from.
     #[serde(default)]
     pub link: Vec<String>,
+    /// What it needs of files.
+    #[serde(default)]
+    pub reads: Reads,
     /// Values the predicate reads.
     #[serde(default)]
     pub parameters: Parameters,
@@ -46,6 +49,17 @@ pub enum Over {
     Machine,
     /// The process that a loader would build.
     Process,
+}
+
+/// What a lint needs of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reads {
+    /// Names, rights, ELF tables, manifests: a few pages of a library.
+    #[default]
+    Tables,
+    /// Other bytes: device code, digests, text anywhere in a file.
+    Bytes,
 }
 
 impl LintInfo {

@@ -9,5 +9,5 @@ mod info;
 mod settings;
 
 pub use engine::{Hits, Predicate, Registry, UNUSED_WAIVER, unused_waiver};
-pub use info::{LintInfo, Over, ParameterKind, Parameters};
+pub use info::{LintInfo, Over, ParameterKind, Parameters, Reads};
 pub use settings::Settings;

@@ -12,6 +12,8 @@ use crate::target::GlibcVersion;
 #[derive(Debug, Clone)]
 pub struct GlibcLevels {
     levels: Vec<GlibcLevel>,
+    /// Levels that wheels still name, and no recipe.
+    retired: Vec<GlibcLevel>,
 }
 
 /// One level.
@@ -35,6 +37,7 @@ pub struct GlibcLevel {
 #[serde(deny_unknown_fields)]
 struct File {
     edition: u32,
+    retired: Vec<GlibcLevel>,
     level: Vec<GlibcLevel>,
 }
 
@@ -58,7 +61,9 @@ impl GlibcLevels {
                 return Err(text.wrong(Some(pair[1].glibc.span()), message));
             }
         }
-        Ok(Self { levels })
+        let mut retired = file.retired;
+        retired.sort_by_key(GlibcLevel::glibc);
+        Ok(Self { levels, retired })
     }
 
     /// The level of exactly this glibc.
@@ -69,6 +74,29 @@ impl GlibcLevels {
     /// The lowest level that allows a glibc symbol version.
     pub fn lowest_for(&self, glibc: GlibcVersion) -> Option<&GlibcLevel> {
         self.levels.iter().find(|level| level.glibc() >= glibc)
+    }
+
+    /// The highest level that is not above a glibc, the retired ones among them.
+    pub fn highest_within(&self, glibc: GlibcVersion) -> Option<&GlibcLevel> {
+        self.retired.iter().chain(&self.levels).rfind(|level| level.glibc() <= glibc)
+    }
+
+    /// Lowest glibc that a wheel's platform tag promises to run with: PEP 600's `manylinux_2_28_x86_64`, and the
+    /// older names. Tags of several, joined by dots, promise every one of them. `None` of other tags.
+    pub fn promised_by(&self, platform: &str) -> Option<GlibcVersion> {
+        let of_one = |tag: &str| {
+            let alias = |level: &&GlibcLevel| {
+                let rest = level.alias.as_deref().and_then(|alias| tag.strip_prefix(alias));
+                rest.is_some_and(|rest| rest.starts_with('_'))
+            };
+            if let Some(level) = self.retired.iter().chain(&self.levels).find(alias) {
+                return Some(level.glibc());
+            }
+            let mut parts = tag.strip_prefix("manylinux_")?.splitn(3, '_');
+            let (major, minor) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            Some(GlibcVersion::new(major, minor))
+        };
+        platform.split('.').filter_map(of_one).min()
     }
 
     /// All levels, ascending.
@@ -88,5 +116,25 @@ mod tests {
         assert_eq!((level.name.as_str(), level.glibcxx.as_str()), ("manylinux_2_28", "3.4.24"));
         assert_eq!(levels.lowest_for(GlibcVersion::new(2, 5)).unwrap().alias.as_deref(), Some("manylinux2014"));
         assert!(levels.lowest_for(GlibcVersion::new(2, 99)).is_none());
+    }
+
+    #[test]
+    fn tags_promise_their_lowest_glibc() {
+        let levels = GlibcLevels::load(&Data::at("no such directory")).unwrap();
+        for (tag, glibc) in [
+            ("manylinux_2_28_x86_64", Some((2, 28))),
+            ("manylinux_2_27_x86_64.manylinux_2_28_x86_64", Some((2, 27))),
+            ("manylinux_2_17_x86_64.manylinux2014_x86_64", Some((2, 17))),
+            ("manylinux1_x86_64", Some((2, 5))),
+            ("manylinux2010_x86_64", Some((2, 12))),
+            ("linux_x86_64", None),
+            ("musllinux_1_2_x86_64", None),
+            ("any", None),
+            ("manylinux_x_y_z", None),
+        ] {
+            assert_eq!(levels.promised_by(tag), glibc.map(|(major, minor)| GlibcVersion::new(major, minor)), "{tag}");
+        }
+        let within = |minor| levels.highest_within(GlibcVersion::new(2, minor)).map(|level| level.name.as_str());
+        assert_eq!((within(5), within(33), within(4)), (Some("manylinux_2_5"), Some("manylinux_2_31"), None));
     }
 }

@@ -11,13 +11,13 @@ use super::symbols;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::lint::Settings;
+use crate::lint::{Reads, Settings};
 use crate::manifest::Manifests;
 use crate::recipe::Waiver;
 use crate::report::{self, Level, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
-use crate::verify::{VerifyContext, open};
+use crate::verify::{Depth, VerifyContext, open};
 
 /// Exit code of denied findings.
 pub const DENIED: u8 = 1;
@@ -45,6 +45,8 @@ pub struct VerifyRequest {
     pub deny: Vec<String>,
     /// Findings that are accepted.
     pub waivers: Vec<Waiver>,
+    /// How closely to look.
+    pub depth: Depth,
     /// Form of the report.
     pub format: Format,
     /// Every finding, however many there are of a kind.
@@ -82,7 +84,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }
-    settings = command_line(settings, request)?;
+    settings = at_depth(command_line(settings, request)?, request.depth, &context, ui);
     context.lints().check(&settings)?;
     let rules = context.lints().rules();
     let (paths, names) = sort_out(&request.subjects)?;
@@ -101,7 +103,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     // What is missed may lie in what cannot be read.
     let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file()) || !opened.incomplete.is_empty();
     settings.partial = partial || !names.is_empty();
-    let mut report = opened.verify(&context.partial(partial), &settings);
+    let mut report = opened.verify(&context.partial(partial).depth(request.depth), &settings);
     if !names.is_empty() {
         report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
     }
@@ -124,6 +126,17 @@ fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {
     locate(&request, data, &Manifests::load(data)?, &store, ui)
 }
 
+/// At the depth of symbols, lints over other bytes do not run, and it is said.
+fn at_depth(settings: Settings, depth: Depth, context: &VerifyContext, ui: &Ui) -> Settings {
+    if depth != Depth::Symbols {
+        return settings;
+    }
+    let over_bytes: Vec<&str> =
+        context.lints().infos().filter(|info| info.reads == Reads::Bytes).map(|info| info.id.as_str()).collect();
+    ui.note(format!("depth: symbols only; {} lints over device code and other bytes do not run", over_bytes.len()));
+    over_bytes.into_iter().fold(settings, |settings, id| settings.level(id, Level::Allow))
+}
+
 /// Levels and waivers of the command line over those of the recipe.
 fn command_line(mut settings: Settings, request: &VerifyRequest) -> Result<Settings> {
     let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
@@ -137,7 +150,7 @@ fn command_line(mut settings: Settings, request: &VerifyRequest) -> Result<Setti
 
 /// What is on disk, and what is the name of a package.
 fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let ends = [".conda", ".whl", ".tar.zst", ".tar.gz", ".so"];
+    let ends = [".conda", ".tar.bz2", ".whl", ".tar.zst", ".tar.gz", ".so"];
     let looks_like_path = |text: &str| text.contains('/') || ends.iter().any(|end| text.ends_with(end));
     let (paths, names): (Vec<&String>, Vec<&String>) =
         subjects.iter().partition(|subject| looks_like_path(subject) || Path::new(subject.as_str()).exists());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::mistake::{At, Document};
-use super::model::{BuildDriver, ComponentKind, Form, Source, Waiver};
+use super::model::{BuildDriver, ComponentKind, CpuLevel, Form, Source, Waiver};
 use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
 use crate::elf::edit::PathTag;
@@ -100,6 +100,8 @@ pub struct HostTable {
     pub cxx: Option<At<u32>>,
     /// Ceiling for glibc's symbol versions.
     pub glibc: Option<At<GlibcVersion>>,
+    /// The lowest processor.
+    pub cpu: Option<At<CpuLevel>>,
 }
 
 /// `[component.*]`.

@@ -25,8 +25,8 @@ pub use file::{
 pub use files::{RecipeFiles, RecipeMemory};
 pub use mistake::{At, Document, Mistake, MistakeRecord, as_error, render_all};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, HostToolchain, KernelGroup,
+    LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};

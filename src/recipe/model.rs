@@ -41,6 +41,10 @@ pub struct Recipe {
     pub targets: Vec<KernelTarget>,
     /// How the host part is compiled.
     pub host: HostToolchain,
+    /// The lowest processor that the host part is for; unsaid, nothing is promised of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub cpu: Option<CpuLevel>,
     /// Components in the order of [`ComponentKind`]; at most one of a kind.
     pub components: Vec<Component>,
     /// Kernel groups, sorted by name.
@@ -127,6 +131,34 @@ pub enum HostToolchain {
         /// Ceiling for GLIBC symbol versions.
         glibc: GlibcVersion,
     },
+}
+
+/// A level of the x86-64 psABI: what the processors have that host code is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum CpuLevel {
+    /// Every x86-64 processor.
+    #[serde(rename = "x86-64")]
+    V1,
+    /// SSE4.2 and POPCNT.
+    #[serde(rename = "x86-64-v2")]
+    V2,
+    /// AVX2 and FMA.
+    #[serde(rename = "x86-64-v3")]
+    V3,
+    /// AVX-512.
+    #[serde(rename = "x86-64-v4")]
+    V4,
+}
+
+impl CpuLevel {
+    /// All, with the names that compilers and recipes use.
+    pub const NAMES: [(&'static str, Self); 4] =
+        [("x86-64", Self::V1), ("x86-64-v2", Self::V2), ("x86-64-v3", Self::V3), ("x86-64-v4", Self::V4)];
+
+    /// 1 to 4.
+    pub fn number(self) -> u32 {
+        self as u32 + 1
+    }
 }
 
 /// What a component is. Ordered as packages are listed.

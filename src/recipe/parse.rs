@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
 use super::mistake::{At, Document, Mistake, sort};
-use super::model::{Source, Waiver};
+use super::model::{CpuLevel, Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::smoke::smoke;
 use super::words::{AtLeast, is_package_name, not_relative};
@@ -209,11 +209,11 @@ fn toolchain(reader: &mut Reader, mut fields: Fields<'_, '_>) -> ToolchainTable 
 
 const HOSTS: [(&str, HostKind); 2] = [("system", HostKind::System), ("zig", HostKind::Zig)];
 
-/// `"system"`, `"zig"` or `{ use = "zig", glibc = "2.28" }`.
+/// `"system"`, `"zig"` or `{ use = "zig", glibc = "2.28", cpu = "x86-64-v2" }`.
 fn host(reader: &mut Reader, value: &Value<'_>) -> Option<HostTable> {
     if value.get_ref().is_str() {
         let kind = reader.choice(value, "host compiler", &HOSTS);
-        return Some(HostTable { span: value.span(), kind, cxx: None, glibc: None });
+        return Some(HostTable { span: value.span(), kind, ..HostTable::default() });
     }
     let mut fields = reader.fields(value, "host of [toolchain]")?;
     let kind = fields.get("use").and_then(|value| reader.choice(value, "host compiler", &HOSTS));
@@ -223,6 +223,7 @@ fn host(reader: &mut Reader, value: &Value<'_>) -> Option<HostTable> {
         kind,
         cxx: cxx.map(|cxx| cxx.with(cxx.value.0)),
         glibc: fields.get("glibc").and_then(|value| reader.parsed(value, "glibc")),
+        cpu: fields.get("cpu").and_then(|value| reader.choice(value, "processor", &CpuLevel::NAMES)),
     };
     fields.finish(reader);
     Some(table)

@@ -169,6 +169,7 @@ impl Resolver<'_> {
             cuda: cuda?,
             targets: targets?,
             host: host?,
+            cpu: file.toolchain.host.as_ref().and_then(|host| Some(host.cpu.as_ref()?.value)),
             components: components?,
             groups: groups?,
             driver: driver?,

@@ -252,6 +252,18 @@ fn the_command_line_may_choose_otherwise() {
 }
 
 #[test]
+fn the_lowest_processor_is_said_or_not() {
+    let load = |cpu: &str| {
+        let text = VOLLEY.replace("glibc = \"2.28\" }", &format!("glibc = \"2.28\"{cpu} }}"));
+        load_with(&text, &Selection::default())
+    };
+    assert_eq!(load("").unwrap().cpu, None);
+    assert_eq!(load(", cpu = \"x86-64-v3\"").unwrap().cpu, Some(CpuLevel::V3));
+    let wrong = load(", cpu = \"x86-64-v9\"").unwrap_err();
+    assert!(wrong.contains("`x86-64-v9`") && wrong.contains("x86-64-v2"), "{wrong}");
+}
+
+#[test]
 fn a_smoke_test_is_read_and_its_mistakes_are_shown() {
     let smoke = load_with(VOLLEY, &Selection::default()).unwrap().smoke.unwrap();
     assert_eq!(

@@ -10,7 +10,7 @@ use object::read::archive::ArchiveFile;
 
 use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
 use super::input::Foreign;
-use super::{Loads, Rules};
+use super::{Depth, Loads, Rules};
 use crate::bundle::{Bundle, KERNELS_LIST};
 use crate::elf;
 use crate::error::Result;
@@ -27,6 +27,8 @@ pub struct Needs {
     pub digests: bool,
     /// Paths of the build in every file: reads all bytes.
     pub leaks: bool,
+    /// How closely to look at code.
+    pub depth: Depth,
 }
 
 /// What was read, and what could not be.
@@ -49,6 +51,7 @@ pub(super) struct Subjects<'a> {
 /// One tree of files.
 struct Tree<'a> {
     name: &'a str,
+    platform: Option<&'a str>,
     root: &'a Path,
     bundle: Option<&'a Bundle>,
 }
@@ -58,10 +61,19 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let Subjects { bundles, foreign, indexes } = subjects;
     let mut incomplete = Vec::new();
     let mut work: Vec<(usize, Entry)> = Vec::new();
-    let of_bundles = bundles.iter().map(|bundle| (&*bundle.manifest.package, &bundle.root, Some(bundle)));
-    let of_others = foreign.iter().map(|foreign| (&*foreign.name, &foreign.root, None));
-    let trees: Vec<Tree<'_>> =
-        of_bundles.chain(of_others).map(|(name, root, bundle)| Tree { name, root, bundle }).collect();
+    let of_bundles = bundles.iter().map(|bundle| Tree {
+        name: &bundle.manifest.package,
+        platform: None,
+        root: &bundle.root,
+        bundle: Some(bundle),
+    });
+    let of_others = foreign.iter().map(|foreign| Tree {
+        name: &foreign.name,
+        platform: foreign.platform.as_deref(),
+        root: &foreign.root,
+        bundle: None,
+    });
+    let trees: Vec<Tree<'_>> = of_bundles.chain(of_others).collect();
     for (index, tree) in trees.iter().enumerate() {
         let entries = match tree.bundle {
             Some(bundle) => entries(bundle),
@@ -90,8 +102,12 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
         }
     });
     incomplete.extend(gaps.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
-    let mut contents: Vec<Contents> =
-        trees.iter().map(|tree| Contents { name: tree.name.to_owned(), files: Vec::new() }).collect();
+    let empty = |tree: &Tree<'_>| Contents {
+        name: tree.name.to_owned(),
+        platform: tree.platform.map(str::to_owned),
+        files: Vec::new(),
+    };
+    let mut contents: Vec<Contents> = trees.iter().map(empty).collect();
     for (index, file) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         contents[index].files.push(file);
     }
@@ -166,11 +182,23 @@ impl Examination<'_> {
         match open(&self.tree.root.join(&entry.path)) {
             Ok((content, mode)) => {
                 facts.mode = Some(mode);
-                self.bytes(content.bytes(), &mut facts);
+                match self.needs.depth {
+                    Depth::Symbols => self.tables(content.sparse().bytes(), &mut facts),
+                    Depth::Code | Depth::Instructions => self.bytes(content.bytes(), &mut facts),
+                }
             }
             Err(error) => self.gap(&entry.path, "file", &error.to_string()),
         }
         facts
+    }
+
+    /// The ELF tables alone.
+    fn tables(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+        if bytes.starts_with(b"!<arch>\n") {
+            self.archive(bytes, facts);
+        } else if elf::is_elf(bytes) {
+            self.object(bytes, None, facts);
+        }
     }
 
     fn bytes(&mut self, bytes: &[u8], facts: &mut FileFacts) {
@@ -246,11 +274,18 @@ impl Examination<'_> {
             // A cubin is ELF too, but the rules about host code do not hold for it.
             Ok(found) if found.machine == elf::Machine::Cuda => {}
             Ok(found) => {
-                let isa = elf::Image::parse(bytes).ok().and_then(|image| elf::isa_level(&image));
-                facts.objects.push(ObjectFacts { member, elf: found, isa });
+                let image = elf::Image::parse(bytes).ok();
+                let isa = image.as_ref().and_then(elf::isa_level);
+                let deep = image.filter(|_| self.needs.depth == Depth::Instructions);
+                let code = deep.as_ref().and_then(|image| elf::host_code(image, &found));
+                if deep.is_some() && code.is_none() {
+                    let path = member_of(&facts.path, member.as_deref());
+                    self.gap(&path, "instructions", &format!("only x86-64 is decoded, this is {}", found.machine));
+                }
+                facts.objects.push(ObjectFacts { member, elf: found, isa, code });
             }
             Err(error) => {
-                let path = member.map_or_else(|| facts.path.clone(), |member| format!("{}({member})", facts.path));
+                let path = member_of(&facts.path, member.as_deref());
                 self.gap(&path, "elf", &error.to_string());
             }
         }
@@ -260,6 +295,11 @@ impl Examination<'_> {
         let subject = if self.tree.name == path { path.to_owned() } else { format!("{}: {path}", self.tree.name) };
         self.gaps.push(gap(&subject, topic, reason));
     }
+}
+
+/// `lib/liba.a(b.o)`.
+fn member_of(path: &str, member: Option<&str>) -> String {
+    member.map_or_else(|| path.to_owned(), |member| format!("{path}({member})"))
 }
 
 /// The bytes of a file, and its permission bits.

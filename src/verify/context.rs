@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
 use crate::manifest::Manifests;
-use crate::recipe::{ComponentKind, HostToolchain, Recipe};
+use crate::recipe::{ComponentKind, CpuLevel, HostToolchain, Recipe};
 use crate::target::{GlibcVersion, KernelTarget};
 
 use super::lints;
@@ -37,8 +37,25 @@ pub struct Rules {
     pub staging: Staging,
     /// What the recipe declares, if one was given.
     pub declared: Option<Declared>,
+    /// Highest level of the x86-64 psABI whose instructions host code may hold, if the recipe declares one.
+    pub processor: Option<u32>,
     /// Only a part of the distribution is here: what is not found may lie in the rest.
     pub partial: bool,
+    /// How closely files are looked at.
+    pub depth: Depth,
+}
+
+/// How closely a verification looks at files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Depth {
+    /// ELF headers, dynamic sections, dynamic symbols and version records: the pages of these tables are all that
+    /// is read of a library.
+    Symbols,
+    /// Device code with its kernels, too.
+    #[default]
+    Code,
+    /// Every instruction of host code, too.
+    Instructions,
 }
 
 /// What a recipe declares of its device code, and of what it is compiled.
@@ -72,7 +89,9 @@ impl VerifyContext {
             symbols: Vec::new(),
             staging: Staging::default(),
             declared: None,
+            processor: None,
             partial: false,
+            depth: Depth::default(),
         };
         Ok(Self { lints: lints::registry(data)?, rules })
     }
@@ -84,6 +103,7 @@ impl VerifyContext {
         if let HostToolchain::Zig { glibc } = &recipe.host {
             self.rules.glibc_ceiling = Some(*glibc);
         }
+        self.rules.processor = recipe.cpu.map(CpuLevel::number);
         // Capabilities of a recipe without kernel groups have nothing to be compiled for.
         let targets = if recipe.groups.is_empty() { Vec::new() } else { recipe.targets.clone() };
         self.rules.declared = Some(Declared {
@@ -129,6 +149,13 @@ impl VerifyContext {
     #[must_use]
     pub fn partial(mut self, partial: bool) -> Self {
         self.rules.partial = partial;
+        self
+    }
+
+    /// Says how closely to look.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.rules.depth = depth;
         self
     }
 

@@ -37,6 +37,8 @@ pub struct PackageFacts {
 pub struct Contents {
     /// What findings call it.
     pub name: String,
+    /// Platform tags, of a wheel: what they say of glibc is a promise.
+    pub platform: Option<String>,
     /// Files and links, sorted by path.
     pub files: Vec<FileFacts>,
 }
@@ -91,6 +93,8 @@ pub struct ObjectFacts {
     pub elf: elf::Facts,
     /// Level of the x86-64 psABI that it says it needs.
     pub isa: Option<u32>,
+    /// What its instructions need, if they were asked for.
+    pub code: Option<elf::HostCode>,
 }
 
 /// What staging found in the installed tree.

@@ -39,6 +39,8 @@ pub struct Foreign {
     pub root: PathBuf,
     /// The one file of it, `/`-joined; all below `root` without.
     pub file: Option<String>,
+    /// Platform tags of a wheel, as its file name has them.
+    pub platform: Option<String>,
 }
 
 impl Foreign {
@@ -68,14 +70,14 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
         let before = opened.count();
         if path.is_dir() {
             opened.directory(path)?;
-        } else if Form::of(path).is_some() && is_plain_file(path) {
+        } else if Form::of(path).is_some() && path.is_file() {
             opened.package(path)?;
         } else if path.is_file() && is_code(path)? {
             opened.library(path)?;
         } else {
             let what = if path.exists() { "is no package, library or device code" } else { "does not exist" };
             return Err(Error::usage(format!("{} {what}", path.display())).hint(
-                "give a directory (dist/), a .conda, .whl, .tar.zst or .tar.gz file, a library, or device code",
+                "give a directory (dist/), a .conda, .tar.bz2, .whl, .tar.zst or .tar.gz file, a library, or device code",
             ));
         }
         if opened.count() == before {
@@ -127,7 +129,7 @@ impl Opened {
         packages.iter().try_for_each(|package| self.package(package))?;
         if self.count() == before {
             let name = fs_err::canonicalize(dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            self.add_foreign(Foreign { name, root: dir.to_owned(), file: None })?;
+            self.add_foreign(Foreign { name, root: dir.to_owned(), file: None, platform: None })?;
         }
         Ok(())
     }
@@ -145,7 +147,7 @@ impl Opened {
     fn library(&mut self, path: &Path) -> Result<()> {
         let name = fs::utf8(Path::new(path.file_name().unwrap_or_default()))?.to_owned();
         let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.foreign.push(Foreign { file: Some(name.clone()), root: root.to_owned(), name });
+        self.foreign.push(Foreign { file: Some(name.clone()), root: root.to_owned(), platform: None, name });
         Ok(())
     }
 
@@ -179,7 +181,8 @@ impl Opened {
             Ok(index) => {
                 self.indexes.extend(index);
                 let made = self.tree(dir.path())?;
-                let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None };
+                let platform = platform(&name).map(str::to_owned);
+                let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None, platform };
                 if !made && !self.add_foreign(foreign)? {
                     self.gap(&name, "holds no files");
                 }
@@ -220,6 +223,11 @@ fn distribution(file: &str) -> String {
         (true, Some(name), Some(version)) => format!("{name}-{version}"),
         _ => file.to_owned(),
     }
+}
+
+/// The platform tags of a wheel's file name: its last part, which dots divide further.
+fn platform(file: &str) -> Option<&str> {
+    file.strip_suffix(".whl")?.rsplit_once('-').map(|(_, tags)| tags)
 }
 
 /// Whether a file exists and is no link: used where the name comes from a user or a package.

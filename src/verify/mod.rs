@@ -15,7 +15,7 @@ mod run;
 mod tests;
 mod unpack;
 
-pub use context::{Declared, Rules, VerifyContext};
+pub use context::{Declared, Depth, Rules, VerifyContext};
 pub use facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Staging};
 pub use input::{Foreign, Opened, open};
 pub use loads::{Load, Loads};

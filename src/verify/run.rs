@@ -30,6 +30,7 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
     let needs = Needs {
         digests: runs("artifact-digest"),
         leaks: runs("build-path-leak") && !context.rules.build_paths.is_empty(),
+        depth: context.rules.depth,
     };
     let Collected { facts, incomplete } = collect(subjects, &context.rules, needs);
     let bundles = subjects.bundles.iter().map(|bundle| bundle.manifest.package.clone());

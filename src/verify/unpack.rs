@@ -15,6 +15,7 @@ const SMALL: u64 = 1 << 30;
 pub(super) enum Form {
     Conda,
     Wheel,
+    TarBz2,
     TarZst,
     TarGz,
 }
@@ -25,6 +26,7 @@ impl Form {
         let forms = [
             (".conda", Self::Conda),
             (".whl", Self::Wheel),
+            (".tar.bz2", Self::TarBz2),
             (".tar.zst", Self::TarZst),
             (".tar.gz", Self::TarGz),
             (".tgz", Self::TarGz),
@@ -32,9 +34,9 @@ impl Form {
         forms.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, form)| form)
     }
 
-    /// Whether it is looked for in directories: a `.tar.gz` there is as often something else.
+    /// Whether it is looked for in directories: other archives there are as often something else.
     pub(super) fn is_package(self) -> bool {
-        self != Self::TarGz
+        !matches!(self, Self::TarGz | Self::TarBz2)
     }
 }
 
@@ -47,6 +49,12 @@ pub(super) fn unpack(path: &Path, to: &Path) -> Result<Option<PackageIndex>, Str
     match Form::of(path) {
         Some(Form::Conda) => conda(path, to),
         Some(Form::Wheel) => wheel(path, to).map(|()| None),
+        // The older form of conda packages; of any other archive there is no `info/`.
+        Some(Form::TarBz2) => {
+            let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+            tar(bzip2::read::MultiBzDecoder::new(file), path, to)?;
+            told(to)
+        }
         Some(Form::TarZst) => {
             let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
             let decoder = zstd::Decoder::new(file).map_err(|error| error.to_string())?;
@@ -75,6 +83,11 @@ pub fn unpack_whole(path: &Path, to: &Path) -> Result<(), String> {
 
 fn conda(path: &Path, to: &Path) -> Result<Option<PackageIndex>, String> {
     rattler_package_streaming::fs::extract_conda(path, to).map_err(|error| reasons(&error))?;
+    told(to)
+}
+
+/// What conda is told of an unpacked package, taken out of the tree.
+fn told(to: &Path) -> Result<Option<PackageIndex>, String> {
     let info = to.join("info");
     if !info.is_dir() {
         return Ok(None);

@@ -49,6 +49,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         cuda: cuda.parse().unwrap(),
         targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
         host: HostToolchain::System { min_cxx: Some(12) },
+        cpu: None,
         components: vec![
             component(ComponentKind::Core, VersionPolicy::Major, &[]),
             component(ComponentKind::Rtc, VersionPolicy::MajorMinor, &["cuda-nvrtc >=13.0,<14"]),

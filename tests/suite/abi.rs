@@ -376,6 +376,23 @@ fn a_baseline_stands_for_the_library_it_was_taken_from() {
     assert!(Ran::of(&mut simpack(dir.path(), &args)).exit(6).stderr.contains("baseline"));
 }
 
+/// A library and its stub, two plug-ins of one file name: neither stands for the other.
+#[test]
+fn libraries_of_one_name_are_kept_apart() {
+    let dir = scratch();
+    for (place, source) in [("lib", "int f(void) { return 1; }"), ("lib/stubs", "int g(void) { return 0; }")] {
+        let place = dir.path().join("tree").join(place);
+        std::fs::create_dir_all(&place).unwrap();
+        library(&place, "libpair", "c", source, &["-Wl,-soname,libpair.so.1".to_owned()]);
+    }
+    let baseline = Ran::of(&mut simpack(dir.path(), &["abi", "dump", "tree"])).exit(0).json();
+    let names: Vec<&String> = baseline["libraries"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["lib/libpair.so", "lib/stubs/libpair.so"]);
+    std::fs::copy(dir.path().join("tree/lib/libpair.so"), dir.path().join("tree/lib/stubs/libpair.so")).unwrap();
+    let baseline = Ran::of(&mut simpack(dir.path(), &["abi", "dump", "tree"])).exit(0).json();
+    assert!(baseline["libraries"]["libpair.so.1"]["symbols"]["f"].is_object());
+}
+
 #[test]
 fn a_diff_reads_well() {
     let dir = scratch();

@@ -3,7 +3,9 @@
 mod support;
 
 mod abi;
+mod abi_packages;
 mod abi_release;
+mod abi_vendor;
 mod broken_transfers;
 mod cache;
 mod commands;

@@ -8,21 +8,21 @@ use serde_json::Value;
 use crate::support::{Ran, scratch, set_up, simpack};
 
 /// The wheel whose file begins so in lower case.
-fn wheel(start: &str) -> Option<PathBuf> {
+pub fn wheel(start: &str) -> Option<PathBuf> {
     let dir = set_up("SIMPACK_TEST_WHEELS")?;
     let mut entries = fs_err::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
     let found = entries.find(|path| path.file_name().unwrap().to_string_lossy().to_lowercase().starts_with(start));
     Some(found.unwrap_or_else(|| panic!("{} has no {start}", dir.display())))
 }
 
-fn diff(old: &Path, new: &Path, more: &[&str], code: i32) -> Value {
+pub fn diff(old: &Path, new: &Path, more: &[&str], code: i32) -> Value {
     let dir = scratch();
     let args = [&["abi", "diff", old.to_str().unwrap(), new.to_str().unwrap(), "--json"], more].concat();
     Ran::of(&mut simpack(dir.path(), &args)).exit(code).json()
 }
 
 /// How many changes of each kind there are in libraries whose name begins so.
-fn kinds(answer: &Value, library: &str) -> BTreeMap<String, usize> {
+pub fn kinds(answer: &Value, library: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for change in answer["changes"].as_array().unwrap() {
         if change["library"].as_str().unwrap().starts_with(library) {
@@ -32,12 +32,12 @@ fn kinds(answer: &Value, library: &str) -> BTreeMap<String, usize> {
     found
 }
 
-fn symbols<'a>(answer: &'a Value, kind: &str) -> Vec<&'a str> {
+pub fn symbols<'a>(answer: &'a Value, kind: &str) -> Vec<&'a str> {
     let changes = answer["changes"].as_array().unwrap().iter().filter(|change| change["kind"] == kind);
     changes.map(|change| change["symbol"].as_str().unwrap()).collect()
 }
 
-fn counted<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize> {
+pub fn counted<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize> {
     counts.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect()
 }
 

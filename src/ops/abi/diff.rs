@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::second::{self, SecondOpinion};
-use super::subject::Subject;
+use super::subject::{Subject, is_baseline, read_baseline};
 use crate::abi::{Advice, Baseline, Change, Depth, Release, Verdict, Weight, advise, compare};
 use crate::error::{Error, Result};
-use crate::fs::Content;
 use crate::target::VersionPolicy;
 use crate::ui::Ui;
 
@@ -70,9 +69,7 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
     let old = open(&request.old, request.old_release.clone())?;
     let new = open(&request.new, request.new_release.clone())?;
     let said = |side: &Opened| {
-        side.subject
-            .as_ref()
-            .and_then(|subject| subject.libraries().find_map(|library| Some(library.package.as_ref()?.1)))
+        side.subject.as_ref().and_then(|subject| subject.libraries().find_map(|library| library.package.as_ref()?.1))
     };
     let policy = request.policy.or_else(|| said(&new)).or_else(|| said(&old)).unwrap_or(VersionPolicy::Major);
     let changes = compare(&old.baseline, &new.baseline);
@@ -114,8 +111,8 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn open(path: &Path, release: Option<Release>) -> Result<Opened> {
-    if path.extension().is_some_and(|ending| ending == "json") {
-        let mut baseline = Baseline::parse(Content::open(path)?.bytes()).map_err(|error| Error::file(path, error))?;
+    if is_baseline(path) {
+        let mut baseline = read_baseline(path)?;
         baseline.release = release.or(baseline.release);
         return Ok(Opened { baseline, subject: None });
     }

@@ -1,6 +1,6 @@
 //! What an interface is taken from: a baseline, an ELF file, a directory, packages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
@@ -10,6 +10,9 @@ use crate::fs::{self, Content, EntryKind};
 use crate::target::VersionPolicy;
 use crate::verify;
 
+/// A package's name, and the policy of its version, when it says that.
+pub(super) type Provider = (String, Option<VersionPolicy>);
+
 /// One ELF file that takes part in dynamic linking.
 pub(super) struct Loaded {
     /// Where it lies, below what was pointed at.
@@ -18,8 +21,8 @@ pub(super) struct Loaded {
     pub on_disk: PathBuf,
     /// What it says.
     pub facts: Facts,
-    /// Package and policy, when a manifest says them.
-    pub package: Option<(String, VersionPolicy)>,
+    /// Package, when it says its name.
+    pub package: Option<Provider>,
 }
 
 /// What was pointed at, opened.
@@ -83,7 +86,7 @@ impl Subject {
             for artifact in &manifest.artifacts {
                 let file = bundle.root.join(&artifact.path);
                 if file.symlink_metadata().is_ok_and(|data| data.is_file()) {
-                    let package = (manifest.package.clone(), manifest.policy);
+                    let package = (manifest.package.clone(), Some(manifest.policy));
                     self.add(&file, &format!("{}: {}", manifest.package, artifact.path), Some(package))?;
                 }
             }
@@ -92,11 +95,13 @@ impl Subject {
             // A conda package says which release it is, and so does the name of a wheel, `numpy-2.3.5`.
             let index = opened.indexes.first().map(|index| index.version.as_str());
             let version = index.or_else(|| foreign.name.rsplit_once('-').map(|(_, version)| version));
-            let release = version.and_then(|version| version.parse().ok()).filter(|_| opened.foreign.len() == 1);
+            let alone = opened.foreign.len() == 1;
+            let release = version.and_then(|version| version.parse().ok()).filter(|_| alone);
             self.release = self.release.take().or(release);
+            let package = opened.indexes.first().filter(|_| alone).map(|index| (index.name.clone(), None));
             for entry in foreign.entries()? {
                 if let EntryKind::File { .. } = entry.kind {
-                    self.add(&foreign.root.join(&entry.path), &entry.path, None)?;
+                    self.add(&foreign.root.join(&entry.path), &entry.path, package.clone())?;
                 }
             }
         }
@@ -105,8 +110,8 @@ impl Subject {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, name: &str, package: Option<(String, VersionPolicy)>) -> Result<()> {
-        let content = Content::open(path)?;
+    fn add(&mut self, path: &Path, name: &str, package: Option<Provider>) -> Result<()> {
+        let content = Content::open(path)?.sparse();
         if !is_elf(content.bytes()) {
             return Ok(());
         }
@@ -125,15 +130,22 @@ impl Subject {
         self.files.iter().filter(|file| file.facts.kind == FileKind::Library)
     }
 
-    /// The interfaces of all shared libraries.
+    /// The interfaces of all shared libraries. Of different libraries with one name, each goes by its path.
     pub(super) fn baseline(&self, release: Option<Release>) -> Baseline {
-        let libraries = self.libraries().map(|file| (file.library(), Interface::of(&file.facts)));
-        Baseline {
-            schema: BASELINE_SCHEMA,
-            subject: self.name.clone(),
-            release: release.or_else(|| self.release.clone()),
-            libraries: libraries.collect(),
+        let mut by_name: BTreeMap<String, Vec<(&Loaded, Interface)>> = BTreeMap::new();
+        for file in self.libraries() {
+            by_name.entry(file.library()).or_default().push((file, Interface::of(&file.facts)));
         }
+        let mut libraries = BTreeMap::new();
+        for (name, files) in by_name {
+            if files.iter().all(|(_, interface)| *interface == files[0].1) {
+                libraries.extend(files.into_iter().next().map(|(_, interface)| (name, interface)));
+            } else {
+                libraries.extend(files.into_iter().map(|(file, interface)| (file.path.clone(), interface)));
+            }
+        }
+        let release = release.or_else(|| self.release.clone());
+        Baseline { schema: BASELINE_SCHEMA, subject: self.name.clone(), release, libraries }
     }
 }
 
@@ -145,11 +157,24 @@ impl Loaded {
     }
 }
 
+/// Whether a path is that of a recorded baseline.
+pub(super) fn is_baseline(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "json")
+}
+
+/// A recorded baseline.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub(super) fn read_baseline(path: &Path) -> Result<Baseline> {
+    Baseline::parse(Content::open(path)?.bytes()).map_err(|error| Error::file(path, error))
+}
+
 /// A directory with a manifest, or with packages directly in it or in a channel's subdirectories.
 fn holds_packages(path: &Path) -> bool {
     let package = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".conda") || name.ends_with(".tar.zst") || name.ends_with(".whl")
+        [".conda", ".tar.zst", ".whl"].iter().any(|end| name.ends_with(end))
     };
     path.join("share/simpack").is_dir()
         || walkdir::WalkDir::new(path).max_depth(3).into_iter().flatten().any(|entry| package(entry.path()))

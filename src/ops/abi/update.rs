@@ -1,11 +1,11 @@
 //! `simpack abi update`: records a release in the symbols files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::super::symbols::{ENDING, read};
-use super::subject::Subject;
+use super::subject::{Provider, Subject, is_baseline, read_baseline};
 use crate::abi::{Interface, Release, SymbolsFile};
 use crate::error::{Error, Result};
 use crate::fs;
@@ -15,7 +15,7 @@ use crate::ui::Ui;
 /// What to record.
 #[derive(Debug, Clone)]
 pub struct UpdateRequest {
-    /// Files, trees or packages of one release.
+    /// Files, trees, packages or baselines of one release.
     pub subjects: Vec<PathBuf>,
     /// Directory of symbols files; made when absent.
     pub symbols: PathBuf,
@@ -37,6 +37,29 @@ struct Updated {
     gone: Vec<String>,
 }
 
+/// The libraries of one release that others can name, each with its package if that is known.
+struct Released {
+    release: Option<Release>,
+    libraries: Vec<(String, Interface, Option<Provider>)>,
+}
+
+/// Of a recorded baseline, or of files.
+fn released(path: &Path) -> Result<Released> {
+    if is_baseline(path) {
+        let baseline = read_baseline(path)?;
+        let named = baseline.libraries.into_values().filter_map(|library| Some((library.soname.clone()?, library)));
+        let libraries = named.map(|(name, library)| (name, library, None)).collect();
+        return Ok(Released { release: baseline.release, libraries });
+    }
+    let subject = Subject::open(path)?;
+    if let Some((file, reason)) = subject.unreadable.first() {
+        return Err(Error::file(file, reason));
+    }
+    let named = subject.libraries().filter(|file| file.facts.soname.is_some());
+    let libraries = named.map(|file| (file.library(), Interface::of(&file.facts), file.package.clone())).collect();
+    Ok(Released { release: subject.release.clone(), libraries })
+}
+
 /// Updates one file a library, each written whole or not at all.
 ///
 /// # Errors
@@ -44,15 +67,12 @@ struct Updated {
 pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
     let mut updates = Vec::new();
     for path in &request.subjects {
-        let subject = Subject::open(path)?;
-        if let Some((file, reason)) = subject.unreadable.first() {
-            return Err(Error::file(file, reason));
-        }
-        let release = request.release.clone().or(subject.release.clone()).ok_or_else(|| {
+        let Released { release, libraries } = released(path)?;
+        let release = request.release.clone().or(release).ok_or_else(|| {
             Error::usage(format!("{} does not say its release", path.display())).hint("give --release, such as 1.0.1")
         })?;
-        for library in subject.libraries().filter(|file| file.facts.soname.is_some()) {
-            let (name, said) = (library.library(), library.package.as_ref());
+        for (name, interface, said) in libraries {
+            let said = said.as_ref();
             let place = request.symbols.join(format!("{name}.{ENDING}"));
             let mut file = match read(&place)? {
                 Some(file) => file,
@@ -61,11 +81,11 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
                     let package = package.ok_or_else(|| {
                         Error::usage(format!("nothing says which package provides {name}")).hint("give --package")
                     })?;
-                    let policy = request.policy.or(said.map(|(_, policy)| *policy));
+                    let policy = request.policy.or(said.and_then(|(_, policy)| *policy));
                     SymbolsFile::new(name.clone(), package, policy.unwrap_or(VersionPolicy::Major))
                 }
             };
-            let update = file.update(&Interface::of(&library.facts), &release);
+            let update = file.update(&interface, &release);
             fs_err::create_dir_all(&request.symbols)?;
             fs::write_atomic(&place, file.print().as_bytes())?;
             let names = |names: Vec<crate::abi::SymbolName>| names.iter().map(ToString::to_string).collect();

@@ -14,10 +14,9 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 }
 
 /// Names a file goes by: its own, and the SONAMEs of what is in it.
-fn names<'a>(package: &'a Contents, file: &'a FileFacts) -> Vec<&'a str> {
+fn names(file: &FileFacts) -> Vec<&str> {
     let mut names = vec![file.name()];
-    let of_file = package.objects().filter(|(_, of, _)| of.path == file.path);
-    names.extend(of_file.filter_map(|(_, _, elf)| elf.soname.as_deref()));
+    names.extend(file.objects.iter().filter_map(|object| object.elf.soname.as_deref()));
     names
 }
 
@@ -25,7 +24,7 @@ fn names<'a>(package: &'a Contents, file: &'a FileFacts) -> Vec<&'a str> {
 fn driver_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.contents() {
         for file in &package.files {
-            let found = names(package, file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
+            let found = names(file).into_iter().find_map(|name| Some((name, driver(&facts.rules, name)?)));
             if let Some((name, reason)) = found {
                 hits.add(package.subject(&file.path), format!("{name} belongs to the driver: {reason}"));
             }
@@ -48,7 +47,7 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let ours = facts.packages.iter().map(|package| &package.contents);
     for package in ours.chain(facts.foreign.iter().filter(|package| !is_vendors_own(&facts.rules, package))) {
         for file in &package.files {
-            let Some((plain, library)) = vendor_library(facts, package, file) else { continue };
+            let Some((plain, library)) = vendor_library(facts, file) else { continue };
             let message = if plain == file.name() || file.name().starts_with("lib") && unmangled(file.name()).is_none()
             {
                 format!("is a copy of the vendor's {plain}")
@@ -63,12 +62,8 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 /// The vendor library that a file is a copy of, by its name or its SONAME.
-fn vendor_library<'a>(
-    facts: &'a BundleFacts,
-    package: &Contents,
-    file: &FileFacts,
-) -> Option<(String, &'a VendorLibrary)> {
-    names(package, file).into_iter().find_map(|name| facts.rules.manifests.vendor.original(name))
+fn vendor_library<'a>(facts: &'a BundleFacts, file: &FileFacts) -> Option<(String, &'a VendorLibrary)> {
+    names(file).into_iter().find_map(|name| facts.rules.manifests.vendor.original(name))
 }
 
 /// What simpack changed of a vendor's: search paths of the host part, and what is cut out of kernel libraries. Its
@@ -81,8 +76,8 @@ fn vendor_modified(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             _ => continue,
         };
         for file in package.files() {
-            let is_code = package.objects().any(|(_, of, _)| of.path == file.path);
-            let Some((plain, library)) = vendor_library(facts, &package.contents, file).filter(|_| is_code) else {
+            let is_code = !file.objects.is_empty();
+            let Some((plain, library)) = vendor_library(facts, file).filter(|_| is_code) else {
                 continue;
             };
             hits.add(package.subject(&file.path), format!("is the vendor's {plain}, changed: {how}"))

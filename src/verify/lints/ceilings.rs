@@ -1,7 +1,10 @@
-//! Symbol versions of the compiler's libraries, against what the machines of the recipe's glibc have.
+//! Symbol versions of the compiler's libraries, against what the machines of the recipe's or
+//! the wheel's glibc have.
 
-use super::super::{BundleFacts, PackageFacts};
-use crate::elf::Facts;
+use std::collections::BTreeSet;
+
+use super::super::{BundleFacts, Contents, FileFacts, PackageFacts};
+use crate::elf::{self, Facts};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::GlibcLevel;
 
@@ -17,30 +20,51 @@ const FAMILIES: [(&str, &str, [&str; 2]); 3] = [
     ("GCC", "libgcc_s.so.1", ["libgcc", "libgcc-ng"]),
 ];
 
-/// The level of manylinux that the recipe's glibc makes: the highest one that is not above it.
+/// The level of manylinux that the recipe's glibc makes, or that a wheel's platform tag names: the highest one
+/// that is not above it.
 fn runtime_ceiling(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
-    let Some(glibc) = facts.rules.glibc_ceiling else { return };
-    let levels = facts.rules.manifests.glibc.iter().filter(|level| level.glibc() <= glibc);
-    let Some(level) = levels.last() else { return };
+    let levels = &facts.rules.manifests.glibc;
+    if let Some(level) = facts.rules.glibc_ceiling.and_then(|glibc| levels.highest_within(glibc)) {
+        for package in &facts.packages {
+            judge(&package.contents, level, |names| brings(package, names), parameters, hits);
+        }
+    }
+    for wheel in &facts.foreign {
+        let promised = wheel.platform.as_deref().and_then(|tags| levels.promised_by(tags));
+        if let Some(level) = promised.and_then(|glibc| levels.highest_within(glibc)) {
+            judge(wheel, level, |_| false, parameters, hits);
+        }
+    }
+}
+
+/// Every file against a level. What the package itself holds or brings may be newer than the machine's.
+fn judge(
+    contents: &Contents,
+    level: &GlibcLevel,
+    brings: impl Fn(&[&str]) -> bool,
+    parameters: &Parameters,
+    hits: &mut Hits,
+) {
     let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
-    for package in &facts.packages {
-        for (subject, _, elf) in package.loaded() {
-            for (family, library, brought_by) in FAMILIES {
-                let limit = numbers(ceiling(level, family));
-                let Some(needs) = elf.highest(family).filter(|needs| *needs > limit && !brings(package, &brought_by))
-                else {
-                    continue;
-                };
-                let symbols = symbols_above(elf, family, &limit);
-                let rest = symbols.len().saturating_sub(most);
-                let mut evidence = symbols[..symbols.len() - rest].join(", ");
-                if rest > 0 {
-                    evidence.push_str(&format!(" and {rest} more"));
-                }
-                let (needs, limit, name) = (dotted(&needs), dotted(&limit), &level.name);
-                hits.add(&subject, format!("needs {family}_{needs} of {library}; machines of {name} have {limit}"))
-                    .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
+    let held: BTreeSet<&str> = contents.files.iter().map(FileFacts::name).collect();
+    for (family, library, brought_by) in FAMILIES {
+        if held.contains(library) || brings(&brought_by) {
+            continue;
+        }
+        let limit = numbers(ceiling(level, family));
+        for (subject, _, elf) in contents.loaded() {
+            // A copy under a name of its own defines what it likes.
+            let versions = elf.version_needs.get(library).into_iter().flatten();
+            let Some(needs) = elf::highest(versions, family).filter(|needs| *needs > limit) else { continue };
+            let symbols = symbols_above(elf, family, &limit);
+            let rest = symbols.len().saturating_sub(most);
+            let mut evidence = symbols[..symbols.len() - rest].join(", ");
+            if rest > 0 {
+                evidence.push_str(&format!(" and {rest} more"));
             }
+            let (needs, limit, name) = (dotted(&needs), dotted(&limit), &level.name);
+            hits.add(&subject, format!("needs {family}_{needs} of {library}; machines of {name} have {limit}"))
+                .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
         }
     }
 }

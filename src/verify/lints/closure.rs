@@ -1,16 +1,19 @@
 //! What fits together when all packages are loaded into one process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::super::{BundleFacts, FileFacts, PackageFacts};
+use super::super::{BundleFacts, Contents, FileFacts, PackageFacts};
 use crate::abi::library_stem;
 use crate::elf::{Facts, FileKind, Import};
-use crate::lint::{Hits, Parameters, Predicate};
+use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
+
+const LEAST: &[(&str, ParameterKind)] = &[("least-symbols", ParameterKind::Number)];
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
-        Predicate { id: "library-twice", parameters: &[], check: library_twice },
+        Predicate { id: "library-twice", parameters: LEAST, check: library_twice },
         Predicate { id: "overlinked", parameters: &[], check: overlinked },
         Predicate { id: "symbol-unresolved", parameters: &[], check: symbol_unresolved },
         Predicate { id: "version-need-orphan", parameters: &[], check: version_need_orphan },
@@ -75,10 +78,43 @@ impl<'a> Winners<'a> {
     }
 }
 
-fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+/// What of a library stays when a tool changes its names and its build id: names, versions, kinds and sizes of what
+/// it exports, those of functions included. Few symbols prove nothing.
+fn fingerprint(elf: &Facts, least: u64) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    for export in &elf.exports {
+        (&export.name, &export.version, &export.kind, export.size).hash(&mut hasher);
+    }
+    (elf.exports.len() as u64 >= least).then(|| hasher.finish())
+}
+
+/// Others' files: two majors of a library may lie side by side there, but not one library under two names.
+fn twice_in_others(contents: &Contents, least: u64, hits: &mut Hits) {
+    let mut known: BTreeMap<u64, (&str, &str)> = BTreeMap::new();
+    for (subject, file, elf) in contents.loaded().filter(|(_, _, elf)| elf.kind == FileKind::Library) {
+        let Some(print) = fingerprint(elf, least) else { continue };
+        let name = elf.soname.as_deref().unwrap_or(file.name());
+        match known.get(&print) {
+            Some((other, path)) if *other != name => {
+                hits.add(subject, format!("exports exactly what {path} does, under another name: a process gets both"));
+            }
+            Some(_) => {}
+            None => {
+                known.insert(print, (name, &file.path));
+            }
+        }
+    }
+}
+
+fn library_twice(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let least = parameters.number("least-symbols");
+    for contents in &facts.foreign {
+        twice_in_others(contents, least, hits);
+    }
     let libraries = libraries(facts);
+    let prints: Vec<Option<u64>> = libraries.iter().map(|library| fingerprint(library.elf, least)).collect();
     for (index, one) in libraries.iter().enumerate() {
-        for other in &libraries[..index] {
+        for (other, print) in libraries[..index].iter().zip(&prints) {
             if one.file.path == other.file.path || one.is_alternative_of(other) {
                 continue;
             }
@@ -97,6 +133,8 @@ fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                     library_stem(one.name()),
                     other.subject()
                 )
+            } else if print.is_some() && *print == prints[index] {
+                format!("exports exactly what {} does, under another name: a process gets both", other.subject())
             } else {
                 continue;
             };
@@ -106,8 +144,8 @@ fn library_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 }
 
 fn version_need_orphan(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        for (subject, _, elf) in package.loaded() {
+    for contents in facts.contents() {
+        for (subject, _, elf) in contents.loaded() {
             for (file, versions) in elf.version_needs.iter().filter(|(file, _)| !elf.needed.contains(file)) {
                 let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
                 hits.add(&subject, format!("expects versions of {file}, which it does not name as NEEDED"))

@@ -1,6 +1,7 @@
-//! The glibc that host code needs, against the recipe's ceiling and the manifest's promise.
+//! The glibc that host code needs, against the recipe's ceiling, the manifest's promise and a
+//! wheel's platform tag.
 
-use super::super::BundleFacts;
+use super::super::{BundleFacts, Contents};
 use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::target::GlibcVersion;
@@ -13,53 +14,52 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     ]
 }
 
-/// Nothing may need more than what the recipe compiles for.
+/// Nothing may need more than what the recipe compiles for, or what a wheel's platform tag promises.
 fn glibc_ceiling(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     if let Some(ceiling) = facts.rules.glibc_ceiling {
-        above(
-            facts,
-            parameters,
-            hits,
-            |_| Some(ceiling),
-            |needs, limit| format!("needs glibc {needs}; the recipe's ceiling is {limit}"),
-        );
+        let words = |needs| format!("needs glibc {needs}; the recipe's ceiling is {ceiling}");
+        for package in &facts.packages {
+            above(&package.contents, ceiling, parameters, hits, words);
+        }
+    }
+    for wheel in &facts.foreign {
+        let Some(tags) = &wheel.platform else { continue };
+        if let Some(promised) = facts.rules.manifests.glibc.promised_by(tags) {
+            let words = |needs| format!("needs glibc {needs}; its platform tag {tags} promises {promised}");
+            above(wheel, promised, parameters, hits, words);
+        }
     }
 }
 
 /// Nothing may need more than what its package declares (`__glibc >=`).
 fn glibc_floor(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
-    above(
-        facts,
-        parameters,
-        hits,
-        |declared| declared,
-        |needs, limit| match limit {
-            GlibcVersion { major: 0, .. } => format!("needs glibc {needs}; its package declares none"),
-            _ => format!("needs glibc {needs}; its package declares {limit}"),
-        },
-    );
+    for package in &facts.packages {
+        let declared = package.manifest.glibc;
+        let limit = declared.unwrap_or(GlibcVersion::new(0, 0));
+        above(&package.contents, limit, parameters, hits, |needs| match declared {
+            None => format!("needs glibc {needs}; its package declares none"),
+            Some(limit) => format!("needs glibc {needs}; its package declares {limit}"),
+        });
+    }
 }
 
 fn above(
-    facts: &BundleFacts,
+    contents: &Contents,
+    limit: GlibcVersion,
     parameters: &Parameters,
     hits: &mut Hits,
-    limit: impl Fn(Option<GlibcVersion>) -> Option<GlibcVersion>,
-    message: impl Fn(GlibcVersion, GlibcVersion) -> String,
+    message: impl Fn(GlibcVersion) -> String,
 ) {
-    for package in &facts.packages {
-        let limit = limit(package.manifest.glibc).unwrap_or(GlibcVersion::new(0, 0));
-        for (subject, _, elf) in package.loaded() {
-            let Some(needs) = elf.glibc().filter(|needs| *needs > limit) else { continue };
-            let symbols = symbols_above(elf, limit);
-            let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
-            let mut evidence = symbols[..symbols.len().min(most)].join(", ");
-            if symbols.len() > most {
-                evidence.push_str(&format!(" and {} more", symbols.len() - most));
-            }
-            hits.add(subject, message(needs, limit))
-                .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
+    let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
+    for (subject, _, elf) in contents.loaded() {
+        let Some(needs) = elf.glibc().filter(|needs| *needs > limit) else { continue };
+        let symbols = symbols_above(elf, limit);
+        let mut evidence = symbols[..symbols.len().min(most)].join(", ");
+        if symbols.len() > most {
+            evidence.push_str(&format!(" and {} more", symbols.len() - most));
         }
+        hits.add(subject, message(needs))
+            .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
     }
 }
 

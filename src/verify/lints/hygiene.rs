@@ -1,18 +1,17 @@
-//! How files were linked and installed: protections, the processor, rights, links, the C++ ABI.
+//! How files were linked and installed: protections, rights, links, the C++ ABI.
 
 use std::collections::BTreeMap;
 
 use super::super::{BundleFacts, Contents};
 use crate::elf::{Facts, FileKind, Relro};
 use crate::fs::EntryKind;
-use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::lint::{Hits, Parameters, Predicate};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "cudart-mixed", parameters: &[], check: cudart_mixed },
         Predicate { id: "cxx11-abi-mixed", parameters: &[], check: cxx11_abi_mixed },
         Predicate { id: "file-rights", parameters: &[], check: file_rights },
-        Predicate { id: "isa-level", parameters: &[("most-level", ParameterKind::Number)], check: isa_level },
         Predicate { id: "lazy-binding", parameters: &[], check: lazy_binding },
         Predicate { id: "link-escapes", parameters: &[], check: link_escapes },
         Predicate { id: "relro-missing", parameters: &[], check: relro_missing },
@@ -31,29 +30,6 @@ fn lazy_binding(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for contents in facts.contents() {
         for (subject, _, _) in contents.loaded().filter(|(_, _, elf)| !elf.bind_now) {
             hits.add(subject, "binds functions at their first call (neither DF_BIND_NOW nor DF_1_NOW)");
-        }
-    }
-}
-
-fn isa_level(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
-    let most = parameters.number("most-level");
-    for contents in facts.contents() {
-        for file in &contents.files {
-            // A directory of glibc-hwcaps is searched on processors of its level only.
-            let own = file.directory().rsplit('/').next().and_then(|name| name.strip_prefix("x86-64-v")?.parse().ok());
-            let most = own.filter(|_| file.directory().contains("glibc-hwcaps/")).unwrap_or(most);
-            for object in file.objects.iter().filter(|object| object.isa.is_some_and(|level| u64::from(level) > most)) {
-                let level = object.isa.unwrap_or_default();
-                let subject = match &object.member {
-                    Some(member) => contents.subject(&format!("{}({member})", file.path)),
-                    None => contents.subject(&file.path),
-                };
-                hits.add(
-                    subject,
-                    format!("needs a processor of x86-64-v{level}, above the level {most} of the package"),
-                )
-                .evidence("its GNU property note says so (GNU_PROPERTY_X86_ISA_1_NEEDED)");
-            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod driver;
 mod files;
 mod glibc;
 mod hygiene;
+mod isa;
 mod kernels;
 mod lists;
 mod needed;
@@ -47,6 +48,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         files::predicates(),
         glibc::predicates(),
         hygiene::predicates(),
+        isa::predicates(),
         kernels::predicates(),
         lists::predicates(),
         needed::predicates(),

@@ -111,3 +111,31 @@ fn one_library_in_two_files() {
     let alike = plugin(build("lib/libvolley.so.1"), "lib/volley/libvolley-gpu.so.1", "libvolley-gpu.so.1").seal();
     passes(&[&alike]);
 }
+
+/// Sixteen functions, the last with a body of its choice.
+fn sixteen(body: &str) -> String {
+    let functions: String = (0..15).map(|index| format!("int f{index}(int a) {{ return a + {index}; }}\n")).collect();
+    format!("{functions}int last(int a) {{ {body} }}")
+}
+
+#[test]
+fn copies_are_known_by_what_they_export() {
+    let tree = |other: &str| {
+        let flags =
+            |name: &str| ["-shared".to_owned(), "-fPIC".to_owned(), format!("-Wl,--build-id=none,-soname,{name}")];
+        let compiled = |tree: Tree, name: &str, source: &str| {
+            let flags = flags(name);
+            tree.compiled(&format!("lib/volley/{name}"), source, &flags.each_ref().map(String::as_str))
+        };
+        compiled(compiled(Tree::core(), "one.so", &sixteen("return a;")), "two.so", other).seal()
+    };
+    denies(
+        &[&tree(&sixteen("return a;"))],
+        &[
+            "library-twice | volley-core: lib/volley/two.so | exports exactly what volley-core: lib/volley/one.so does, \
+           under another name: a process gets both",
+        ],
+    );
+    // The same names over other code: alternatives of one interface.
+    passes(&[&tree(&sixteen("for (int i = 0; i < a; i++) a += i * a; return a;"))]);
+}

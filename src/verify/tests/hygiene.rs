@@ -85,20 +85,6 @@ fn protections_of_the_linker() {
 }
 
 #[test]
-fn processors_above_the_level() {
-    denies(
-        &[&plugin("int a;", &["-Wl,-z,x86-64-v3"]).seal()],
-        &["isa-level | volley-core: lib/volley/p.so | \
-           needs a processor of x86-64-v3, above the level 1 of the package"],
-    );
-    passes(&[&plugin("int a;", &[]).seal()]);
-    let flags = ["-shared", "-fPIC", "-Wl,-z,x86-64-v3"];
-    let place = |level: u32| format!("lib/glibc-hwcaps/x86-64-v{level}/volley/p.so");
-    passes(&[&Tree::core().compiled("lib/glibc-hwcaps/x86-64-v3/p.so", "int a;", &flags).seal()]);
-    assert_eq!(said(&report(&[&Tree::core().compiled(&place(2), "int a;", &flags).seal()], &context())).len(), 1);
-}
-
-#[test]
 fn rights_and_links() {
     denies(
         &[&Tree::core().file("share/a", "a").mode("share/a", 0o666).seal()],

@@ -7,6 +7,7 @@ mod files;
 mod fixture;
 mod hygiene;
 mod input;
+mod isa;
 mod kernels;
 mod libraries;
 mod link;
