@@ -172,6 +172,12 @@ impl HostStep<'_> {
         let cc = compiler("cc", &tools.cc)?;
         let cxx = compiler("c++", &tools.cxx)?;
         let mut call = tools.call(program, self.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
+        if let (true, Some(nvcc)) = (self.options.contains_key("CMAKE_CUDA_ARCHITECTURES"), &tools.nvcc) {
+            call = call.env("NVCC", fs::utf8(nvcc)?);
+            if let Some(cxx) = &tools.nvcc_cxx {
+                call = call.env("NVCC_CCBIN", fs::utf8(cxx)?);
+            }
+        }
         for (_, variable, name) in COMPANIONS {
             if let Some(program) = tools.companions.get(name) {
                 call = call.env(variable, fs::utf8(&self.program(name, program)?)?);

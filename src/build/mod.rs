@@ -26,6 +26,6 @@ pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
 pub use headers::HeaderStore;
 pub use isolation::{SandboxMode, StepIsolation};
 pub use nvcc::{same_file_names, same_source_path};
-pub use stage::{StageInputs, Staged, recipe_digest, seal, stage};
+pub use stage::{Claims, FatFile, StageInputs, Staged, recipe_digest, seal, stage};
 pub use step::remove_leftovers;
 pub use toolset::Toolset;

@@ -41,6 +41,19 @@ pub struct Staged {
     pub claimed_twice: Vec<(String, Vec<ComponentKind>)>,
     /// Globs that match nothing, with their component.
     pub empty_globs: Vec<(ComponentKind, String)>,
+    /// Installed files that ship cut to one capability, and are in no bundle yet.
+    pub fat: Vec<FatFile>,
+}
+
+/// A file with code for all targets, each of whose kernel bundles shall hold its own slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FatFile {
+    /// `/`-joined path below the prefix.
+    pub path: String,
+    /// Where it lies now. Nothing may be written there.
+    pub file: PathBuf,
+    /// Owner's execute bit.
+    pub executable: bool,
 }
 
 /// Lays every bundle of the plan out below the empty directory `root`.
@@ -54,26 +67,34 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         claimed_twice: Vec::new(),
         // A build of kernels alone installs nothing, which says nothing about the globs.
         empty_globs: if has_host_step(inputs) { claims.empty(&installed) } else { Vec::new() },
+        fat: Vec::new(),
     };
     let mut owner: BTreeMap<&str, ComponentKind> = BTreeMap::new();
     for path in installed.keys() {
         match claims.of(path).as_slice() {
             [] => staged.unclaimed.push(path.clone()),
+            // What is cut is named one by one; core's globs may be those of all libraries.
+            kinds if kinds.contains(&ComponentKind::Kernels) => {
+                owner.insert(path, ComponentKind::Kernels);
+            }
             [kind] => {
                 owner.insert(path, *kind);
             }
             kinds => staged.claimed_twice.push((path.clone(), kinds.to_vec())),
         }
     }
+    let cut = owner.iter().filter(|(_, kind)| **kind == ComponentKind::Kernels);
+    staged.fat = cut.filter_map(|(path, _)| fat_file(installed[*path], path)).collect();
     for planned in &inputs.plan.bundles {
         go_on()?;
         let bundle_root = root.join(&planned.package);
         fs_err::create_dir_all(&bundle_root)?;
         match planned.target {
-            Some(target) => stage_kernels(inputs, target, &bundle_root)?,
-            None => {
+            Some(target) if !inputs.recipe.is_sliced() => stage_kernels(inputs, target, &bundle_root)?,
+            _ => {
                 for (path, kind) in &owner {
-                    if *kind == planned.component {
+                    let is_fat = *kind == ComponentKind::Kernels && fat_file(installed[*path], path).is_some();
+                    if *kind == planned.component && !is_fat {
                         place(installed[*path], path, &bundle_root, path)?;
                     }
                 }
@@ -130,10 +151,14 @@ fn one_maker(plan: &BuildPlan, installed: &BTreeMap<String, &CacheEntry>) -> Res
 }
 
 /// The globs of all components that hold installed files.
-struct Claims(Vec<(ComponentKind, Vec<(String, GlobSet)>)>);
+pub struct Claims(Vec<(ComponentKind, Vec<(String, GlobSet)>)>);
 
 impl Claims {
-    fn new(components: &[Component]) -> Result<Self> {
+    /// Those of a recipe's components.
+    ///
+    /// # Errors
+    /// One is no glob.
+    pub fn new(components: &[Component]) -> Result<Self> {
         let mut claims = Vec::new();
         for component in components {
             let mut globs = Vec::new();
@@ -151,18 +176,28 @@ impl Claims {
         Ok(Self(claims))
     }
 
-    fn of(&self, path: &str) -> Vec<ComponentKind> {
+    /// The components that claim an installed file.
+    pub fn of(&self, path: &str) -> Vec<ComponentKind> {
         let claiming = self.0.iter().filter(|(_, globs)| globs.iter().any(|(_, glob)| glob.is_match(path)));
         claiming.map(|(kind, _)| *kind).collect()
     }
 
     fn empty<V>(&self, installed: &BTreeMap<String, V>) -> Vec<(ComponentKind, String)> {
         let all = self.0.iter().flat_map(|(kind, globs)| globs.iter().map(move |(text, glob)| (*kind, text, glob)));
-        all.filter(|(kind, _, glob)| {
-            *kind != ComponentKind::Kernels && !installed.keys().any(|path| glob.is_match(path))
-        })
-        .map(|(kind, text, _)| (kind, text.clone()))
-        .collect()
+        all.filter(|(_, _, glob)| !installed.keys().any(|path| glob.is_match(path)))
+            .map(|(kind, text, _)| (kind, text.clone()))
+            .collect()
+    }
+}
+
+/// A claimed artifact that is a file, and no link.
+fn fat_file(entry: &CacheEntry, path: &str) -> Option<FatFile> {
+    let artifact = entry.artifacts.iter().find(|artifact| artifact.path == path)?;
+    match artifact.kind {
+        ArtifactKind::File { executable, .. } => {
+            Some(FatFile { path: path.to_owned(), file: entry.root.join(path), executable })
+        }
+        ArtifactKind::Link { .. } => None,
     }
 }
 
@@ -240,13 +275,14 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     let (recipe, plan) = (inputs.recipe, inputs.plan);
     let component = recipe.component(planned.component);
     let is_kernels = planned.component == ComponentKind::Kernels;
+    let is_slice = is_kernels && recipe.is_sliced();
     let has_host_code = matches!(
         planned.component,
         ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static
-    );
+    ) || is_slice;
     let steps: Vec<&Step> = match planned.target {
-        Some(target) => steps_of(plan, target).collect(),
-        None => host_steps(plan, planned.component),
+        Some(target) if !is_slice => steps_of(plan, target).collect(),
+        _ => host_steps(plan, planned.component),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
     BundleManifest {
@@ -258,7 +294,8 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         policy: component.map_or(crate::target::VersionPolicy::Major, |component| component.policy),
         platform: has_host_code.then_some(recipe.platform),
         target: planned.target,
-        cuda: (is_kernels || planned.component == ComponentKind::Rtc).then_some(recipe.cuda),
+        cuda: (is_kernels && planned.target != Some(KernelTarget::Cpu) || planned.component == ComponentKind::Rtc)
+            .then_some(recipe.cuda),
         kernel_abi: matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels)
             .then(|| plan.kernel_abi.clone())
             .flatten(),
@@ -273,7 +310,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
             recipe: recipe_digest(recipe),
             plan: keys.finish(),
             tools: plan.tools.clone(),
-            sources: planned.target.map(|target| sources(plan, target)).unwrap_or_default(),
+            sources: if is_kernels { sources(&steps) } else { BTreeMap::new() },
             source_date_epoch: inputs.source_date_epoch,
         },
     }
@@ -286,9 +323,9 @@ pub fn recipe_digest(recipe: &Recipe) -> fs::Digest {
     fs::Digest::of(&text)
 }
 
-/// What the device code of a target was compiled from: the files in the keys of its steps.
-fn sources(plan: &BuildPlan, target: KernelTarget) -> BTreeMap<String, Digest> {
-    let parts = steps_of(plan, target).flat_map(|step| &step.parts);
+/// What device code was compiled from: the files in the keys of its steps.
+fn sources(steps: &[&Step]) -> BTreeMap<String, Digest> {
+    let parts = steps.iter().flat_map(|step| &step.parts);
     parts.filter_map(|part| Some((part.file()?.to_owned(), part.value.parse().ok()?))).collect()
 }
 
@@ -342,13 +379,14 @@ mod tests {
     }
 
     #[test]
-    fn globs_that_match_nothing_are_told_but_not_those_of_kernels() {
+    fn globs_that_match_nothing_are_told() {
         let claims = claims(&[
             (ComponentKind::Core, &["lib/libsim.so.*", "lib/libold.so.*"]),
             (ComponentKind::Kernels, &["share/never/**"]),
         ]);
         let installed = BTreeMap::from([("lib/libsim.so.1".to_owned(), ())]);
-        assert_eq!(claims.empty(&installed), [(ComponentKind::Core, "lib/libold.so.*".to_owned())]);
+        let expected = [(ComponentKind::Core, "lib/libold.so.*"), (ComponentKind::Kernels, "share/never/**")];
+        assert_eq!(claims.empty(&installed), expected.map(|(kind, glob)| (kind, glob.to_owned())));
         assert!(Claims::new(&[]).unwrap().empty(&installed).is_empty());
     }
 }

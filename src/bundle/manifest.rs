@@ -66,6 +66,12 @@ pub struct BundleManifest {
 }
 
 impl BundleManifest {
+    /// Whether it holds whole libraries that were cut to its target, host code and all. Other kernels hold no host
+    /// code, so that they have no platform.
+    pub fn is_slice(&self) -> bool {
+        self.component == ComponentKind::Kernels && self.platform.is_some()
+    }
+
     /// Path of the manifest inside the tree: one a package, so that installed packages never clash.
     pub fn path(&self) -> String {
         format!("share/simpack/{}/simpack.json", self.package)

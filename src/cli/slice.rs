@@ -39,8 +39,12 @@ enum LtoArg {
 Keeps, per container, the code that a GPU of each capability would take: exact machine code, else that
 of a lower minor, of its family, or PTX. The rest leaves the file in whole pages; everything outside
 the device code keeps its address. The result is read back before it counts. Kernels that would be
-left without code are named, and nothing is written then. A wheel stays a wheel: its RECORD is made
-anew, and its build tag says what it holds.
+left without code are named, and nothing is written then. What stays, goes and is lost is said before
+anything is written.
+
+A wheel stays a wheel: its RECORD is made anew, and its build tag says what it holds. A .conda package
+stays one: paths.json is made anew, its build string says what it holds, and a dependency on
+__cuda_arch where it runs. Of a directory every file is sliced that can be, and the rest is copied.
 
 Exit codes: 0 done, 1 kernels would lose their code, 2 impossible command line, 6 a file failed
 
@@ -51,10 +55,12 @@ Examples:
   simpack slice libsim.so --capability 9.0 --dry-run     what would stay and go
   simpack slice libkernels.a kernel.o --capability 8.0
   simpack slice sim-1.0-py3-none-linux_x86_64.whl --capability 9.0
-                                                         into sim-1.0-0sm90-py3-none-linux_x86_64.whl")]
+                                                         into sim-1.0-0sm90-py3-none-linux_x86_64.whl
+  simpack slice sim-1.0-h1_0.conda --capability 9.0      into sim-1.0-sm90_h1_0.conda
+  simpack slice prefix/ --capability 9.0                 into sliced/prefix")]
 pub(super) struct SliceArgs {
-    /// Library, executable, object, static archive, or wheel
-    #[arg(value_name = "FILE", required = true)]
+    /// Library, executable, object, static archive, wheel, .conda package, or directory
+    #[arg(value_name = "FILE|DIR", required = true)]
     files: Vec<PathBuf>,
 
     /// GPUs to keep code for, such as 9.0, 9.0a or 10.0f; separate several by commas

@@ -27,4 +27,4 @@ pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};
 pub use memory::MemoryModel;
 pub use opened::opened;
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
-pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary};
+pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary, unmangled};

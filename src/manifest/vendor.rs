@@ -138,6 +138,17 @@ impl Vendor {
         self.libraries.get(self.library_files.find(file)?)
     }
 
+    /// The vendor library that a file is a copy of, under its plain name or under one with a hash in it, and the plain
+    /// name: `libcudart.so.13` of `libcudart-9335f6a2.so.13`.
+    pub fn original(&self, file: &str) -> Option<(String, &VendorLibrary)> {
+        let plain = self.library(file).map(|library| (file.to_owned(), library));
+        plain.or_else(|| {
+            let name = unmangled(file)?;
+            let library = self.library(&name)?;
+            Some((name, library))
+        })
+    }
+
     /// The vendor library of a name in `uses`: `nvrtc`, or its conda package.
     pub fn by_name(&self, name: &str) -> Option<&VendorLibrary> {
         self.libraries.iter().find(|library| library.name == name || library.conda == name)
@@ -156,9 +167,26 @@ impl VendorLibrary {
     }
 }
 
+/// `libcudart.so.13` of `libcudart-9335f6a2.so.13`: wheels' repair tools put a hash into the name so
+/// that the copy cannot clash.
+pub fn unmangled(name: &str) -> Option<String> {
+    let end = name.find(".so")?;
+    let (stem, hash) = name[..end].rsplit_once('-')?;
+    let is_hash = (6..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| format!("{stem}{}", &name[end..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hashes_in_names_are_seen() {
+        assert_eq!(unmangled("libcudart-9335f6a2.so.13").as_deref(), Some("libcudart.so.13"));
+        assert_eq!(unmangled("libnvrtc-builtins.so.13.0"), None);
+        assert_eq!(unmangled("libcudart.so.13"), None);
+        assert_eq!(unmangled("libx-12.so"), None);
+    }
 
     #[test]
     fn files_belong_to_the_driver_or_to_a_library_or_to_nobody() {

@@ -14,7 +14,7 @@ use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, size, table};
 use super::unchanged::{self, LastResult, LastWords};
-use super::{symbols, watched, why};
+use super::{slices, symbols, watched, why};
 use crate::abi::SymbolsFile;
 use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
 use crate::bundle::Bundle;
@@ -25,6 +25,7 @@ use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::process::go_on;
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
+use crate::target::KernelTarget;
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
 
@@ -175,6 +176,9 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     }
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = build::stage(&inputs, &bundles_dir)?;
+    let scratch = tempfile::tempdir_in(&request.work)?;
+    slices::cut(recipe, &job.manifests, &staged, scratch.path())?;
+    drop(scratch);
     for bundle in &mut staged.bundles {
         go_on()?;
         patch(recipe, &job.manifests.drivers, bundle)?;
@@ -309,6 +313,8 @@ fn rows(
             });
             let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len())));
             let device_code = match (code, packed.selects) {
+                (Some((KernelTarget::Cpu, _)), _) => "none".to_owned(),
+                (Some((target, 0)), _) => format!("slice for {target}"),
                 (Some((target, kernels)), _) => format!("{kernels} kernels {target}"),
                 (None, Some(target)) => format!("none, selects {target}"),
                 (None, None) => "none".to_owned(),

@@ -2,17 +2,24 @@
 //! this recipe took and made here.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::job::Job;
+use super::slices;
 use super::summary::size;
-use crate::build::{Cache, CacheEntry};
+use crate::build::{Cache, CacheEntry, Claims};
 use crate::bundle::ArtifactKind;
 use crate::error::{Error, Result};
+use crate::fs::Content;
+use crate::gpu::slice::{Part as Piece, Room, SliceError, plan};
+use crate::manifest::Manifests;
 use crate::pack;
-use crate::plan::{Action, BuildPlan, Step};
+use crate::plan::{Action, Step};
+use crate::recipe::ComponentKind;
 use crate::target::{KernelTarget, Version};
 
 /// The answer.
@@ -29,8 +36,12 @@ pub struct Comparison {
     steps: usize,
     /// Those whose cost was measured: their artifacts are in the cache. The others are estimated.
     measured: usize,
-    /// Everything but kernels.
+    /// Everything but kernels, and but libraries that ship cut.
     host: Cost,
+    /// Libraries that ship cut, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    fat: Option<Cost>,
     /// Kernels by target, as the recipe lists them.
     targets: Vec<TargetCost>,
     /// The ways, in the order in which people find them.
@@ -45,7 +56,7 @@ pub struct Cost {
     seconds: f64,
     /// Bytes of its files.
     bytes: u64,
-    /// The same compressed as a package is.
+    /// Those that users of the simulator need (no headers, static libraries or sources), compressed as a package is.
     download: u64,
     /// Whether a part of it is an estimate.
     estimated: bool,
@@ -114,7 +125,8 @@ struct Measured {
 ///
 /// # Errors
 /// No step of one kind was ever run here, so there is nothing to estimate from.
-pub(super) fn compare(plan: &BuildPlan, cache: &Cache) -> Result<Comparison> {
+pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
+    let plan = &job.plan;
     let mut host = Part::default();
     let mut kernels: BTreeMap<KernelTarget, Part<'_>> = BTreeMap::new();
     for step in &plan.steps {
@@ -130,12 +142,38 @@ pub(super) fn compare(plan: &BuildPlan, cache: &Cache) -> Result<Comparison> {
     let measured = host.measured.len() + kernels.values().map(|part| part.measured.len()).sum::<usize>();
     let known: Vec<Measured> = kernels.values().flat_map(|part| part.measured.iter().map(of_entry)).collect();
     let hosts: Vec<Measured> = host.measured.iter().map(of_entry).collect();
-    let host = host.cost(&hosts)?;
+    let claims = Claims::new(&job.recipe.components)?;
     let mut targets = Vec::new();
     for (target, part) in kernels {
-        targets.push(TargetCost { target, cost: part.cost(&known)? });
+        targets.push(TargetCost { target, cost: part.cost(&known, &|_| true)? });
     }
-    let ways = ways(&host, &targets);
+    let mut fat = None;
+    if job.recipe.is_sliced() {
+        let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
+        let mut whole = Cost { download: packed(&host.measured, &is_fat)?, ..Cost::default() };
+        let asked = plan.bundles.iter().filter(|bundle| bundle.component == ComponentKind::Kernels);
+        for target in asked.filter_map(|bundle| bundle.target) {
+            let mut cost = Cost::default();
+            whole.bytes = 0;
+            for (path, size) in files(&host.measured, &is_fat) {
+                whole.bytes += size;
+                cost.add_slice(&path, target, &job.manifests)?;
+            }
+            targets.push(TargetCost { target, cost });
+        }
+        fat = Some(whole);
+    }
+    let needed = |path: &str| {
+        let kinds = claims.of(path);
+        let is_fat = kinds.contains(&ComponentKind::Kernels);
+        !is_fat && kinds.iter().any(|kind| matches!(kind, ComponentKind::Core | ComponentKind::Rtc))
+    };
+    let mut host = host.cost(&hosts, &needed)?;
+    host.bytes -= fat.map_or(0, |fat| fat.bytes).min(host.bytes);
+    let ways = match &fat {
+        Some(fat) => ways_of_slices(&host, fat, &targets),
+        None => ways(&host, &targets),
+    };
     Ok(Comparison {
         schema: 1,
         simulator: plan.simulator.clone(),
@@ -143,6 +181,7 @@ pub(super) fn compare(plan: &BuildPlan, cache: &Cache) -> Result<Comparison> {
         steps: plan.steps.len(),
         measured,
         host,
+        fat,
         targets,
         ways,
     })
@@ -157,12 +196,12 @@ struct Part<'p> {
 
 impl Part<'_> {
     /// Its cost; steps that were not run count as the mean of those of their kind.
-    fn cost(&self, known: &[Measured]) -> Result<Cost> {
+    fn cost(&self, known: &[Measured], needed: &dyn Fn(&str) -> bool) -> Result<Cost> {
         let own: Vec<Measured> = self.measured.iter().map(of_entry).collect();
         let mut cost = Cost {
             seconds: own.iter().map(|one| one.seconds).sum(),
             bytes: own.iter().map(|one| one.bytes).sum(),
-            download: packed(&self.measured)?,
+            download: packed(&self.measured, needed)?,
             estimated: !self.open.is_empty(),
         };
         if let Some(step) = self.open.first() {
@@ -190,13 +229,47 @@ fn of_entry(entry: &CacheEntry) -> Measured {
     Measured { seconds: entry.made.seconds, bytes: sizes.sum() }
 }
 
-/// Bytes of the entries' files in one compressed archive, without what the archive adds.
-fn packed(entries: &[CacheEntry]) -> Result<u64> {
-    let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(entries.iter().map(|one| of_entry(one).bytes).sum()))?;
-    for entry in entries {
-        for artifact in entry.artifacts.iter().filter(|one| matches!(one.kind, ArtifactKind::File { .. })) {
-            copy(&entry.root.join(&artifact.path), &mut sink)?;
+impl Cost {
+    /// Adds the slice of the file at `path` for a target; what holds no device code is in every slice.
+    fn add_slice(&mut self, path: &Path, target: KernelTarget, manifests: &Manifests) -> Result<()> {
+        let content = Content::open(path)?;
+        let bytes = content.bytes();
+        let parts = match plan(bytes, &slices::ask(target), Room::Cut, manifests) {
+            Ok(plan) => plan.parts,
+            Err(SliceError::Nothing | SliceError::Elf(_)) => vec![Piece::Copy { from: 0, size: bytes.len() as u64 }],
+            Err(SliceError::Code(error)) => return Err(error.at(path)),
+        };
+        let size = parts.iter().map(Piece::size).sum();
+        let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(size))?;
+        for part in parts {
+            match part {
+                Piece::Copy { from, size } => sink.write_all(&bytes[from as usize..(from + size) as usize])?,
+                Piece::Bytes(new) => sink.write_all(&new)?,
+                Piece::Zeros(size) => drop(std::io::copy(&mut std::io::repeat(0).take(size), &mut sink)?),
+            }
         }
+        self.bytes += size;
+        self.download += sink.finish()?.0;
+        Ok(())
+    }
+}
+
+/// Files of the entries that fit, with their sizes.
+fn files<'a>(entries: &'a [CacheEntry], fits: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = (PathBuf, u64)> + 'a {
+    entries.iter().flat_map(move |entry| {
+        entry.artifacts.iter().filter(|one| fits(&one.path)).filter_map(|one| match one.kind {
+            ArtifactKind::File { size, .. } => Some((entry.root.join(&one.path), size)),
+            ArtifactKind::Link { .. } => None,
+        })
+    })
+}
+
+/// Bytes of those of the entries' files that fit in one compressed archive, without what the archive adds.
+fn packed(entries: &[CacheEntry], fits: &dyn Fn(&str) -> bool) -> Result<u64> {
+    let size = files(entries, fits).map(|(_, size)| size).sum();
+    let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(size))?;
+    for (path, _) in files(entries, fits) {
+        copy(&path, &mut sink)?;
     }
     Ok(sink.finish()?.0)
 }
@@ -244,6 +317,29 @@ fn ways(host: &Cost, targets: &[TargetCost]) -> Vec<Way> {
     ]
 }
 
+/// The ways for libraries that cannot be split: host code and kernels are compiled together, so nobody knows how the
+/// seconds are shared. A build for one target alone takes at least its part of them.
+fn ways_of_slices(host: &Cost, fat: &Cost, targets: &[TargetCost]) -> Vec<Way> {
+    let bytes: u64 = targets.iter().map(|one| one.cost.bytes).sum();
+    let most = targets.iter().map(|one| one.cost.download).max().unwrap_or(0);
+    let gpus = targets.iter().filter(|one| one.target != KernelTarget::Cpu).count().max(1) as f64;
+    let one_more = host.seconds + host.seconds / gpus;
+    let (shared, measured) = (host.seconds, host.estimated);
+    let way = |way, one_more, stored, download, estimated| Way {
+        way,
+        seconds: shared,
+        one_more,
+        stored,
+        download,
+        estimated,
+    };
+    vec![
+        way(WayName::Fat, one_more, host.bytes + fat.bytes, host.download + fat.download, measured),
+        way(WayName::Sliced, one_more, host.bytes + bytes, host.download + most, measured),
+        way(WayName::Rebuilt, host.seconds / gpus, host.bytes + bytes, host.download + most, true),
+    ]
+}
+
 /// The answer as a table.
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = format!(
@@ -264,6 +360,9 @@ pub(super) fn text(comparison: &Comparison) -> String {
         ));
     }
     text.push_str("compile: seconds of all steps one after another; download: by a user with one GPU, compressed\n");
+    if comparison.fat.is_some() {
+        text.push_str("rebuilt: at least so long; how much of it is host code, compiled for each, is not known\n");
+    }
     match comparison.steps - comparison.measured {
         0 => text.push_str(&format!("measured: all {} steps", comparison.steps)),
         _ => text.push_str(&format!(

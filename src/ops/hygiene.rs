@@ -73,6 +73,15 @@ pub(super) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, D
             found.cuda_builds.extend(builders(recipe, path));
         }
     }
+    if recipe.is_sliced() {
+        // No build system but CMake says that it compiles device code; here one of them must.
+        let builds = recipe.components.iter().filter_map(|it| Some((it.kind, it.build.as_ref()?.driver)));
+        found.cuda_builds.extend(
+            builds
+                .filter(|(_, driver)| matches!(driver, BuildDriver::Make | BuildDriver::Script))
+                .map(|(kind, _)| kind),
+        );
+    }
     for group in &recipe.groups {
         for flag in group.flags.iter().filter(|flag| !fixed(flag).is_empty()) {
             found.hard_coded.push(format!("flags of kernel group `{}`: {flag}", group.name));

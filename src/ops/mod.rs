@@ -34,6 +34,7 @@ mod job;
 mod packages;
 mod recipe_dir;
 mod recipes;
+mod slices;
 mod sources;
 mod summary;
 mod symbols;

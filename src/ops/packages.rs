@@ -37,15 +37,20 @@ pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle) -> Resu
     }
     for entry in fs::walk(&bundle.root)? {
         let EntryKind::File { .. } = entry.kind else { continue };
-        let path = bundle.root.join(&entry.path);
-        let content = Content::open(&path)?;
-        let bytes = content.bytes();
-        let is_loaded = elf::is_elf(bytes) && elf::facts(bytes).map_err(|error| error.at(&path))?.dynamic;
-        if is_loaded {
-            let mut runpath = vec![patch::origin_to("lib", &entry.path)];
-            runpath.extend(recipe.driver.directories.iter().cloned());
-            patch::apply(&path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
-        }
+        set_search_path(recipe, drivers, &bundle.root.join(&entry.path), &entry.path)?;
+    }
+    Ok(())
+}
+
+/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.
+pub(super) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<()> {
+    let content = Content::open(path)?;
+    let bytes = content.bytes();
+    let is_loaded = elf::is_elf(bytes) && elf::facts(bytes).map_err(|error| error.at(path))?.dynamic;
+    if is_loaded {
+        let mut runpath = vec![patch::origin_to("lib", installed)];
+        runpath.extend(recipe.driver.directories.iter().cloned());
+        patch::apply(path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         return Ok(0);
     }
     if *view == PlanView::Compare {
-        let comparison = compare::compare(&job.plan, &cache::look()?)?;
+        let comparison = compare::compare(&job, &cache::look()?)?;
         if !ui.json(&comparison)? {
             ui.say(format!("{}\n{}", job.headline(), compare::text(&comparison)));
         }

@@ -8,6 +8,13 @@
 //! volley-kernels ──── selector: one of volley-kernels-sm_90 … , PTX, nothing (CPU)
 //! volley-kernels-* ── kernel-abi (tag)
 //! ```
+//!
+//! Of a simulator whose libraries ship whole, cut to one capability, the packages hold the same paths. An environment
+//! holds one of them, because each depends on a build of its own of one package, which holds nothing else:
+//! ```text
+//! volley-core ─────── volley-kernels of this version, which brings exactly one of the libraries
+//! volley-kernels-* ── volley-slice (target)
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -53,6 +60,9 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings
     let mut specs = Vec::new();
     if let Some(tag) = derivation.tag.as_ref().filter(|_| !bundles.is_empty()) {
         specs.push(derivation.kernel_abi(tag)?);
+    }
+    for bundle in bundles.iter().filter(|bundle| bundle.manifest.is_slice()) {
+        specs.extend(bundle.manifest.target.map(|target| derivation.slot(target)).transpose()?);
     }
     let mut bundled: Vec<&Bundle> = bundles.iter().collect();
     bundled.sort_by_key(|bundle| (bundle.manifest.component, bundle.manifest.target, bundle.manifest.package.clone()));
@@ -172,12 +182,39 @@ impl Derivation<'_> {
         Ok(spec)
     }
 
+    /// The package by which the slices exclude each other: an environment holds one build of a package. It is a
+    /// function of the simulator's name and the target alone, so one more capability changes no other package.
+    fn slot(&self, target: KernelTarget) -> Result<PackageSpec> {
+        let digest = DigestBuilder::default().field("slice").field(target.to_string()).finish();
+        let manifest = BundleManifest {
+            version: Version { major: pin::SLOT_VERSION, minor: 0, patch: 0 },
+            policy: VersionPolicy::Capability,
+            provenance: Provenance {
+                simpack: String::new(),
+                recipe: digest,
+                plan: digest,
+                tools: BTreeMap::new(),
+                sources: BTreeMap::new(),
+                source_date_epoch: epoch::EARLIEST,
+            },
+            ..self.empty(pin::slot_name(&self.recipe.name), ComponentKind::Kernels, &[])
+        };
+        let mut spec = self.finish(Draft { build: Build::Fixed(build_word(target)), ..draft(manifest, None) })?;
+        spec.version = pin::SLOT_VERSION.to_string();
+        spec.licences = BTreeMap::new();
+        spec.summary = format!("lets an environment have {} for one target only: {target}", self.recipe.name);
+        Ok(spec)
+    }
+
     fn core(&self, bundle: &Bundle) -> Result<PackageSpec> {
         let program = format!("bin/{}", self.recipe.name);
         let has_program = bundle.manifest.artifacts.iter().any(|artifact| artifact.path == program);
         let tests = has_program.then(|| format!("{} --version", self.recipe.name));
+        // Without one of the libraries that ship cut, core is not whole.
+        let library =
+            self.recipe.is_sliced().then(|| format!("{}-kernels =={}", self.recipe.name, self.recipe.version));
         self.finish(Draft {
-            depends: self.kernel_abi_pin().into_iter().collect(),
+            depends: self.kernel_abi_pin().into_iter().chain(library).collect(),
             run_exports: vec![self.core_export()],
             tests: tests.into_iter().collect(),
             ..self.draft(bundle)
@@ -200,10 +237,14 @@ impl Derivation<'_> {
     /// environment on a machine without a GPU. Where they run is the selector's business.
     fn kernels(&self, bundle: &Bundle) -> Result<PackageSpec> {
         let tag = self.tag.as_ref().map(|tag| format!("_{tag}")).unwrap_or_default();
-        let release = bundle.manifest.cuda.unwrap_or(self.recipe.cuda);
-        let name = format!("cuda{}{tag}", release.major);
+        let name = match bundle.manifest.target {
+            Some(KernelTarget::Cpu) => format!("cpu{tag}"),
+            _ => format!("cuda{}{tag}", bundle.manifest.cuda.unwrap_or(self.recipe.cuda).major),
+        };
+        let slot = bundle.manifest.target.filter(|_| bundle.manifest.is_slice());
+        let slot = slot.map(|target| pin::slot(&self.recipe.name, &build_word(target)));
         self.finish(Draft {
-            depends: self.kernel_abi_pin().into_iter().collect(),
+            depends: self.kernel_abi_pin().into_iter().chain(slot).collect(),
             build: Build::Named(name, self.recipe.package.build_number),
             ..self.draft(bundle)
         })
@@ -218,7 +259,9 @@ impl Derivation<'_> {
         for artifact in &bundle.manifest.artifacts {
             let ArtifactKind::Link { to } = &artifact.kind else { continue };
             let target = resolve_link(&artifact.path, to);
-            let owner = specs.iter().find(|spec| spec.manifest.artifacts.iter().any(|other| other.path == target));
+            // One of several libraries that ship cut is there with core.
+            let mut owners = specs.iter().filter(|spec| !spec.manifest.is_slice());
+            let owner = owners.find(|spec| spec.manifest.artifacts.iter().any(|other| other.path == target));
             depends.extend(owner.map(PackageSpec::exactly));
         }
         self.finish(Draft { depends, run_exports: vec![self.core_export()], ..self.draft(bundle) })
@@ -252,7 +295,10 @@ impl Derivation<'_> {
             return Ok(Vec::new());
         }
         let lowest_ptx = lowest_ptx(kernels.iter().map(|&(target, _)| target));
-        let mut builds = vec![self.selector(KernelTarget::Cpu, None, None)?];
+        let mut builds = Vec::new();
+        if !kernels.iter().any(|(target, _)| *target == KernelTarget::Cpu) {
+            builds.push(self.selector(KernelTarget::Cpu, None, None)?);
+        }
         for &(target, spec) in &kernels {
             builds.push(self.selector(target, Some(spec), lowest_ptx)?);
         }
@@ -271,12 +317,12 @@ impl Derivation<'_> {
         depends.extend(self.kernel_abi_pin());
         depends.extend(kernels.map(PackageSpec::exactly));
         let name = match kernels {
-            Some(_) => format!("cuda{}_{}", cuda.major, build_word(target)),
-            None => build_word(target),
+            Some(_) if target != KernelTarget::Cpu => format!("cuda{}_{}", cuda.major, build_word(target)),
+            _ => build_word(target),
         };
         let manifest = BundleManifest {
             target: Some(target),
-            cuda: kernels.map(|_| cuda),
+            cuda: kernels.map(|_| cuda).filter(|_| target != KernelTarget::Cpu),
             kernel_abi: self.tag.clone(),
             ..self.empty(format!("{}-kernels", self.recipe.name), ComponentKind::Kernels, &depends)
         };

@@ -26,7 +26,7 @@ pub use derive::{Surroundings, packages};
 pub use epoch::{EARLIEST, parse_epoch};
 pub use listing::{Listed, Listing, list};
 pub use offers::{Offer, offers};
-pub use selector::{ArchCondition, arch_condition};
+pub use selector::{ArchCondition, arch_condition, preference};
 pub use spec::PackageSpec;
 pub use tarball::write_tars;
 pub use writer::{BuiltPackage, Content, PackageWriter, feed};

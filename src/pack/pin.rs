@@ -29,6 +29,18 @@ pub(super) fn kernel_abi_name(simulator: &str) -> String {
     format!("{simulator}-kernel-abi")
 }
 
+/// Version of the package by which sliced libraries exclude each other.
+pub(super) const SLOT_VERSION: u32 = 1;
+
+/// The package by which sliced libraries exclude each other, for one of them: its build string is the target's word.
+pub(super) fn slot(simulator: &str, word: &str) -> String {
+    format!("{} {SLOT_VERSION}.* {word}", slot_name(simulator))
+}
+
+pub(super) fn slot_name(simulator: &str) -> String {
+    format!("{simulator}-slice")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,6 +93,11 @@ pub(super) fn build_number(target: KernelTarget, cuda: CudaVersion, recipe: u64)
     recipe.saturating_mul(100_000_000).saturating_add(class * 10_000_000 + capability * 1000 + release)
 }
 
+/// How good code for a target is among other builds of one package, by the order of the fallback chain; below 100 million.
+pub fn preference(target: KernelTarget) -> u64 {
+    build_number(target, CudaVersion::new(0, 0), 0)
+}
+
 /// The CUDA release in a selector's build number; none for the CPU's.
 pub(super) fn release_of(build_number: u64) -> Option<CudaVersion> {
     let release = u32::try_from(build_number % 1000).unwrap_or_default();

@@ -85,6 +85,16 @@ pub fn architectures(recipe: &Recipe) -> String {
     words.collect::<Vec<_>>().join(";")
 }
 
+/// The recipe's targets in nvcc's words: `-gencode=arch=compute_90,code=sm_90`, `-gencode=arch=compute_75,code=compute_75`.
+fn gencode(recipe: &Recipe) -> String {
+    let words = recipe.targets.iter().filter_map(|target| {
+        let capability = target.capability()?;
+        let code = if matches!(target, KernelTarget::Ptx(_)) { capability.compute() } else { capability.sm() };
+        Some(format!("-gencode=arch={},code={code}", capability.compute()))
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
 pub fn fill(value: &str, recipe: &Recipe) -> String {
     filled(value, recipe, recipe.kernel_abi_tag().as_ref())
@@ -98,6 +108,7 @@ fn filled(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
         .replace("{name}", &recipe.name)
         .replace("{cuda}", &recipe.cuda.to_string())
         .replace("{cuda-architectures}", &architectures(recipe))
+        .replace("{cuda-gencode}", &gencode(recipe))
 }
 
 /// Directory of a build below the source root; empty for the root.

@@ -11,6 +11,10 @@ use crate::target::{Capability, KernelAbiTag, KernelTarget};
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for group in &recipe.groups {
+        // The component's own build compiles it.
+        if group.form == Form::Slice {
+            continue;
+        }
         if group.form != Form::Cubin {
             return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not built yet", group.name))
                 .detail(format!("form: {:?}", group.form).to_lowercase())

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, Recipe};
+use crate::target::KernelTarget;
 
 /// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
 ///
@@ -60,11 +61,15 @@ pub fn bundles(recipe: &Recipe) -> Vec<PlannedBundle> {
     for component in &recipe.components {
         match component.kind {
             ComponentKind::Meta => {}
-            ComponentKind::Kernels => bundles.extend(recipe.targets.iter().map(|&target| PlannedBundle {
-                package: format!("{}-kernels-{target}", recipe.name),
-                component: ComponentKind::Kernels,
-                target: Some(target),
-            })),
+            ComponentKind::Kernels => {
+                // Where there is no GPU, core still needs the library: without any device code.
+                let without = recipe.is_sliced().then_some(KernelTarget::Cpu);
+                bundles.extend(recipe.targets.iter().copied().chain(without).map(|target| PlannedBundle {
+                    package: format!("{}-kernels-{target}", recipe.name),
+                    component: ComponentKind::Kernels,
+                    target: Some(target),
+                }));
+            }
             kind => bundles.push(PlannedBundle {
                 package: format!("{}-{kind}", recipe.name),
                 component: kind,

@@ -156,6 +156,8 @@ pub struct GroupTable {
     pub table: Option<At<String>>,
     /// What it ships as.
     pub form: Option<At<Form>>,
+    /// Globs over the installed files that are cut to one capability.
+    pub files: Vec<At<String>>,
     /// Compiler flags.
     pub flags: Vec<At<String>>,
     /// Axis to value to additions.

@@ -76,7 +76,13 @@ impl Recipe {
 
     /// The kernel ABI tag that ties kernels to core; none when the recipe declares no kernels.
     pub fn kernel_abi_tag(&self) -> Option<KernelAbiTag> {
-        (!self.groups.is_empty()).then(|| kernel_abi_tag(&self.kernels()))
+        self.groups.iter().any(|group| group.form != Form::Slice).then(|| kernel_abi_tag(&self.kernels()))
+    }
+
+    /// Whether libraries ship whole, cut to one capability in each package: then core is tied to them by the
+    /// simulator's version, and cannot be kept free of device code.
+    pub fn is_sliced(&self) -> bool {
+        self.groups.iter().any(|group| group.form == Form::Slice)
     }
 }
 
@@ -264,6 +270,10 @@ pub struct KernelGroup {
     pub table: Vec<KernelSignature>,
     /// What it ships as.
     pub form: Form,
+    /// Globs over the installed files that are cut to one capability; for the form `slice` alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub files: Vec<String>,
     /// Compiler flags for every step.
     pub flags: Vec<String>,
     /// One entry per combination of the variant axes; one unnamed entry without axes.

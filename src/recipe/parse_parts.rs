@@ -26,7 +26,8 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 6] = ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures"];
+const PLACEHOLDERS: [&str; 7] =
+    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode"];
 
 pub(super) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
     let mut found = BTreeMap::new();
@@ -157,6 +158,10 @@ fn name_message(what: &str, name: &str) -> String {
 
 fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> GroupTable {
     let forms = [("cubin", Form::Cubin), ("library", Form::Library), ("spirv", Form::Spirv), ("slice", Form::Slice)];
+    let form = fields.get("form").and_then(|value| reader.choice(value, "form", &forms));
+    if form.as_ref().is_some_and(|form| form.value == Form::Slice) {
+        return slice_group(reader, fields, key, form);
+    }
     let sources = fields.required(reader, "sources").and_then(|value| {
         let list = reader.list(value, "sources", relative)?;
         if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
@@ -168,13 +173,33 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> G
         span: key.span.clone(),
         sources,
         table: fields.required(reader, "table").and_then(|value| relative(reader, value)),
-        form: fields.get("form").and_then(|value| reader.choice(value, "form", &forms)),
+        form,
+        files: Vec::new(),
         flags: fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default(),
         variants: fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default(),
         when: fields.get("when").map(|value| when(reader, value)).unwrap_or_default(),
     };
     fields.finish(reader);
     table
+}
+
+/// A group of libraries that the component's own build compiles for all capabilities: it has neither sources nor a
+/// kernel table.
+fn slice_group(
+    reader: &mut Reader,
+    mut fields: Fields<'_, '_>,
+    key: &At<String>,
+    form: Option<At<Form>>,
+) -> GroupTable {
+    for other in ["sources", "table", "flags", "variants", "when"] {
+        if let Some(value) = fields.get(other) {
+            let mistake = reader.mistake(value.span(), format!("`{other}` has no place beside form = \"slice\""));
+            reader.push(mistake.hint("the build of a component compiles the device code; `files` says which to cut"));
+        }
+    }
+    let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
+    fields.finish(reader);
+    GroupTable { span: key.span.clone(), form, files: files.unwrap_or_default(), ..GroupTable::default() }
 }
 
 fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap<String, Additions>> {

@@ -47,6 +47,11 @@ fn component(
     let policy = policy(resolver, kind, table);
     let name = resolver.file.simulator.name.as_ref().map_or("", |name| &name.value);
     let files = match &table.files {
+        // What is cut to one capability belongs to the packages of kernels.
+        _ if kind == ComponentKind::Kernels => {
+            let globs = resolver.file.groups.values().flat_map(|group| &group.files);
+            globs.map(|glob| glob.value.clone()).collect()
+        }
         Some(files) => files.iter().map(|file| file.value.clone()).collect(),
         None => default_files(kind, name),
     };

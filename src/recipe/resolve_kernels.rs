@@ -34,6 +34,9 @@ fn group(
     for source in sources.iter().flat_map(|sources| &sources.value) {
         resolver.must_be_in_source(source);
     }
+    if group.form.as_ref().is_some_and(|form| form.value == Form::Slice) {
+        return Some(slice(resolver, name, group));
+    }
     let declared = table(resolver, group, seen, name);
     let variants = variants(resolver, group);
     let plain = |list: &[At<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
@@ -42,6 +45,7 @@ fn group(
         sources: plain(&sources?.value),
         table: declared?.into_iter().map(|kernel| kernel.signature).collect(),
         form: group.form.as_ref().map_or(Form::Cubin, |form| form.value),
+        files: Vec::new(),
         flags: plain(&group.flags),
         variants: variants?,
         when: group
@@ -55,6 +59,29 @@ fn group(
             })
             .collect(),
     })
+}
+
+/// A group of whole libraries. Such a library holds host code, and its packages are one for each capability: other
+/// kernels beside it would be, too.
+fn slice(resolver: &mut Resolver<'_>, name: &str, group: &GroupTable) -> KernelGroup {
+    let is_slice = |other: &GroupTable| other.form.as_ref().is_some_and(|form| form.value == Form::Slice);
+    if resolver.file.groups.values().any(|other| !is_slice(other)) {
+        let place = At { value: (), span: group.span.clone() };
+        let mistake = resolver.mistake(&place, format!("kernel group `{name}` is sliced, and others are not"));
+        resolver.mistakes.push(mistake.hint("a recipe has groups of form \"slice\" only, or none"));
+    }
+    let unnamed =
+        VariantChoice { name: "default".to_owned(), choice: BTreeMap::new(), define: Vec::new(), flags: Vec::new() };
+    KernelGroup {
+        name: name.to_owned(),
+        sources: Vec::new(),
+        table: Vec::new(),
+        form: Form::Slice,
+        files: group.files.iter().map(|glob| glob.value.clone()).collect(),
+        flags: Vec::new(),
+        variants: vec![unnamed],
+        when: Vec::new(),
+    }
 }
 
 /// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's

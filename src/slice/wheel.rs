@@ -10,6 +10,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use super::{MAGICS, Member};
 use crate::error::{Error, Result};
 
 /// A wheel that is being sliced.
@@ -17,17 +18,6 @@ pub struct Wheel {
     path: PathBuf,
     archive: ZipArchive<fs_err::File>,
 }
-
-/// A file of the wheel that may hold device code, unpacked.
-pub struct Member {
-    /// Its name in the wheel.
-    pub name: String,
-    /// Its content.
-    pub file: PathBuf,
-}
-
-/// First bytes of files that are looked into: ELF files and static archives.
-const MAGICS: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
 
 impl Wheel {
     /// Whether the file is a wheel, by its name.

@@ -62,6 +62,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             sources: vec!["kernels/neuron.cu".to_owned()],
             table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
             form: Form::Cubin,
+            files: Vec::new(),
             flags: Vec::new(),
             variants: vec![VariantChoice {
                 name: "default".to_owned(),

@@ -53,6 +53,8 @@ mod selecting;
 mod sharing_jobs;
 mod simulating;
 mod slicing;
+mod slicing_packages;
+mod slicing_recipe;
 mod smoking;
 mod source;
 mod toolchain;

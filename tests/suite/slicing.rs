@@ -39,14 +39,15 @@ const CALLER: &str = "#include <dlfcn.h>\n#include <stdio.h>\n\
         int (*answer)(int) = (int (*)(int))dlsym(library, \"host_answer\");\n\
         return answer && answer(41) == 42 && answer(-1) == 101 && answer(-1) == 102 ? 0 : 2; }";
 
-struct Workshop {
-    dir: tempfile::TempDir,
-    cuda: PathBuf,
+/// A directory with sources, compilers and a program that loads libraries.
+pub struct Workshop {
+    pub dir: tempfile::TempDir,
+    pub cuda: PathBuf,
     cuobjdump: PathBuf,
 }
 
 impl Workshop {
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         let cuda = set_up("SIMPACK_TEST_CUDA")?;
         let mut python = python()?;
         let dir = scratch();
@@ -61,7 +62,7 @@ impl Workshop {
         Some(Self { dir, cuda, cuobjdump })
     }
 
-    fn nvcc(&self, output: &str, flags: &[&str]) -> PathBuf {
+    pub fn nvcc(&self, output: &str, flags: &[&str]) -> PathBuf {
         let mut command = Command::new(self.cuda.join("bin/nvcc"));
         command.current_dir(self.dir.path()).args(["-o", output, "-Xcompiler", "-fPIC"]).args(flags);
         Ran::of(&mut command).exit(0);
@@ -69,7 +70,7 @@ impl Workshop {
     }
 
     /// A library for six capabilities and PTX.
-    fn library(&self, name: &str, flags: &[&str]) -> PathBuf {
+    pub fn library(&self, name: &str, flags: &[&str]) -> PathBuf {
         let codes = gencode();
         let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
         if flags != ["-dlto"] {
@@ -84,13 +85,13 @@ impl Workshop {
         self.nvcc(name, &[&["-shared", "-rdc=true", "lto-first.o", "lto-second.o"], &codes[..]].concat())
     }
 
-    fn slice(&self, args: &[&str]) -> Ran {
+    pub fn slice(&self, args: &[&str]) -> Ran {
         let args: Vec<&str> = ["slice"].into_iter().chain(args.iter().copied()).collect();
         Ran::of(&mut simpack(self.dir.path(), &args))
     }
 
     /// What `cuobjdump` lists: `sm_90` for machine code, `compute_90` for PTX, sorted.
-    fn listed(&self, file: &Path) -> Vec<String> {
+    pub fn listed(&self, file: &Path) -> Vec<String> {
         let mut found = Vec::new();
         for (flag, prefix) in [("-lelf", "sm_"), ("-lptx", "compute_")] {
             let ran = Ran::of(Command::new(&self.cuobjdump).arg(flag).arg(file));
@@ -105,19 +106,19 @@ impl Workshop {
     }
 
     /// The loader takes it and its host code works.
-    fn loads(&self, file: &Path) {
+    pub fn loads(&self, file: &Path) {
         let mut command = Command::new(self.dir.path().join("caller"));
         command.arg(std::path::absolute(file).unwrap()).env("LD_LIBRARY_PATH", self.cuda.join("lib"));
         Ran::of(&mut command).exit(0);
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 }
 
 /// Flags for code of six capabilities, and for PTX beside machine code.
-fn gencode() -> Vec<String> {
+pub fn gencode() -> Vec<String> {
     let flag = |number: &&str| format!("-gencode=arch=compute_{number},code=sm_{number}");
     let mut flags: Vec<String> = CAPABILITIES.iter().map(flag).collect();
     flags.push("-gencode=arch=compute_90,code=compute_90".to_owned());
@@ -125,7 +126,7 @@ fn gencode() -> Vec<String> {
 }
 
 /// `readelf` has nothing to say against the file.
-fn is_sound(file: &Path) {
+pub fn is_sound(file: &Path) {
     let ran = Ran::of(Command::new("readelf").env("LC_ALL", "C").args(["-lSdrsW"]).arg(file)).exit(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
 }

@@ -39,6 +39,10 @@ pub struct FileReport {
     #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
+    /// What permits to pass on a package with slices of a vendor's libraries.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<String>,
     /// What the slice holds, loses and weighs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
@@ -113,8 +117,19 @@ impl SliceReport {
         }
     }
 
+    /// How the slices ended: what they hold was said before.
     pub(super) fn text(&self) -> String {
-        let lines: Vec<String> = self.slices.iter().flat_map(FileReport::lines).collect();
+        let mut lines: Vec<String> = Vec::new();
+        for slice in &self.slices {
+            let line = slice.end();
+            // The files of a package end together.
+            if lines.last() != Some(&line) {
+                lines.push(line);
+            }
+        }
+        if self.slices.iter().any(|slice| slice.outcome == Outcome::Refused) {
+            lines.push("hint         `--allow-missing` writes a slice all the same".to_owned());
+        }
         lines.join("\n")
     }
 }
@@ -128,6 +143,7 @@ impl FileReport {
             outcome: Outcome::Failed,
             reason: None,
             hints: Vec::new(),
+            permission: None,
             plan: None,
             error: None,
         }
@@ -153,10 +169,19 @@ impl FileReport {
         });
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn asked(&self) -> String {
         let capabilities: Vec<String> = self.ask.capabilities.iter().map(ToString::to_string).collect();
-        let mut lines = vec![format!("{}  {} for {}", self.outcome, self.output, capabilities.join(", "))];
-        let Some(plan) = &self.plan else { return lines };
+        capabilities.join(", ")
+    }
+
+    fn end(&self) -> String {
+        format!("{:<11}  {} for {}", self.outcome.to_string(), self.output, self.asked())
+    }
+
+    /// What the slice will hold, lose and weigh.
+    pub(super) fn plan_text(&self) -> String {
+        let mut lines = vec![format!("{} for {}", self.file, self.asked())];
+        let Some(plan) = &self.plan else { return lines.concat() };
         lines.push(format!("  size      {} -> {}", bytes(plan.size_before), bytes(plan.size_after)));
         let kept = plan.targets.iter().map(|it| ("keeps", &it.target, it.kept, it.kept_bytes));
         let dropped = plan.targets.iter().map(|it| ("drops", &it.target, it.dropped, it.dropped_bytes));
@@ -165,7 +190,7 @@ impl FileReport {
         }
         lines.extend(self.loss_lines(plan));
         lines.extend(plan.notes.iter().map(|note| format!("  note      {note}")));
-        lines
+        lines.join("\n")
     }
 
     fn loss_lines(&self, plan: &PlanReport) -> Vec<String> {
@@ -189,9 +214,6 @@ impl FileReport {
             if kernels.len() > NAMED {
                 lines.push(format!("            and {} more, which `--json` names", kernels.len() - NAMED));
             }
-        }
-        if self.outcome == Outcome::Refused {
-            lines.push("  hint      `--allow-missing` writes the slice all the same".to_owned());
         }
         lines
     }

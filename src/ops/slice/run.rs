@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::package;
 use super::report::{FileReport, Outcome, SliceReport};
-use super::wheel;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Content;
@@ -16,7 +16,7 @@ use crate::ui::Ui;
 /// What is asked of the verb.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceRequest {
-    /// Files to slice.
+    /// Files, packages and directories to slice.
     pub files: Vec<PathBuf>,
     /// What stays.
     pub ask: SliceAsk,
@@ -34,6 +34,9 @@ pub struct SliceRequest {
     pub dry_run: bool,
 }
 
+/// Says what a slice will hold, lose and weigh, before it is written.
+pub(super) type Announce<'a> = dyn Fn(&FileReport) + 'a;
+
 /// Slices; answers the exit code: 1 when a slice was refused because kernels would lose their code, 6
 /// when a file failed; the others are done.
 ///
@@ -43,16 +46,15 @@ pub fn run(request: &SliceRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&Data::here())?;
     check(request, &manifests)?;
     let mut files = Vec::new();
-    let bar = ui.steps("slice", (request.files.len() * request.asks().len()) as u64);
+    let bar = ui.steps("slice", request.files.len() as u64);
+    let announce = |report: &FileReport| ui.say(report.plan_text());
     for path in &request.files {
-        for ask in request.asks() {
-            bar.set_message(path.display().to_string());
-            match crate::slice::Wheel::is_one(path) {
-                true => files.extend(wheel::slice(path, &request.directory(&ask), &ask, request, &manifests)),
-                false => files.push(one(path, &ask, request, &manifests)),
-            }
-            bar.inc(1);
+        bar.set_message(path.display().to_string());
+        match package::is_package(path) {
+            true => files.extend(package::slice(path, request, &manifests, &announce)),
+            false => files.extend(one(path, request, &manifests, &announce)),
         }
+        bar.inc(1);
     }
     bar.finish_and_clear();
     let report = SliceReport::new(files);
@@ -83,7 +85,7 @@ fn check(request: &SliceRequest, manifests: &Manifests) -> Result<()> {
 
 impl SliceRequest {
     /// One ask for each slice.
-    fn asks(&self) -> Vec<SliceAsk> {
+    pub(super) fn asks(&self) -> Vec<SliceAsk> {
         if !self.per_capability {
             return vec![self.ask.clone()];
         }
@@ -91,7 +93,8 @@ impl SliceRequest {
         self.ask.capabilities.iter().map(alone).collect()
     }
 
-    fn directory(&self, ask: &SliceAsk) -> PathBuf {
+    /// Where the slices for an ask go.
+    pub(super) fn directory(&self, ask: &SliceAsk) -> PathBuf {
         match ask.capabilities.as_slice() {
             [capability] if self.per_capability => {
                 let target = if ask.ptx == PtxRule::Only { capability.compute() } else { capability.sm() };
@@ -102,41 +105,63 @@ impl SliceRequest {
     }
 }
 
-fn one(path: &Path, ask: &SliceAsk, request: &SliceRequest, manifests: &Manifests) -> FileReport {
-    let output = request.directory(ask).join(path.file_name().unwrap_or_default());
-    let mut report = FileReport::new(path, &output, ask);
-    match examine(path, &output, ask, request, manifests, &mut report) {
-        Ok(outcome) => report.outcome = outcome,
-        Err(error) => report.fail(error),
-    }
-    report
+/// All slices of one file, which is opened once.
+fn one(path: &Path, request: &SliceRequest, manifests: &Manifests, announce: &Announce<'_>) -> Vec<FileReport> {
+    let content = Content::open(path);
+    let slice = |ask: SliceAsk| {
+        let output = request.directory(&ask).join(path.file_name().unwrap_or_default());
+        let mut report = FileReport::new(path, &output, &ask);
+        let done = match &content {
+            Ok(content) => {
+                let job = FileJob { path, bytes: content.bytes(), output: &output, ask: &ask };
+                job.run(request, manifests, announce, &mut report)
+            }
+            Err(_) => Content::open(path).map(|_| Outcome::Failed),
+        };
+        match done {
+            Ok(outcome) => report.outcome = outcome,
+            Err(error) => report.fail(error),
+        }
+        report
+    };
+    request.asks().into_iter().map(slice).collect()
 }
 
-fn examine(
-    path: &Path,
-    output: &Path,
-    ask: &SliceAsk,
-    request: &SliceRequest,
-    manifests: &Manifests,
-    report: &mut FileReport,
-) -> Result<Outcome> {
-    if let (Ok(from), Ok(to)) = (fs_err::canonicalize(path), fs_err::canonicalize(output))
-        && from == to
-    {
-        return Err(Error::new(ErrorKind::Usage, format!("{}: the slice would replace the original", path.display()))
-            .hint("name another directory by `--output`"));
+/// One slice of one file.
+struct FileJob<'a> {
+    path: &'a Path,
+    bytes: &'a [u8],
+    output: &'a Path,
+    ask: &'a SliceAsk,
+}
+
+impl FileJob<'_> {
+    fn run(
+        &self,
+        request: &SliceRequest,
+        manifests: &Manifests,
+        announce: &Announce<'_>,
+        report: &mut FileReport,
+    ) -> Result<Outcome> {
+        let Self { path, output, ask, .. } = *self;
+        if let (Ok(from), Ok(to)) = (fs_err::canonicalize(path), fs_err::canonicalize(output))
+            && from == to
+        {
+            let message = format!("{}: the slice would replace the original", path.display());
+            return Err(Error::new(ErrorKind::Usage, message).hint("name another directory by `--output`"));
+        }
+        let plan = plan(self.bytes, ask, request.room, manifests).map_err(|error| named(error, path))?;
+        report.plan(&plan);
+        announce(report);
+        if !plan.losses.is_empty() && !request.allow_missing {
+            return Ok(Outcome::Refused);
+        }
+        if request.dry_run {
+            return Ok(Outcome::WouldWrite);
+        }
+        crate::slice::write_slice(path, output, &plan, request.room, ask, manifests)?;
+        Ok(Outcome::Written)
     }
-    let content = Content::open(path)?;
-    let plan = plan(content.bytes(), ask, request.room, manifests).map_err(|error| named(error, path))?;
-    report.plan(&plan);
-    if !plan.losses.is_empty() && !request.allow_missing {
-        return Ok(Outcome::Refused);
-    }
-    if request.dry_run {
-        return Ok(Outcome::WouldWrite);
-    }
-    crate::slice::write_slice(path, output, &plan, request.room, ask, manifests)?;
-    Ok(Outcome::Written)
 }
 
 /// simpack's error about the file.

@@ -2,12 +2,14 @@
 
 use super::super::{BundleFacts, Contents, FileFacts, Rules};
 use crate::lint::{Hits, Parameters, Predicate};
-use crate::manifest::VendorLibrary;
+use crate::manifest::{VendorLibrary, unmangled};
+use crate::recipe::ComponentKind;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "driver-bundled", parameters: &[], check: driver_bundled },
         Predicate { id: "vendor-bundled", parameters: &[], check: vendor_bundled },
+        Predicate { id: "vendor-modified", parameters: &[], check: vendor_modified },
     ]
 }
 
@@ -38,18 +40,14 @@ fn driver<'a>(rules: &'a Rules, name: &str) -> Option<&'a str> {
 
 /// Whether a file's name is that of the driver's or the vendor's, plain or with a hash.
 pub(super) fn is_foreign(rules: &Rules, name: &str) -> bool {
-    driver(rules, name).is_some() || rules.manifests.vendor.library(name).is_some() || mangled(rules, name).is_some()
+    driver(rules, name).is_some() || rules.manifests.vendor.original(name).is_some()
 }
 
 fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let ours = facts.packages.iter().map(|package| &package.contents);
     for package in ours.chain(facts.foreign.iter().filter(|package| !is_vendors_own(&facts.rules, package))) {
         for file in &package.files {
-            let found = names(file).into_iter().find_map(|name| {
-                let plain = facts.rules.manifests.vendor.library(name).map(|library| (name.to_owned(), library));
-                plain.or_else(|| mangled(&facts.rules, name))
-            });
-            let Some((plain, library)) = found else { continue };
+            let Some((plain, library)) = vendor_library(facts, file) else { continue };
             let message = if plain == file.name() || file.name().starts_with("lib") && unmangled(file.name()).is_none()
             {
                 format!("is a copy of the vendor's {plain}")
@@ -63,36 +61,33 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// The vendor library that a file is a copy of, by its name or its SONAME.
+fn vendor_library<'a>(facts: &'a BundleFacts, file: &FileFacts) -> Option<(String, &'a VendorLibrary)> {
+    names(file).into_iter().find_map(|name| facts.rules.manifests.vendor.original(name))
+}
+
+/// What simpack changed of a vendor's: search paths of the host part, and what is cut out of kernel libraries. Its
+/// licence allows to pass on the unchanged library at most, so a waiver must name what permits more.
+fn vendor_modified(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        let how = match package.manifest.component {
+            ComponentKind::Core | ComponentKind::Rtc => "its search path was set",
+            ComponentKind::Kernels if package.manifest.platform.is_some() => "device code was cut out of it",
+            _ => continue,
+        };
+        for file in package.files() {
+            let is_code = !file.objects.is_empty();
+            let Some((plain, library)) = vendor_library(facts, file).filter(|_| is_code) else {
+                continue;
+            };
+            hits.add(package.subject(&file.path), format!("is the vendor's {plain}, changed: {how}"))
+                .evidence(format!("the unchanged one comes with the package {}", library.conda));
+        }
+    }
+}
+
 /// The vendor's own package: each of its libraries is the vendor's, under its plain name.
 fn is_vendors_own(rules: &Rules, package: &Contents) -> bool {
     let mut libraries = package.loaded().map(|(_, file, _)| file.name()).peekable();
     libraries.peek().is_some() && libraries.all(|name| rules.manifests.vendor.library(name).is_some())
-}
-
-fn mangled<'a>(rules: &'a Rules, name: &str) -> Option<(String, &'a VendorLibrary)> {
-    let plain = unmangled(name)?;
-    let library = rules.manifests.vendor.library(&plain)?;
-    Some((plain, library))
-}
-
-/// `libcudart.so.13` of `libcudart-9335f6a2.so.13`: wheels' repair tools put a hash into the name so
-/// that the copy cannot clash.
-fn unmangled(name: &str) -> Option<String> {
-    let end = name.find(".so")?;
-    let (stem, hash) = name[..end].rsplit_once('-')?;
-    let is_hash = (6..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then(|| format!("{stem}{}", &name[end..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unmangled;
-
-    #[test]
-    fn hashes_in_names_are_seen() {
-        assert_eq!(unmangled("libcudart-9335f6a2.so.13").as_deref(), Some("libcudart.so.13"));
-        assert_eq!(unmangled("libnvrtc-builtins.so.13.0"), None);
-        assert_eq!(unmangled("libcudart.so.13"), None);
-        assert_eq!(unmangled("libx-12.so"), None);
-    }
 }

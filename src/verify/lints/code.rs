@@ -1,6 +1,6 @@
 //! Which code a package may hold: device code out of core, host code out of kernels.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::facts::describe;
 use super::super::{BundleFacts, FileFacts, PackageFacts};
@@ -22,6 +22,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "device-debug", parameters: &[], check: device_debug },
         Predicate { id: "kernel-capability", parameters: &[], check: kernel_capability },
         Predicate { id: "kernel-relocatable", parameters: &[], check: kernel_relocatable },
+        Predicate { id: "monolithic", parameters: &[], check: monolithic },
         Predicate { id: "noarch-host-code", parameters: &[], check: noarch_host_code },
     ]
 }
@@ -46,6 +47,10 @@ fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hit
                 hits.add(&subject, format!("core holds a section for device code, {}", section.name))
                     .evidence(format!("{} bytes", section.size));
             }
+            // With libraries that ship cut it cannot be kept; that is said once, by name.
+            if is_monolithic(facts, package) {
+                continue;
+            }
             let registers = elf.imports.iter().find(|import| {
                 parameters.texts("import-prefixes").iter().any(|prefix| import.name.starts_with(prefix))
             });
@@ -59,6 +64,31 @@ fn core_device_code(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hit
                 }
             }
         }
+    }
+}
+
+/// Whether libraries of the same simulator ship whole, host code and device code in one.
+fn is_monolithic(facts: &BundleFacts, package: &PackageFacts) -> bool {
+    facts
+        .packages
+        .iter()
+        .any(|other| other.manifest.is_slice() && other.manifest.simulator == package.manifest.simulator)
+}
+
+/// Contract 1 is not kept by a simulator whose libraries ship cut: each such library by its path, once a release.
+fn monolithic(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let mut libraries: BTreeMap<(String, &str), BTreeSet<String>> = BTreeMap::new();
+    for package in facts.packages.iter().filter(|package| package.manifest.is_slice()) {
+        for (_, file, _) in package.objects().filter(|(_, file, _)| !file.device.images.is_empty()) {
+            let release = format!("{}-kernels", package.manifest.simulator);
+            let targets = libraries.entry((release, &file.path)).or_default();
+            targets.extend(package.manifest.target.map(|target| target.to_string()));
+        }
+    }
+    for ((release, path), targets) in libraries {
+        let targets = targets.into_iter().collect::<Vec<_>>().join(" ");
+        hits.add(format!("{release}: {path}"), "holds host code and device code in one: contract 1 is not kept")
+            .evidence(format!("there is one for each of {targets}; an environment has exactly one of them"));
     }
 }
 
@@ -106,7 +136,8 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// The driver's loader takes linked cubins only.
 fn kernel_relocatable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     kernel_files(facts, |package, file| {
-        if file.device.images.iter().any(|image| image.relocatable) {
+        // Linkers leave in a library what its kernels were linked from.
+        if !package.manifest.is_slice() && file.device.images.iter().any(|image| image.relocatable) {
             hits.add(package.subject(&file.path), "holds relocatable device code, which no driver loads");
         }
     });

@@ -75,7 +75,13 @@ fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for file in package.files() {
             let owners = owners.entry(&file.path).or_default();
-            if !owners.iter().any(|other| other.name() == package.name()) {
+            // Slices exclude each other.
+            let alternative = |other: &PackageFacts| {
+                other.manifest.is_slice()
+                    && package.manifest.is_slice()
+                    && other.manifest.simulator == package.manifest.simulator
+            };
+            if !owners.iter().any(|other| other.name() == package.name() || alternative(other)) {
                 owners.push(package);
             }
         }

@@ -58,8 +58,10 @@ impl<'a> KernelDir<'a> {
 /// All directories with device code of kernel packages, by package and path.
 fn kernel_dirs(facts: &BundleFacts) -> Vec<KernelDir<'_>> {
     let mut dirs = Vec::new();
+    // A library that ships cut launches its own kernels: no table is declared for them.
+    let is_declared = |package: &&PackageFacts| !package.manifest.is_slice();
     let kernels = facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Kernels);
-    for package in kernels {
+    for package in kernels.filter(is_declared) {
         let mut by_path: BTreeMap<&str, Vec<&FileFacts>> = BTreeMap::new();
         for file in package.files().iter().filter(|file| !file.device.is_empty()) {
             by_path.entry(file.directory()).or_default().push(file);

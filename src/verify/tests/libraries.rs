@@ -1,9 +1,11 @@
 //! What is inside libraries, and which libraries are inside.
 
 use super::fixture::{Tree, context, denies, passes, report, said};
-use crate::recipe::ComponentKind;
+use crate::lint::Settings;
+use crate::recipe::{ComponentKind, LintSettings, Waiver};
 use crate::report::Verdict;
-use crate::target::GlibcVersion;
+use crate::target::{GlibcVersion, KernelTarget, Platform};
+use crate::verify::verify;
 
 #[test]
 fn the_driver_and_its_stubs_stay_outside() {
@@ -28,14 +30,50 @@ fn the_driver_and_its_stubs_stay_outside() {
 fn copies_of_vendor_libraries_are_seen_through_their_names() {
     denies(
         &[&Tree::new(ComponentKind::Rtc, "rtc").library("lib/volley/libcudart.so.13", &[]).seal()],
-        &["vendor-bundled | volley-rtc: lib/volley/libcudart.so.13 | is a copy of the vendor's libcudart.so.13"],
+        &[
+            "vendor-bundled | volley-rtc: lib/volley/libcudart.so.13 | is a copy of the vendor's libcudart.so.13",
+            "vendor-modified | volley-rtc: lib/volley/libcudart.so.13 | \
+             is the vendor's libcudart.so.13, changed: its search path was set",
+        ],
     );
     denies(
         &[&Tree::new(ComponentKind::Rtc, "rtc").library("lib/libcudart-9335f6a2.so.13", &[]).seal()],
-        &["vendor-bundled | volley-rtc: lib/libcudart-9335f6a2.so.13 | \
-           is a renamed copy of the vendor's libcudart.so.13"],
+        &[
+            "vendor-bundled | volley-rtc: lib/libcudart-9335f6a2.so.13 | \
+             is a renamed copy of the vendor's libcudart.so.13",
+            "vendor-modified | volley-rtc: lib/libcudart-9335f6a2.so.13 | \
+             is the vendor's libcudart.so.13, changed: its search path was set",
+        ],
     );
     passes(&[&Tree::core().library("lib/volley/libvolley-9335f6a2.so.1", &[]).seal()]);
+}
+
+/// A cut copy of a vendor's library is packed only where a waiver of its own names the permission; one for a copy is not
+/// enough.
+#[test]
+fn changed_vendor_libraries_want_a_permission() {
+    let slice = |file: &str| {
+        let mut tree = Tree::new(ComponentKind::Kernels, "kernels-cpu").library(file, &[]);
+        tree.manifest.platform = Some(Platform::Linux64);
+        tree.manifest.target = Some(KernelTarget::Cpu);
+        tree.seal()
+    };
+    let sealed = slice("lib/libcusparse.so.12");
+    let with = |waived: &[&str]| {
+        let waiver = |id: &&str| Waiver {
+            id: (*id).to_owned(),
+            subject: "*libcusparse*".to_owned(),
+            reason: "agreement 7 of 2026 permits it".to_owned(),
+        };
+        let waivers = waived.iter().map(waiver).collect();
+        let settings = Settings::new(&LintSettings { waivers, ..LintSettings::default() }).unwrap();
+        let report = verify(std::slice::from_ref(&sealed.bundle), &context(), &settings);
+        report.findings.iter().map(|finding| finding.lint.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(with(&[]), ["vendor-bundled", "vendor-modified"]);
+    assert_eq!(with(&["vendor-bundled"]), ["vendor-modified"]);
+    assert_eq!(with(&["vendor-bundled", "vendor-modified"]), [""; 0]);
+    passes(&[&slice("lib/libcusparsely.so.12")]);
 }
 
 #[test]

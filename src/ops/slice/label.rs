@@ -1,0 +1,96 @@
+//! What the slice of a package says of itself: in a wheel's name, in a conda package's build and dependencies.
+
+use crate::gpu::slice::{PtxRule, SliceAsk, SlicePlan};
+use crate::manifest::Manifests;
+use crate::pack::{self, ArchCondition, arch_condition};
+use crate::slice::CondaLabel;
+use crate::target::{Capability, KernelTarget, Suffix};
+
+/// `0sm80.sm90`, `0ptx90`: begins with a digit, as the rule wants (PEP 427), and sorts by capability.
+pub(super) fn build_tag(ask: &SliceAsk) -> String {
+    format!("0{}", words(ask).join("."))
+}
+
+fn words(ask: &SliceAsk) -> Vec<String> {
+    let kind = if ask.ptx == PtxRule::Only { "ptx" } else { "sm" };
+    let mut names: Vec<String> =
+        ask.capabilities.iter().map(|capability| format!("{kind}{}", &capability.sm()[3..])).collect();
+    if ask.ptx == PtxRule::Keep {
+        names.push("ptx".to_owned());
+    }
+    names
+}
+
+/// Label of a `.conda` package whose files were cut by `plans` to `bytes` in all.
+pub(super) fn conda_label<'a>(
+    ask: &SliceAsk,
+    plans: impl Iterator<Item = &'a SlicePlan>,
+    bytes: u64,
+    manifests: &Manifests,
+) -> CondaLabel {
+    let highest = ask.capabilities.iter().max().copied();
+    let target = match ask.ptx {
+        PtxRule::Only => highest.map(KernelTarget::Ptx),
+        _ => highest.map(KernelTarget::Sass),
+    };
+    CondaLabel {
+        word: words(ask).join("_"),
+        depends: vec![format!("__cuda_arch {}", range(ask, plans, manifests))],
+        preference: target.map_or(0, pack::preference),
+        level: pack::level_of(bytes),
+    }
+}
+
+/// Where the slice runs, as a version range over `__cuda_arch`, the lowest capability of a machine's GPUs. Never
+/// more than what was asked for, but that PTX which stays reaches what is newer.
+fn range<'a>(ask: &SliceAsk, plans: impl Iterator<Item = &'a SlicePlan>, manifests: &Manifests) -> String {
+    let newer = match ask.ptx {
+        // Each container has PTX for the lowest, so all above are served.
+        PtxRule::Only => ask.capabilities.iter().map(|capability| capability.plain()).min(),
+        PtxRule::Keep => highest_ptx(plans),
+        PtxRule::Needed | PtxRule::Drop => None,
+    };
+    let sass = ask.capabilities.iter().filter(|_| ask.ptx != PtxRule::Only);
+    let mut ranges: Vec<String> = sass
+        .filter_map(|capability| match arch_condition(KernelTarget::Sass(*capability), None, &manifests.capabilities) {
+            ArchCondition::Known(range) | ArchCondition::IfKnown(range) => Some(range),
+            ArchCondition::Any => None,
+        })
+        .collect();
+    ranges.extend(newer.map(|from| format!(">={from}")));
+    ranges.dedup();
+    ranges.join("|")
+}
+
+/// The highest plain PTX that stays in any file: every device from it on is served in all of them.
+fn highest_ptx<'a>(plans: impl Iterator<Item = &'a SlicePlan>) -> Option<Capability> {
+    let kept = plans.flat_map(|plan| &plan.targets).filter(|target| target.kept > 0);
+    let plain = kept.filter_map(|target| match target.target.parse() {
+        Ok(KernelTarget::Ptx(capability)) if capability.suffix == Suffix::Plain => Some(capability),
+        _ => None,
+    });
+    plain.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Data;
+
+    #[test]
+    fn packages_say_where_they_run() {
+        let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
+        let label = |capabilities: &[&str], ptx| {
+            let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
+            let ask = SliceAsk { capabilities, ptx, ..SliceAsk::default() };
+            let label = conda_label(&ask, std::iter::empty(), 0, &manifests);
+            (build_tag(&ask), label.word, label.depends.join(" "))
+        };
+        let texts = |tag: &str, word: &str, range: &str| (tag.to_owned(), word.to_owned(), range.to_owned());
+        assert_eq!(
+            label(&["8.0", "9.0a"], PtxRule::Needed),
+            texts("0sm80.sm90a", "sm80_sm90a", "__cuda_arch >=8.0,<9,!=8.7,!=8.8|==9.0")
+        );
+        assert_eq!(label(&["9.0"], PtxRule::Only), texts("0ptx90", "ptx90", "__cuda_arch >=9.0"));
+    }
+}

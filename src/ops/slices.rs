@@ -1,0 +1,99 @@
+//! Kernel groups of the form `slice`: the libraries that a component's build left are cut to the target of each
+//! kernel bundle. Each library is opened once, and planned for all bundles before the first slice is written.
+
+use std::path::Path;
+
+use super::packages::set_search_path;
+use crate::build::{FatFile, Staged};
+use crate::error::{Error, Result};
+use crate::fs::{self, Content};
+use crate::gpu::slice::{LtoRule, PtxRule, Room, SliceAsk, SliceError, plan};
+use crate::manifest::Manifests;
+use crate::process::go_on;
+use crate::recipe::{ComponentKind, Recipe};
+use crate::slice::write_slice;
+use crate::target::KernelTarget;
+
+/// Kernels that an error names.
+const NAMED: usize = 8;
+
+/// What a kernel package for `target` holds of a library: exactly the code for it, and nothing for the CPU.
+pub(super) fn ask(target: KernelTarget) -> SliceAsk {
+    let ptx = if matches!(target, KernelTarget::Ptx(_)) { PtxRule::Only } else { PtxRule::Drop };
+    SliceAsk { capabilities: target.capability().into_iter().collect(), ptx, lto: LtoRule::Drop, deep: false }
+}
+
+/// Puts a slice of every fat file into every kernel bundle; `scratch` is an empty directory beside the bundles.
+///
+/// # Errors
+/// No file is there to cut, none of them holds device code, or kernels would have no code for a target.
+pub(super) fn cut(recipe: &Recipe, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
+    if !recipe.is_sliced() {
+        return Ok(());
+    }
+    let mut with_code = false;
+    for fat in &staged.fat {
+        with_code |= cut_one(recipe, manifests, staged, fat, scratch)?;
+    }
+    let has_kernels = staged.bundles.iter().any(|bundle| bundle.manifest.component == ComponentKind::Kernels);
+    if with_code || !has_kernels {
+        return Ok(());
+    }
+    let names: Vec<&str> = staged.fat.iter().map(|fat| fat.path.as_str()).collect();
+    let error = Error::build("no file that the kernel groups name holds device code to cut");
+    let error = match names.as_slice() {
+        [] => error.detail("their globs match nothing that was installed"),
+        names => error.detail(format!("looked into {}", names.join(", "))),
+    };
+    Err(error.hint("let `files` of the kernel group name the library that the build compiles device code into"))
+}
+
+/// Slices of one file; answers whether it holds device code. Without any it is in every bundle as it is.
+fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFile, scratch: &Path) -> Result<bool> {
+    // The search path is the same in all slices: it is set once.
+    let file = scratch.join(fat.path.replace('/', "!"));
+    fs_err::create_dir_all(scratch)?;
+    fs_err::copy(&fat.file, &file)?;
+    fs::set_mode(&file, if fat.executable { 0o755 } else { 0o644 })?;
+    set_search_path(recipe, &manifests.drivers, &file, &fat.path)?;
+    let content = Content::open(&file)?;
+    let mut plans = Vec::new();
+    for bundle in staged.bundles.iter().filter(|bundle| bundle.manifest.component == ComponentKind::Kernels) {
+        let Some(target) = bundle.manifest.target else { continue };
+        let ask = ask(target);
+        let planned = match plan(content.bytes(), &ask, Room::Cut, manifests) {
+            Ok(planned) => Some(planned),
+            // Nothing to cut, or no file of code at all.
+            Err(SliceError::Nothing | SliceError::Elf(_)) => None,
+            Err(SliceError::Code(error)) => return Err(error.at(Path::new(&fat.path))),
+        };
+        if let Some(losses) = planned.as_ref().map(|plan| &plan.losses).filter(|losses| !losses.is_empty()) {
+            let mut kernels: Vec<&str> =
+                losses.iter().flat_map(|loss| loss.kernels.iter().map(String::as_str)).collect();
+            kernels.sort_unstable();
+            kernels.dedup();
+            let error = Error::build(format!("{} kernels of {} have no code for {target}", kernels.len(), fat.path));
+            let error = kernels.iter().take(NAMED).fold(error, |error, kernel| error.detail(*kernel));
+            return Err(error
+                .hint("compile for what the matrix lists: {cuda-architectures} and {cuda-gencode} name it in options")
+                .hint("separately compiled code (-rdc) has no PTX once it is linked: set ptx = [] in [matrix]"));
+        }
+        plans.push((bundle.root.join(&fat.path), ask, planned));
+    }
+    let with_code = plans.iter().any(|(_, _, plan)| plan.is_some());
+    for (output, ask, plan) in plans {
+        go_on()?;
+        match plan {
+            Some(plan) => write_slice(&file, &output, &plan, Room::Cut, &ask, manifests)?,
+            None => {
+                if let Some(parent) = output.parent() {
+                    fs_err::create_dir_all(parent)?;
+                }
+                fs_err::copy(&file, &output)?;
+            }
+        }
+    }
+    drop(content);
+    fs_err::remove_file(&file)?;
+    Ok(with_code)
+}

@@ -1,0 +1,285 @@
+//! `.conda` packages: in and out. Sliced files change their digests in `paths.json`, and the package says
+//! by its build string what it holds and by a dependency where it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rattler_conda_types::compression_level::CompressionLevel;
+use rattler_package_streaming::{fs::extract_conda, write::write_conda_package};
+use serde_json::Value;
+
+use super::Member;
+use crate::bundle::BundleManifest;
+use crate::error::{Error, Result};
+use crate::fs::{self, Content, Digest, EntryKind};
+
+/// A `.conda` package that is being sliced, unpacked.
+pub struct Conda {
+    path: PathBuf,
+    root: PathBuf,
+    index: Value,
+}
+
+/// What a slice of a package says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CondaLabel {
+    /// What stands before the fat package's build string: `sm90`, `ptx90`, `sm80_sm90_ptx`.
+    pub word: String,
+    /// Match specs to add: where the slice runs.
+    pub depends: Vec<String>,
+    /// What is added to the build number: a solver prefers the slice to the fat package.
+    pub preference: u64,
+    /// zstd level of the archives.
+    pub level: i32,
+}
+
+/// Where slicing put the build number of the fat package.
+const FAT_NUMBER: u64 = 100_000_000;
+
+impl Conda {
+    /// Whether the file is such a package, by its name.
+    pub fn is_one(path: &Path) -> bool {
+        path.extension().is_some_and(|ending| ending == "conda")
+    }
+
+    /// Unpacks it into the empty directory `root`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no such package.
+    pub fn unpack(path: &Path, root: &Path) -> Result<Self> {
+        let damaged = || Error::file(path, "the package is damaged");
+        extract_conda(path, root).map_err(|error| damaged().because(error).hint("download it again"))?;
+        let index = json(&root.join("info/index.json")).map_err(|error| damaged().because(error))?;
+        json(&root.join("info/paths.json")).map_err(|error| damaged().because(error))?;
+        Ok(Self { path: path.to_owned(), root: root.to_owned(), index })
+    }
+
+    /// Its files that may hold device code.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn members(&self) -> Result<Vec<Member>> {
+        let mut members = super::tree_members(&self.root)?;
+        members.retain(|member| !member.name.starts_with("info/"));
+        Ok(members)
+    }
+
+    /// File name of a slice.
+    ///
+    /// # Errors
+    /// The package's own index names nothing that could be a file's name.
+    pub fn name(&self, label: &CondaLabel) -> Result<String> {
+        Ok(format!("{}.conda", self.stem(label)?))
+    }
+
+    fn stem(&self, label: &CondaLabel) -> Result<String> {
+        let (build, _) = self.build(label)?;
+        Ok(format!("{}-{}-{build}", self.field("name")?, self.field("version")?))
+    }
+
+    fn field(&self, key: &str) -> Result<&str> {
+        let text = self.index[key].as_str().unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_.+!-".contains(c);
+        match !text.is_empty() && !text.starts_with('.') && text.chars().all(plain) {
+            true => Ok(text),
+            false => Err(Error::file(&self.path, format!("its info/index.json has no usable `{key}`"))),
+        }
+    }
+
+    /// Build string and build number of a slice; those of the slice's fat package where this is one itself.
+    fn build(&self, label: &CondaLabel) -> Result<(String, u64)> {
+        let build = self.field("build")?;
+        let number = self.index["build_number"].as_u64().unwrap_or(0);
+        let fat = unsliced(build);
+        let number = if fat == build { number } else { number / FAT_NUMBER };
+        Ok((format!("{}_{fat}", label.word), number.saturating_mul(FAT_NUMBER).saturating_add(label.preference)))
+    }
+
+    /// Writes the package with other content for the files in `sliced` (file by name) to `output`; `scratch`
+    /// is an empty directory on the same file system as the unpacked package.
+    ///
+    /// # Errors
+    /// `output` cannot be written, or does not read back.
+    pub fn write(
+        &self,
+        sliced: &BTreeMap<String, PathBuf>,
+        label: &CondaLabel,
+        scratch: &Path,
+        output: &Path,
+    ) -> Result<()> {
+        let layout = scratch.join("layout");
+        let mut changed: BTreeSet<String> = sliced.keys().cloned().collect();
+        for entry in fs::walk(&self.root)? {
+            let (from, to) = (self.root.join(&entry.path), layout.join(&entry.path));
+            if let Some(parent) = to.parent() {
+                fs_err::create_dir_all(parent)?;
+            }
+            match entry.kind {
+                EntryKind::Directory => fs_err::create_dir_all(&to)?,
+                EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &to)?,
+                EntryKind::File { .. } => {
+                    let from = sliced.get(&entry.path).unwrap_or(&from);
+                    if fs_err::hard_link(from, &to).is_err() {
+                        fs_err::copy(from, &to)?;
+                    }
+                }
+            }
+        }
+        changed.extend(self.manifests(&layout, sliced)?);
+        self.put(&layout, "info/index.json", &self.new_index(label)?)?;
+        self.put(&layout, "info/paths.json", &paths(&layout, &changed)?)?;
+        self.pack(&layout, label, scratch, output)
+    }
+
+    /// The lists of files that simpack itself put into the package.
+    fn manifests(&self, layout: &Path, sliced: &BTreeMap<String, PathBuf>) -> Result<Vec<String>> {
+        let mut written = Vec::new();
+        for entry in fs::walk(layout)? {
+            let name = entry.path.as_str();
+            if !(name.starts_with("share/simpack/") && name.ends_with("/simpack.json")) {
+                continue;
+            }
+            let bytes = fs_err::read(layout.join(name))?;
+            let Ok(mut manifest) = serde_json::from_slice::<BundleManifest>(&bytes) else { continue };
+            for artifact in manifest.artifacts.iter_mut().filter(|artifact| sliced.contains_key(&artifact.path)) {
+                if let crate::bundle::ArtifactKind::File { sha256, size, .. } = &mut artifact.kind {
+                    let content = Content::open(&layout.join(&artifact.path))?;
+                    (*sha256, *size) = (Digest::of(content.bytes()), content.bytes().len() as u64);
+                }
+            }
+            self.put(layout, name, &manifest)?;
+            written.push(name.to_owned());
+        }
+        Ok(written)
+    }
+
+    /// Replaces a file of the layout, which may be one with the unpacked package's.
+    fn put(&self, layout: &Path, name: &str, value: &impl serde::Serialize) -> Result<()> {
+        let mut bytes = serde_json::to_vec_pretty(value)
+            .map_err(|error| Error::bug("a package's metadata does not print as JSON").because(error))?;
+        bytes.push(b'\n');
+        fs::write_atomic(&layout.join(name), &bytes)?;
+        fs::set_mode(&layout.join(name), 0o644)
+    }
+
+    fn new_index(&self, label: &CondaLabel) -> Result<Value> {
+        let mut index = self.index.clone();
+        let (build, number) = self.build(label)?;
+        let is_slice = unsliced(self.field("build")?) != self.field("build")?;
+        let mut depends: Vec<String> =
+            index["depends"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        // A slice of a slice runs where the smaller one does.
+        let name = |spec: &str| spec.split_whitespace().next().unwrap_or_default().to_owned();
+        depends.retain(|spec| !(is_slice && label.depends.iter().any(|added| name(added) == name(spec))));
+        depends.extend(label.depends.iter().cloned());
+        depends.sort();
+        depends.dedup();
+        index["build"] = build.into();
+        index["build_number"] = number.into();
+        index["depends"] = depends.into();
+        Ok(index)
+    }
+
+    fn pack(&self, layout: &Path, label: &CondaLabel, scratch: &Path, output: &Path) -> Result<()> {
+        let files = fs::walk(layout)?.into_iter().filter(|entry| entry.kind != EntryKind::Directory);
+        let paths: Vec<PathBuf> = files.map(|entry| layout.join(entry.path)).collect();
+        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs_err::create_dir_all(parent)?;
+        let time = self.index["timestamp"].as_i64().and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
+        let time = time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).max(earliest());
+        let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
+        write_conda_package(
+            std::io::BufWriter::new(archive.as_file_mut()),
+            layout,
+            &paths,
+            CompressionLevel::Numeric(label.level),
+            None,
+            &self.stem(label)?,
+            Some(&time),
+            None,
+        )
+        .map_err(|error| Error::file(output, "cannot be written").because(error))?;
+        read_back(archive.path(), &scratch.join("again"))?;
+        fs::set_mode(archive.path(), 0o644)?;
+        archive.as_file().sync_data()?;
+        archive.persist(output).map_err(|error| Error::file(output, error.error))?;
+        Ok(())
+    }
+}
+
+/// Zip archives know no time before.
+fn earliest() -> jiff::Timestamp {
+    jiff::Timestamp::from_second(315_619_200).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// The fat package's build string in a slice's: `h1_0` of `sm80_sm90a_ptx_h1_0`.
+fn unsliced(build: &str) -> &str {
+    let is_word = |word: &str| {
+        let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("ptx"));
+        let digits = number.map(|number| number.trim_end_matches(['a', 'f']));
+        word == "ptx" || digits.is_some_and(|it| it.len() >= 2 && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut rest = build;
+    while let Some((_, after)) = rest.split_once('_').filter(|(word, _)| is_word(word)) {
+        rest = after;
+    }
+    rest
+}
+
+/// `paths.json` with what the changed files are now.
+fn paths(layout: &Path, changed: &BTreeSet<String>) -> Result<Value> {
+    let mut list = json(&layout.join("info/paths.json"))?;
+    for entry in list["paths"].as_array_mut().into_iter().flatten() {
+        let Some(name) = entry["_path"].as_str().filter(|name| changed.contains(*name)).map(str::to_owned) else {
+            continue;
+        };
+        let content = Content::open(&layout.join(name))?;
+        entry["sha256"] = Digest::of(content.bytes()).to_string().into();
+        entry["size_in_bytes"] = content.bytes().len().into();
+        // What a client would compare after it wrote the prefix into the file is not known any more.
+        entry.as_object_mut().and_then(|entry| entry.remove("sha256_in_prefix"));
+    }
+    Ok(list)
+}
+
+fn json(path: &Path) -> Result<Value> {
+    let bytes = fs_err::read(path)?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::file(path, "is no JSON").because(error))
+}
+
+/// The written package says of every file what it is.
+fn read_back(path: &Path, root: &Path) -> Result<()> {
+    let wrong = |what: String| Error::bug(format!("the sliced package is wrong: {what}"));
+    extract_conda(path, root).map_err(|error| wrong(error.to_string()))?;
+    for entry in json(&root.join("info/paths.json"))?["paths"].as_array().into_iter().flatten() {
+        let name = entry["_path"].as_str().unwrap_or_default();
+        let file = root.join(name);
+        if entry["path_type"] == "softlink" {
+            if !file.is_symlink() {
+                return Err(wrong(format!("{name} is no link")));
+            }
+        } else if entry["path_type"] == "hardlink" {
+            let content = Content::open(&file).map_err(|_| wrong(format!("{name} is not there")))?;
+            let listed = entry["sha256"].as_str();
+            if listed.is_some_and(|listed| listed != Digest::of(content.bytes()).to_string()) {
+                return Err(wrong(format!("{name} is not what paths.json says")));
+            }
+        }
+    }
+    fs_err::remove_dir_all(root)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unsliced;
+
+    #[test]
+    fn the_fat_build_string_is_found_in_a_slices() {
+        assert_eq!(unsliced("sm80_sm90a_ptx_h1234567_0"), "h1234567_0");
+        assert_eq!(unsliced("ptx90_0"), "0");
+        assert_eq!(unsliced("h1234567_0"), "h1234567_0");
+        assert_eq!(unsliced("small_0"), "small_0");
+        assert_eq!(unsliced("sm_90_h1"), "sm_90_h1");
+    }
+}

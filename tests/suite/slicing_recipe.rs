@@ -1,0 +1,122 @@
+//! Kernel groups of the form `slice`: a simulator that cannot be split, from its recipe to what a client installs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
+
+/// A build of `tests/recipes/whole` with the real compilers.
+struct Whole {
+    dir: tempfile::TempDir,
+    summary: serde_json::Value,
+}
+
+impl Whole {
+    fn new() -> Option<Self> {
+        set_up("SIMPACK_TEST_CUDA")?;
+        let dir = scratch();
+        copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/whole"), &dir.path().join("recipe"));
+        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+        Some(Self { dir, summary })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn simpack(&self, args: &[&str]) -> Ran {
+        Ran::of(&mut simpack(self.dir.path(), args))
+    }
+
+    /// A client's answer for a machine with this GPU; `None` for one without.
+    fn client(&self, script: &str, gpu: Option<&str>, args: &[&str]) -> Ran {
+        let mut command = client(script).unwrap();
+        command.arg("--channel").arg(self.path("dist/conda")).args(args).current_dir(self.dir.path());
+        command.env("CONDA_OVERRIDE_CUDA", gpu.map_or("", |_| "13.0"));
+        command.env("CONDA_OVERRIDE_CUDA_ARCH", gpu.unwrap_or(""));
+        Ran::of(&mut command)
+    }
+}
+
+/// One library in as many packages as there are targets, the same path in each, and exactly one of them installed: the
+/// one that the machine needs. Its program starts, and the library's host code works.
+#[test]
+fn a_library_that_cannot_be_split_ships_cut_and_exactly_one_is_installed() {
+    need!(python().is_some(), "no client");
+    let Some(whole) = Whole::new() else { return };
+    let findings = &whole.summary["report"]["findings"];
+    let monolithic = findings.as_array().unwrap().iter().find(|finding| finding["lint"] == "monolithic");
+    let monolithic = monolithic.unwrap_or_else(|| panic!("{findings}"));
+    assert_eq!(monolithic["subject"], "whole-kernels: lib/libwhole.so.1.2.0");
+    whole.simpack(&["verify", "dist"]).exit(0);
+    let cases: [(Option<&str>, &str, &[&str]); 5] = [
+        (Some("9.0"), "whole-kernels-sm_90", &["9.0"]),
+        (Some("8.6"), "whole-kernels-sm_80", &["8.0"]),
+        (Some("12.0"), "whole-kernels-compute_80", &["8.0"]),
+        (Some("7.5"), "whole-kernels-cpu", &[]),
+        (None, "whole-kernels-cpu", &[]),
+    ];
+    for (index, (gpu, package, capabilities)) in cases.into_iter().enumerate() {
+        let prefix = format!("prefix-{index}");
+        let packages = whole.client("install.py", gpu, &["--prefix", &prefix, "whole", "whole-dev"]).exit(0).json();
+        let names: Vec<&str> =
+            packages.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap()).collect();
+        let kernels: Vec<&str> = names.iter().copied().filter(|name| name.starts_with("whole-kernels-")).collect();
+        assert_eq!(kernels, [package], "{gpu:?}");
+        let library = whole.path(&prefix).join("lib/libwhole.so.1.2.0");
+        let inspected = whole.simpack(&["inspect", "--json", library.to_str().unwrap()]).exit(0).json();
+        let images = inspected["subjects"][0]["files"][0]["images"].as_array().cloned().unwrap_or_default();
+        let found: std::collections::BTreeSet<&str> =
+            images.iter().map(|image| image["capability"].as_str().unwrap()).collect();
+        assert_eq!(found, capabilities.iter().copied().collect(), "{gpu:?}: {inspected}");
+        // The program is linked with it; without a GPU its kernels fail, and its host code works.
+        let mut program = Command::new(whole.path(&prefix).join("bin/whole"));
+        let ran = Ran::of(program.env_clear()).exit(0);
+        assert!(ran.stdout.starts_with("answer 42\nscale "), "{}", ran.stdout);
+        let load = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).whole_answer(-1) - 100)";
+        let link = whole.path(&prefix).join("lib/libwhole.so");
+        Ran::of(python().unwrap().args(["-c", load]).arg(link)).exit(0);
+    }
+    // By name: a slice can be chosen, two cannot.
+    whole.client("solve.py", None, &["whole-kernels-sm_80"]).exit(0);
+    let both = whole.client("solve.py", Some("9.0"), &["whole-kernels-sm_80", "whole-kernels-sm_90"]).exit(1);
+    assert!(both.stderr.contains("whole-slice"), "{}", both.stderr);
+
+    let compared = whole.simpack(&["plan", "recipe", "--compare", "--json"]).exit(0).json();
+    let way = |name: &str| compared["ways"].as_array().unwrap().iter().find(|way| way["way"] == name).cloned().unwrap();
+    let number = |name: &str, what: &str| way(name)[what].as_u64().unwrap();
+    assert!(number("sliced", "download") < number("fat", "download"), "{compared}");
+    assert!(number("fat", "stored") < number("sliced", "stored"), "{compared}");
+    assert_eq!((&way("sliced")["estimated"], &way("rebuilt")["estimated"]), (&false.into(), &true.into()));
+}
+
+/// What keeps a recipe from being cut is said where it stands.
+#[test]
+fn recipes_that_cannot_be_cut_say_why() {
+    let dir = scratch();
+    let recipe = dir.path().join("recipe");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/whole"), &recipe);
+    let text = fs_err::read_to_string(recipe.join("simpack.toml")).unwrap();
+    let check = |changed: String| {
+        fs_err::write(recipe.join("simpack.toml"), changed).unwrap();
+        let ran = Ran::of(&mut simpack(dir.path(), &["check", "recipe"]));
+        ran.stdout + &ran.stderr
+    };
+    let files = "files = [\"lib/libwhole.so.*\"]";
+    let said = check(text.replace(files, ""));
+    assert!(said.contains("files"), "{said}");
+    let said = check(text.replace(files, &format!("{files}\nsources = [\"src/waves.cu\"]")));
+    assert!(said.contains("`sources` has no place beside form = \"slice\""), "{said}");
+    need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
+    let build = |changed: String| {
+        fs_err::write(recipe.join("simpack.toml"), changed).unwrap();
+        Ran::of(&mut simpack(dir.path(), &["build", "recipe"])).exit(5).stderr
+    };
+    let said = build(text.replace(files, "files = [\"lib/libother.so.*\"]"));
+    assert!(said.contains("no file that the kernel groups name holds device code"), "{said}");
+    // The build is told one capability, the matrix lists another, too.
+    let fixed = "inputs = [\"CMakeLists.txt\", \"src/**\"]";
+    let said = build(text.replace(fixed, &format!("{fixed}\noptions = {{ CMAKE_CUDA_ARCHITECTURES = \"90-real\" }}")));
+    assert!(said.contains("kernels of lib/libwhole.so.1.2.0 have no code for sm_80"), "{said}");
+    assert!(said.contains("scale"), "{said}");
+}
