@@ -105,6 +105,19 @@ impl Workshop {
         found
     }
 
+    /// The machine code for one capability as `cuobjdump` takes it out, in the file's order.
+    fn cubins(&self, file: &Path, target: &str) -> Vec<Vec<u8>> {
+        let dir = tempfile::tempdir_in(self.dir.path()).unwrap();
+        let mut command = Command::new(&self.cuobjdump);
+        Ran::of(command.current_dir(dir.path()).args(["-xelf", "all"]).arg(std::path::absolute(file).unwrap())).exit(0);
+        let entries = fs_err::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let named = |path: &PathBuf| path.to_str().unwrap().contains(&format!(".{target}."));
+        let mut found: Vec<PathBuf> = entries.filter(named).collect();
+        found.sort();
+        assert!(!found.is_empty(), "{}", file.display());
+        found.iter().map(|path| fs_err::read(path).unwrap()).collect()
+    }
+
     /// The loader takes it and its host code works.
     pub fn loads(&self, file: &Path) {
         let mut command = Command::new(self.dir.path().join("caller"));
@@ -199,6 +212,27 @@ fn every_kind_of_library_is_sliced_and_loads() {
                 shop.loads(&shop.path(&again).join("stripped.so"));
             }
         }
+    }
+}
+
+/// Concatenated groups, which CUDA 13.5 makes with `-concat`, lose members and keep the others as they were.
+#[test]
+fn groups_of_the_newest_cuda_lose_members() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let (Some(mut shop), Some(newest)) = (Workshop::new(), set_up("SIMPACK_TEST_CUDA_NEWEST")) else { return };
+    (shop.cuobjdump, shop.cuda) = (newest.join("bin/cuobjdump"), newest);
+    let targets = ["75", "86", "90"].map(|number| format!("-gencode=arch=compute_{number},code=sm_{number}"));
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    for (name, mode) in [("libgroups.so", &["-concat"][..]), ("librdc.so", &["-concat", "-rdc=true"])] {
+        let fat = shop.nvcc(name, &[&["-shared", "first.cu"], mode, &targets].concat());
+        shop.slice(&[name, "--capability", "8.6", "--output", "cut"]).exit(0);
+        let slice = shop.path("cut").join(name);
+        let expected: Vec<String> = shop.listed(&fat).into_iter().filter(|target| target == "sm_86").collect();
+        assert!(!expected.is_empty());
+        assert_eq!(shop.listed(&slice), expected, "{name}");
+        assert_eq!(shop.cubins(&slice, "sm_86"), shop.cubins(&fat, "sm_86"), "{name}");
+        shop.loads(&slice);
+        is_sound(&slice);
     }
 }
 
