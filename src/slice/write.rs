@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -12,6 +13,10 @@ use crate::manifest::Manifests;
 
 /// Up to this size a piece is copied through memory; the kernel copies larger ones from file to file.
 const SMALL: u64 = 1 << 16;
+/// Bytes that are copied through memory at a time.
+const CHUNK: usize = 1 << 18;
+/// Pages of the page cache.
+const PAGE: u64 = 4096;
 
 /// Writes the slice of `path` that `plan` describes to `output`, with the mode of the original.
 ///
@@ -46,7 +51,8 @@ pub fn write_slice(
     slice.as_file().set_len(plan.new_length).map_err(failed)?;
     super::read_back(path, slice.path(), plan, ask, manifests)?;
     slice.as_file().set_permissions(data.permissions()).map_err(failed)?;
-    slice.as_file().sync_data().map_err(failed)?;
+    // Not flushed, as `cp` does not: what it was cut from is still there after a power cut, and flushing takes
+    // longer than the copy.
     slice.persist(output).map_err(|error| failed(error.error))?;
     Ok(())
 }
@@ -76,25 +82,47 @@ fn put(
     }
 }
 
-/// Copies a range to the end of what was written, inside the kernel.
+/// Copies a range to the end of what was written.
 fn copy(from: &File, at: u64, size: u64, mut to: &File) -> std::io::Result<()> {
-    let mut at = i64::try_from(at).map_err(|_| std::io::ErrorKind::InvalidInput)?;
-    let mut left = size as usize;
+    let place = to.stream_position()?;
+    // The kernel copies whole pages from file to file, or shares them. Where pages do not lie on pages it
+    // would handle each of them twice.
+    let start = match at % PAGE == place % PAGE {
+        true => size.min((PAGE - at % PAGE) % PAGE),
+        false => size,
+    };
+    through_memory(from, at, start, to)?;
+    in_kernel(from, at + start, size - start, to)
+}
+
+fn through_memory(from: &File, mut at: u64, size: u64, mut to: &File) -> std::io::Result<()> {
+    let end = at + size;
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(CHUNK).min(CHUNK)];
+    while at < end {
+        let wanted = buffer.len().min(usize::try_from(end - at).unwrap_or(CHUNK));
+        let count = from.read_at(&mut buffer[..wanted], at)?;
+        if count == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(&buffer[..count])?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+fn in_kernel(from: &File, start: u64, size: u64, to: &File) -> std::io::Result<()> {
+    let mut at = i64::try_from(start).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    let mut left = size;
     while left > 0 {
+        let count = usize::try_from(left).unwrap_or(usize::MAX);
         // SAFETY: both descriptors are open, and `at` lives through the call.
         let copied =
-            unsafe { libc::copy_file_range(from.as_raw_fd(), &mut at, to.as_raw_fd(), std::ptr::null_mut(), left, 0) };
-        match copied {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            count if count > 0 => left -= count as usize,
+            unsafe { libc::copy_file_range(from.as_raw_fd(), &mut at, to.as_raw_fd(), std::ptr::null_mut(), count, 0) };
+        match u64::try_from(copied) {
+            Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => left -= count,
             // Across file systems, or on one without the call.
-            _ => {
-                use std::io::Read;
-                let mut reader = from.try_clone()?;
-                reader.seek(SeekFrom::Start(at as u64))?;
-                let copied = std::io::copy(&mut reader.take(left as u64), &mut to)?;
-                return if copied == left as u64 { Ok(()) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) };
-            }
+            Err(_) => return through_memory(from, start + size - left, left, to),
         }
     }
     Ok(())
