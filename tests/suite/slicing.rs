@@ -348,6 +348,44 @@ fn objects_and_archives_are_sliced_and_link() {
     }
 }
 
+/// Nobody knows who points at the containers: each stays where it is, with a gap behind it.
+#[test]
+fn containers_that_cannot_move_leave_a_gap_each() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    let fat = shop.library("libfat.so", &["--compress-mode=none"]);
+    // The wrappers are where they were, under a name that says nothing.
+    let rename = ["--rename-section", ".nvFatBinSegment=.other"];
+    Ran::of(Command::new("objcopy").args(rename).arg(&fat)).exit(0);
+    let ran = shop.slice(&["libfat.so", "--capability", "8.6", "--json"]).exit(0);
+    let plan = &ran.json()["slices"][0]["plan"];
+    let note = plan["notes"][0].as_str().unwrap();
+    assert!(note.contains("there is no .nvFatBinSegment"), "{note}");
+    let gaps: Vec<u64> = plan["gaps"].as_array().unwrap().iter().map(|gap| gap[1].as_u64().unwrap()).collect();
+    assert!(gaps.len() >= 2 && gaps.iter().all(|gap| gap % 4096 == 0), "{plan}");
+    let slice = shop.path("sliced/libfat.so");
+    let (old, new) = (fs_err::metadata(&fat).unwrap().len(), fs_err::metadata(&slice).unwrap().len());
+    // New section headers take a little of it.
+    let saved: u64 = gaps.iter().sum();
+    assert!(new < old && old - new <= saved && saved - (old - new) < 4096, "{old} -> {new}: {gaps:?}");
+    // `cuobjdump` reads one section of that name; the others are behind gaps.
+    assert_eq!(shop.listed(&slice), ["sm_86"]);
+    let counted = |file: &Path| {
+        let json = Ran::of(simpack(shop.dir.path(), &["inspect", "--json"]).arg(file)).exit(0).json();
+        let images = json["subjects"][0]["files"][0]["images"].as_array().unwrap().clone();
+        images.iter().filter(|image| image["target"] == "sm_86").count()
+    };
+    assert!(counted(&slice) > 1 && counted(&slice) == counted(&fat));
+    assert_eq!(other_sections(&slice), other_sections(&fat));
+    is_sound(&slice);
+    shop.loads(&slice);
+    let stripped = shop.path("sliced/stripped.so");
+    Ran::of(Command::new("strip").arg("-o").arg(&stripped).arg(&slice)).exit(0);
+    shop.loads(&stripped);
+    shop.slice(&["sliced/libfat.so", "--capability", "8.6", "--output", "again"]).exit(0);
+    assert!(fs_err::read(shop.path("again/libfat.so")).unwrap() == fs_err::read(&slice).unwrap());
+}
+
 /// A wheel stays a wheel: another name, digests that hold, and the installer takes it.
 #[test]
 fn wheels_are_sliced_and_install() {
