@@ -4,6 +4,7 @@ mod directories;
 mod root;
 mod stamp;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -250,6 +251,27 @@ fn remove_gone(dir: &Path) -> Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Copies the tree of `from` to `to`: files with their mode, links as links. A file that `replaced` names is moved from
+/// there instead, on the same file system.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn copy_tree(from: &Path, to: &Path, replaced: &BTreeMap<String, PathBuf>) -> Result<()> {
+    fs_err::create_dir_all(to)?;
+    for entry in walk(from)? {
+        let target = to.join(&entry.path);
+        match entry.kind {
+            EntryKind::Directory => fs_err::create_dir_all(&target)?,
+            EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &target)?,
+            EntryKind::File { .. } => match replaced.get(&entry.path) {
+                Some(other) => fs_err::rename(other, &target)?,
+                None => drop(fs_err::copy(from.join(&entry.path), &target)?),
+            },
+        }
+    }
+    Ok(())
 }
 
 /// Swaps two files or directories in one step where the kernel and the file system can; answers whether

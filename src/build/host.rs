@@ -48,7 +48,7 @@ impl HostStep<'_> {
             BuildDriver::Make => self.make(tools, &dest)?,
             BuildDriver::Script => self.script(tools, &tree)?,
             BuildDriver::Copy => {
-                copy_tree(&self.source, &tree.join("share").join(self.name))?;
+                fs::copy_tree(&self.source, &tree.join("share").join(self.name), &BTreeMap::new())?;
                 Vec::new()
             }
         };
@@ -203,21 +203,4 @@ impl HostStep<'_> {
             }
         }
     }
-}
-
-/// Copies a tree: files with their execute bit, links as links.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    use crate::fs::EntryKind;
-    fs_err::create_dir_all(to)?;
-    for entry in fs::walk(from)? {
-        let target = to.join(&entry.path);
-        match entry.kind {
-            EntryKind::Directory => fs_err::create_dir_all(&target)?,
-            EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &target)?,
-            EntryKind::File { .. } => {
-                fs_err::copy(from.join(&entry.path), &target)?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -128,6 +128,23 @@ pub struct Provenance {
     pub source_date_epoch: u64,
 }
 
+/// 1980-01-01 in seconds since 1970: the earliest time that a zip, and so a wheel or a `.conda`, can hold.
+pub const EARLIEST: u64 = 315_532_800;
+
+impl Provenance {
+    /// Of what no step made: it follows from what `digest` covers alone, whichever simpack writes it and whenever.
+    pub fn fixed(digest: Digest) -> Self {
+        Self {
+            simpack: String::new(),
+            recipe: digest,
+            plan: digest,
+            tools: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            source_date_epoch: EARLIEST,
+        }
+    }
+}
+
 /// A tool's version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -4,4 +4,6 @@ mod kernels;
 mod manifest;
 
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
-pub use manifest::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
+pub use manifest::{
+    Artifact, ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,
+};

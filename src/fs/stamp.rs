@@ -7,10 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// A file that was changed within this time may change once more without another time stamp: kernels stamp by
-/// the tick, some file systems by one or two seconds.
-const SETTLED: Duration = Duration::from_secs(2);
-
 /// What tells one state of a file, or of the names in a directory, from another. The change time moves with every
 /// write, with a rename over the file, and with every attempt to set another time stamp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +34,10 @@ impl From<&Metadata> for Stamp {
 }
 
 impl Stamp {
+    /// A file that was changed within this time may change once more without another time stamp: kernels stamp by
+    /// the tick, some file systems by one or two seconds.
+    pub const SETTLED: Duration = Duration::from_secs(2);
+
     /// Of what a path leads to, through links; none where that is nothing.
     pub fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().as_ref().map(Self::from)
@@ -50,7 +50,7 @@ impl Stamp {
             return false;
         };
         let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
-        time.duration_since(changed).is_ok_and(|since| since > SETTLED)
+        time.duration_since(changed).is_ok_and(|since| since > Self::SETTLED)
     }
 }
 
@@ -85,6 +85,6 @@ mod tests {
         let now = SystemTime::now();
         assert!(!stamp.is_settled_before(now));
         assert!(!stamp.is_settled_before(now - Duration::from_secs(3600)), "the clock was set back");
-        assert!(stamp.is_settled_before(now + SETTLED + Duration::from_secs(1)));
+        assert!(stamp.is_settled_before(now + Stamp::SETTLED + Duration::from_secs(1)));
     }
 }

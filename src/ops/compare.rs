@@ -150,18 +150,16 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let mut fat = None;
     if job.recipe.is_sliced() {
         let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
-        let mut whole = Cost { download: packed(&host.measured, &is_fat)?, ..Cost::default() };
+        let bytes = files(&host.measured, &is_fat).map(|(_, size)| size).sum();
         let asked = plan.bundles.iter().filter(|bundle| bundle.component == ComponentKind::Kernels);
         for target in asked.filter_map(|bundle| bundle.target) {
             let mut cost = Cost::default();
-            whole.bytes = 0;
-            for (path, size) in files(&host.measured, &is_fat) {
-                whole.bytes += size;
+            for (path, _) in files(&host.measured, &is_fat) {
                 cost.add_slice(&path, target, &job.manifests)?;
             }
             targets.push(TargetCost { target, cost });
         }
-        fat = Some(whole);
+        fat = Some(Cost { bytes, download: packed(&host.measured, &is_fat)?, ..Cost::default() });
     }
     let needed = |path: &str| {
         let kinds = claims.of(path);

@@ -315,14 +315,7 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Re
             opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
             artifacts,
             smoke: None,
-            provenance: Provenance {
-                simpack: String::new(),
-                recipe: digest,
-                plan: digest,
-                tools: BTreeMap::new(),
-                sources: BTreeMap::new(),
-                source_date_epoch: pack::EARLIEST,
-            },
+            provenance: Provenance::fixed(digest),
         },
     })
 }

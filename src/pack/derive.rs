@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::spec::{PackageSpec, build_hash};
 use super::{epoch, pin, selector};
-use crate::bundle::{ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::bundle::{ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::DigestBuilder;
 use crate::manifest::Manifests;
@@ -165,14 +165,7 @@ impl Derivation<'_> {
             policy: VersionPolicy::Capability,
             kernel_abi: Some(tag.clone()),
             kernels,
-            provenance: Provenance {
-                simpack: String::new(),
-                recipe: digest,
-                plan: digest,
-                tools: BTreeMap::new(),
-                sources: BTreeMap::new(),
-                source_date_epoch: epoch::EARLIEST,
-            },
+            provenance: Provenance::fixed(digest),
             ..self.empty(pin::kernel_abi_name(&self.recipe.name), ComponentKind::Kernels, &[])
         };
         let mut spec = self.finish(Draft { build: Build::Fixed(tag.to_string()), ..draft(manifest, None) })?;
@@ -189,14 +182,7 @@ impl Derivation<'_> {
         let manifest = BundleManifest {
             version: Version { major: pin::SLOT_VERSION, minor: 0, patch: 0 },
             policy: VersionPolicy::Capability,
-            provenance: Provenance {
-                simpack: String::new(),
-                recipe: digest,
-                plan: digest,
-                tools: BTreeMap::new(),
-                sources: BTreeMap::new(),
-                source_date_epoch: epoch::EARLIEST,
-            },
+            provenance: Provenance::fixed(digest),
             ..self.empty(pin::slot_name(&self.recipe.name), ComponentKind::Kernels, &[])
         };
         let mut spec = self.finish(Draft { build: Build::Fixed(build_word(target)), ..draft(manifest, None) })?;
@@ -389,7 +375,7 @@ impl Derivation<'_> {
                 plan,
                 tools: BTreeMap::new(),
                 sources: BTreeMap::new(),
-                source_date_epoch: from.map_or(epoch::EARLIEST, |from| from.source_date_epoch),
+                source_date_epoch: from.map_or(EARLIEST, |from| from.source_date_epoch),
             },
         }
     }

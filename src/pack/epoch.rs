@@ -1,9 +1,7 @@
 //! The one time stamp of an archive: SOURCE_DATE_EPOCH.
 
+use crate::bundle::EARLIEST;
 use crate::error::{Error, Result};
-
-/// 1980-01-01: the earliest time that a zip, and so a `.conda`, can hold.
-pub const EARLIEST: u64 = 315_532_800;
 
 /// 2107-12-31 23:59:58: the latest one (seven bits of years, two-second steps).
 const LATEST: u64 = 4_354_819_198;

@@ -23,7 +23,7 @@ pub use channel::index;
 pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use conda::write_conda;
 pub use derive::{Surroundings, packages};
-pub use epoch::{EARLIEST, parse_epoch};
+pub use epoch::parse_epoch;
 pub use listing::{Listed, Listing, list};
 pub use offers::{Offer, offers};
 pub use selector::{ArchCondition, arch_condition, preference};

@@ -9,7 +9,7 @@ use rattler_package_streaming::{fs::extract_conda, write::write_conda_package};
 use serde_json::Value;
 
 use super::Member;
-use crate::bundle::BundleManifest;
+use crate::bundle::{BundleManifest, EARLIEST};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind};
 
@@ -185,8 +185,8 @@ impl Conda {
         let paths: Vec<PathBuf> = files.map(|entry| layout.join(entry.path)).collect();
         let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs_err::create_dir_all(parent)?;
-        let time = self.index["timestamp"].as_i64().and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
-        let time = time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).max(earliest());
+        let seconds = self.index["timestamp"].as_i64().unwrap_or(0).div_euclid(1000).max(EARLIEST.cast_signed());
+        let time = jiff::Timestamp::from_second(seconds).map_err(|error| Error::file(&self.path, error))?;
         let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
         write_conda_package(
             std::io::BufWriter::new(archive.as_file_mut()),
@@ -205,11 +205,6 @@ impl Conda {
         archive.persist(output).map_err(|error| Error::file(output, error.error))?;
         Ok(())
     }
-}
-
-/// Zip archives know no time before.
-fn earliest() -> jiff::Timestamp {
-    jiff::Timestamp::from_second(315_619_200).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// The fat package's build string in a slice's: `h1_0` of `sm80_sm90a_ptx_h1_0`.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[cfg(feature = "tool")]
 pub use conda::{Conda, CondaLabel};
 pub use readback::read_back;
-pub use tree::{tree_members, write_tree};
+pub use tree::tree_members;
 pub use wheel::{Wheel, wheel_name};
 pub use write::write_slice;
 

@@ -1,8 +1,7 @@
 //! Directories: in and out. Files with device code are replaced by their slices, everything else is as it was.
 
-use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{MAGICS, Member};
 use crate::error::Result;
@@ -23,27 +22,4 @@ pub fn tree_members(root: &Path) -> Result<Vec<Member>> {
         }
     }
     Ok(members)
-}
-
-/// Lays the tree of `from` out in the new directory `to`, with other content for the files in `sliced`.
-///
-/// # Errors
-/// A file cannot be read or written.
-pub fn write_tree(from: &Path, sliced: &BTreeMap<String, PathBuf>, to: &Path) -> Result<()> {
-    fs_err::create_dir_all(to)?;
-    for entry in fs::walk(from)? {
-        let target = to.join(&entry.path);
-        match entry.kind {
-            EntryKind::Directory => fs_err::create_dir_all(&target)?,
-            EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &target)?,
-            EntryKind::File { .. } => match sliced.get(&entry.path) {
-                // The scratch directory lies on the same file system.
-                Some(slice) => fs_err::rename(slice, &target)?,
-                None => {
-                    fs_err::copy(from.join(&entry.path), &target)?;
-                }
-            },
-        }
-    }
-    Ok(())
 }

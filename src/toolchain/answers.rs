@@ -3,21 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::fs::{self, Digest, DigestBuilder};
+use crate::fs::{self, Digest, DigestBuilder, Stamp};
 use crate::process::Call;
 
 /// Answers that are kept. More than a machine has compilers; what this run did not ask for goes first.
 const KEPT: usize = 200;
-/// A file that was changed within this time may change again without another time stamp.
-const SETTLED: Duration = Duration::from_secs(2);
 /// What the file of a compiler or linker is called. Anything else (`ccache`, under a compiler's name) may
 /// answer for a program that it looks for itself.
 const NAMES: [&str; 10] = ["g++", "gcc", "c++", "clang", "ld", "make", "nvcc", "cudafe", "fatbinary", "ptxas"];
@@ -138,15 +135,14 @@ fn key(call: &Call, dirs: &[PathBuf]) -> Option<Digest> {
 
 /// A file as the file system describes it; none when it is not there, or was changed just now.
 fn stamp(path: &Path) -> Option<String> {
-    let data = std::fs::metadata(path).ok()?;
-    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(data.ctime()).ok()?);
-    SystemTime::now().duration_since(changed).ok().filter(|since| *since > SETTLED)?;
-    let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
-    Some(format!("{} {} {} {} {times:?}", path.display(), data.dev(), data.ino(), data.len()))
+    let stamp = Stamp::of(path).filter(|stamp| stamp.is_settled_before(SystemTime::now()))?;
+    Some(format!("{} {stamp:?}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// A compiler that is a program, not a script, and that can be replaced: a copy of `echo`.
@@ -166,7 +162,7 @@ mod tests {
         let gcc = compiler(dir.path(), "x86_64-linux-gnu-g++-12");
         let file = dir.path().join("cache/programs.json");
         assert!(key(&call(&gcc, "12"), &[]).is_none(), "it was changed just now");
-        std::thread::sleep(SETTLED + Duration::from_millis(1100));
+        std::thread::sleep(Stamp::SETTLED + Duration::from_millis(1100));
         let answers = Answers::at(file.clone());
         assert_eq!(answers.ask(&call(&gcc, "12")).unwrap(), "12\n");
         assert_eq!(answers.ask(&call(&gcc, "13")).unwrap(), "13\n", "another question");
@@ -194,7 +190,7 @@ mod tests {
         let ccache = compiler(dir.path(), "ccache");
         let link = dir.path().join("c++");
         std::os::unix::fs::symlink(&ccache, &link).unwrap();
-        std::thread::sleep(SETTLED + Duration::from_millis(1100));
+        std::thread::sleep(Stamp::SETTLED + Duration::from_millis(1100));
         for path in [&script, &ccache, &link] {
             assert!(key(&call(path, "--version"), &[]).is_none(), "{}", path.display());
         }
@@ -205,7 +201,7 @@ mod tests {
         std::fs::rename(&ccache, dir.path().join("clang-15")).unwrap();
         std::fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("clang-15", &link).unwrap();
-        std::thread::sleep(SETTLED + Duration::from_millis(1100));
+        std::thread::sleep(Stamp::SETTLED + Duration::from_millis(1100));
         assert!(key(&call(&link, "--version"), &[]).is_some());
     }
 }

@@ -1,5 +1,6 @@
 //! Reading and writing entries: the own level first, then those behind it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -227,7 +228,7 @@ impl Cache {
     /// Copies an entry of another cache into this one.
     fn take_over(&self, key: Digest, entry: &CacheEntry) -> Result<CacheEntry> {
         let fresh = self.fresh(key)?;
-        super::super::host::copy_tree(&entry.root, &fresh.path().join(FILES))?;
+        fs::copy_tree(&entry.root, &fresh.path().join(FILES), &BTreeMap::new())?;
         let taken = self.settle(key, &entry.made, fresh)?;
         match taken.artifacts == entry.artifacts {
             true => Ok(taken),
@@ -241,7 +242,7 @@ impl Cache {
         let fresh = self.fresh(key)?;
         let files = fresh.path().join(FILES);
         if std::fs::rename(tree, &files).is_err() {
-            super::super::host::copy_tree(tree, &files)?;
+            fs::copy_tree(tree, &files, &BTreeMap::new())?;
         }
         self.settle(key, made, fresh)
     }

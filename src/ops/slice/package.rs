@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content};
 use crate::gpu::slice::{SliceAsk, SliceError, SlicePlan, plan};
 use crate::manifest::Manifests;
-use crate::slice::{Conda, Member, Wheel, tree_members, wheel_name, write_slice, write_tree};
+use crate::slice::{Conda, Member, Wheel, tree_members, wheel_name, write_slice};
 
 /// What holds the files.
 enum Holder {
@@ -208,7 +208,7 @@ impl<'a> Job<'a> {
             Holder::Conda(conda) => conda.write(sliced, &label, scratch, output),
             Holder::Directory => {
                 let tree = scratch.join("tree");
-                write_tree(self.path, sliced, &tree)?;
+                fs::copy_tree(self.path, &tree, sliced)?;
                 fs::replace_dir(&tree, output)
             }
         }

@@ -105,20 +105,12 @@ impl SliceRequest {
     }
 }
 
-/// All slices of one file, which is opened once.
+/// All slices of one file.
 fn one(path: &Path, request: &SliceRequest, manifests: &Manifests, announce: &Announce<'_>) -> Vec<FileReport> {
-    let content = Content::open(path);
     let slice = |ask: SliceAsk| {
         let output = request.directory(&ask).join(path.file_name().unwrap_or_default());
         let mut report = FileReport::new(path, &output, &ask);
-        let done = match &content {
-            Ok(content) => {
-                let job = FileJob { path, bytes: content.bytes(), output: &output, ask: &ask };
-                job.run(request, manifests, announce, &mut report)
-            }
-            Err(_) => Content::open(path).map(|_| Outcome::Failed),
-        };
-        match done {
+        match (FileJob { path, output: &output, ask: &ask }).run(request, manifests, announce, &mut report) {
             Ok(outcome) => report.outcome = outcome,
             Err(error) => report.fail(error),
         }
@@ -130,7 +122,6 @@ fn one(path: &Path, request: &SliceRequest, manifests: &Manifests, announce: &An
 /// One slice of one file.
 struct FileJob<'a> {
     path: &'a Path,
-    bytes: &'a [u8],
     output: &'a Path,
     ask: &'a SliceAsk,
 }
@@ -150,7 +141,8 @@ impl FileJob<'_> {
             let message = format!("{}: the slice would replace the original", path.display());
             return Err(Error::new(ErrorKind::Usage, message).hint("name another directory by `--output`"));
         }
-        let plan = plan(self.bytes, ask, request.room, manifests).map_err(|error| named(error, path))?;
+        let content = Content::open(path)?;
+        let plan = plan(content.bytes(), ask, request.room, manifests).map_err(|error| named(error, path))?;
         report.plan(&plan);
         announce(report);
         if !plan.losses.is_empty() && !request.allow_missing {
