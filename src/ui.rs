@@ -34,6 +34,15 @@ enum End {
     Gitlab(String),
 }
 
+/// `412 kB`, `1.3 MB`: decimal units, as package managers print them.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..999_500 => format!("{} kB", (bytes + 500) / 1_000),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
 /// Seconds since 1970, for GitLab's sections.
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -221,5 +230,16 @@ impl Ui {
     /// Whether progress lines are drawn; without them long work prints plain notes instead.
     pub fn is_interactive(&self) -> bool {
         self.interactive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_decimal() {
+        let sizes = [999, 1_499, 999_499, 999_500, 1_300_000].map(size);
+        assert_eq!(sizes, ["999 B", "1 kB", "999 kB", "1.0 MB", "1.3 MB"]);
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CodeError, KernelSignature, Param};
 use crate::elf::bytes::{Bytes, round_up};
-use crate::elf::{ElfError, Image, Section, SymbolTable};
+use crate::elf::{ElfError, Image, Section, Symbol, SymbolTable};
 use crate::target::{Capability, Suffix};
 
 /// What a cubin says.
@@ -72,10 +72,7 @@ pub fn is_cubin(bytes: &[u8]) -> bool {
 /// # Errors
 /// Not a cubin, 32-bit, or damaged tables.
 pub fn cubin(bytes: &[u8]) -> Result<Cubin, CodeError> {
-    let image = Image::parse(bytes)?;
-    if image.header.machine != elf::EM_CUDA {
-        return Err(CodeError::Elf(ElfError::Unsupported("other than NVIDIA's")));
-    }
+    let image = image(bytes)?;
     let notes = notes(&image);
     let (capability, suffix_known) = capability(&image, &notes)?;
     Ok(Cubin {
@@ -87,6 +84,24 @@ pub fn cubin(bytes: &[u8]) -> Result<Cubin, CodeError> {
         compilers: compilers(&image, &notes),
         kernels: kernels(&image)?,
     })
+}
+
+fn image(bytes: &[u8]) -> Result<Image<'_>, CodeError> {
+    let image = Image::parse(bytes)?;
+    match image.header.machine {
+        elf::EM_CUDA => Ok(image),
+        _ => Err(CodeError::Elf(ElfError::Unsupported("other than NVIDIA's"))),
+    }
+}
+
+/// Names of the kernels, from the symbols alone.
+///
+/// # Errors
+/// As [`cubin`], parameters aside.
+pub(super) fn kernel_names(bytes: &[u8]) -> Result<Vec<String>, CodeError> {
+    let image = image(bytes)?;
+    let Some(table) = SymbolTable::full(&image) else { return Ok(Vec::new()) };
+    Ok(launched(&table).map(|(_, symbol)| symbol.name).collect())
 }
 
 /// `.note.nv.tkinfo`: which program made this, and how it was called.
@@ -230,17 +245,21 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
 /// Symbols of device functions that can be launched have this bit (`STO_CUDA_ENTRY`).
 const ENTRY_BIT: u8 = 0x10;
 
+/// Symbols of the kernels that are here, with their index.
+fn launched<'t>(table: &'t SymbolTable<'_>) -> impl Iterator<Item = (u64, Symbol)> + 't {
+    table.iter().filter(|(index, symbol)| {
+        let entry = table.other(*index).is_some_and(|other| other & ENTRY_BIT != 0);
+        symbol.kind == elf::STT_FUNC && entry && symbol.section != elf::SHN_UNDEF.0
+    })
+}
+
 fn kernels(image: &Image<'_>) -> Result<Vec<CubinKernel>, CodeError> {
     let Some(table) = SymbolTable::full(image) else { return Ok(Vec::new()) };
     let common = common(image);
     let sections: BTreeMap<&str, &Section> =
         image.sections.iter().map(|section| (section.name.as_str(), section)).collect();
     let mut kernels = Vec::new();
-    for (index, symbol) in table.iter() {
-        let launched = table.other(index).is_some_and(|other| other & ENTRY_BIT != 0);
-        if symbol.kind != elf::STT_FUNC || !launched || symbol.section == elf::SHN_UNDEF.0 {
-            continue;
-        }
+    for (index, symbol) in launched(&table) {
         let text = image.sections.get(usize::from(symbol.section));
         kernels.push(kernel(image, &sections, &symbol.name, index, text, &common)?);
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cubin::{Cubin, Resources, cubin, is_cubin};
-use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, GroupCache, fatbin, fatbins, is_fatbin};
+use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, Unpacker, fatbin, fatbins, is_fatbin};
 use super::offload::{self, is_offload_bundle, offload_bundles};
 use super::ptx::{PtxModule, is_ptx, ptx};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv};
@@ -336,7 +336,7 @@ impl Search {
     }
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
-        let mut cache = GroupCache::default();
+        let mut unpacker = Unpacker::default();
         for entry in containers.into_iter().flat_map(|container| container.entries) {
             let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
             image.capability = entry.capability;
@@ -346,7 +346,7 @@ impl Search {
             image.relocatable = place.ends_with("__nv_relfatbin");
             image.hidden = hidden;
             if self.look.kernels
-                && let Err(error) = read_entry(&entry, &mut cache, &mut image)
+                && let Err(error) = read_entry(&entry, &mut unpacker, &mut image)
             {
                 let reason = format!("code at {:#x}: {error}", image.at);
                 self.found.unexamined.push(join(place.trim_end_matches(": "), &reason));
@@ -368,7 +368,11 @@ impl Search {
     }
 }
 
-fn read_entry<'a>(entry: &FatbinEntry<'a>, cache: &mut GroupCache<'a>, image: &mut CodeImage) -> Result<(), CodeError> {
+fn read_entry<'a>(
+    entry: &FatbinEntry<'a>,
+    unpacker: &mut Unpacker<'a>,
+    image: &mut CodeImage,
+) -> Result<(), CodeError> {
     match entry.kind {
         CodeKind::Sass | CodeKind::Ptx => {}
         CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload => return Ok(()),
@@ -377,7 +381,7 @@ fn read_entry<'a>(entry: &FatbinEntry<'a>, cache: &mut GroupCache<'a>, image: &m
         }
     }
     let stated = entry.capability;
-    read_code(entry.kind, &entry.unpack_with(cache)?, image)?;
+    read_code(entry.kind, unpacker.unpack(entry)?, image)?;
     // The container's flags know the suffix for sure; the code inside must agree in the number.
     match (stated, image.capability) {
         (Some(stated), Some(found)) if stated.plain() != found.plain() => {
@@ -444,14 +448,8 @@ pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &[(u64, u64)]) -> Vec
 }
 
 fn position(bytes: &[u8], pattern: &[u8; 8]) -> Option<usize> {
-    let mut start = 0;
-    loop {
-        start += bytes.get(start..)?.iter().position(|byte| *byte == pattern[0])?;
-        if bytes.get(start..start + pattern.len())? == pattern {
-            return Some(start);
-        }
-        start += 1;
-    }
+    // Eight bytes are compared at once.
+    bytes.windows(pattern.len()).position(|window| window.first_chunk() == Some(pattern))
 }
 
 #[cfg(test)]

@@ -108,62 +108,95 @@ impl<'a> FatbinEntry<'a> {
     /// # Errors
     /// An unknown compression, damaged data, or an announced size that no compiler makes.
     pub fn unpack(&self) -> Result<Vec<u8>, CodeError> {
-        self.unpack_with(&mut GroupCache::default())
+        Unpacker::default().unpack(self).map(<[u8]>::to_vec)
     }
+}
 
-    /// As [`FatbinEntry::unpack`], keeping what a group unpacks to for its next member.
-    pub(super) fn unpack_with(&self, cache: &mut GroupCache<'a>) -> Result<Vec<u8>, CodeError> {
-        match &self.content {
-            Content::Raw(bytes) => Ok(bytes.to_vec()),
-            Content::Packed(packed) => packed.unpack(),
+/// Unpacks one entry after another in the same room, and a group once for all of its members.
+#[derive(Default)]
+pub(super) struct Unpacker<'a> {
+    room: Room,
+    /// The packed bytes of the group that was unpacked last.
+    group: Option<&'a [u8]>,
+    group_room: Room,
+}
+
+/// Unpacked bytes, and what unpacking takes.
+#[derive(Default)]
+struct Room {
+    bytes: Vec<u8>,
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl<'a> Unpacker<'a> {
+    /// As [`FatbinEntry::unpack`].
+    pub(super) fn unpack(&mut self, entry: &FatbinEntry<'a>) -> Result<&[u8], CodeError> {
+        match &entry.content {
+            Content::Raw(bytes) => Ok(bytes),
+            Content::Packed(packed) => packed.unpack(&mut self.room),
             Content::Member { group, offset, size } => {
-                let known = cache.0.take().filter(|(bytes, _)| std::ptr::eq(*bytes, group.bytes));
-                let (_, all) = cache.0.insert(match known {
-                    Some(known) => known,
-                    None => (group.bytes, group.unpack()?),
-                });
-                let member = Bytes(all).get(*offset, *size).map(<[u8]>::to_vec);
+                if !self.group.is_some_and(|known| std::ptr::eq(known, group.bytes)) {
+                    self.group = None;
+                    group.unpack(&mut self.group_room)?;
+                    self.group = Some(group.bytes);
+                }
+                let member = Bytes(&self.group_room.bytes).get(*offset, *size);
                 member.ok_or_else(|| CodeError::damaged("a member of a group reaches past its end"))
             }
         }
     }
 }
 
-/// The group that was unpacked last: its packed bytes and its content.
-#[derive(Default)]
-pub(super) struct GroupCache<'a>(Option<(&'a [u8], Vec<u8>)>);
-
 impl Packed<'_> {
-    fn unpack(&self) -> Result<Vec<u8>, CodeError> {
+    fn unpack<'r>(&self, room: &'r mut Room) -> Result<&'r [u8], CodeError> {
         if self.unpacked > (1 << 20) + MOST_EXPANSION * self.bytes.len() as u64 {
             return Err(CodeError::damaged(format!("device code that unpacks to {} bytes", self.unpacked)));
         }
         let size = self.unpacked as usize;
         if self.flags & FLAG_ZSTD != 0 {
-            self.unpack_zstd(size)
+            self.unpack_zstd(size, room)?;
         } else if self.flags & FLAG_LZ4 != 0 {
-            // A block of LZ4 unpacks to at most 255 times its size.
-            if size / 255 > self.bytes.len() {
-                return Err(CodeError::damaged("LZ4 device code with an impossible size"));
-            }
-            let bytes = lz4_flex::block::decompress(self.bytes, size)
-                .map_err(|error| CodeError::damaged(format!("LZ4 device code: {error}")))?;
-            if bytes.len() == size { Ok(bytes) } else { Err(CodeError::damaged("LZ4 device code of another size")) }
+            self.unpack_lz4(size, room)?;
         } else if self.bytes.len() == size {
             // Groups are packed as a whole only if that helps.
-            Ok(self.bytes.to_vec())
+            self.bytes.clone_into(&mut room.bytes);
         } else {
-            Err(CodeError::Unsupported("device code in an unknown compression"))
+            return Err(CodeError::Unsupported("device code in an unknown compression"));
         }
+        Ok(&room.bytes)
     }
 
-    fn unpack_zstd(&self, size: usize) -> Result<Vec<u8>, CodeError> {
-        use std::io::Read;
+    fn unpack_lz4(&self, size: usize, room: &mut Room) -> Result<(), CodeError> {
+        // A block of LZ4 unpacks to at most 255 times its size.
+        if size / 255 > self.bytes.len() {
+            return Err(CodeError::damaged("LZ4 device code with an impossible size"));
+        }
+        match room.bytes.len() < size {
+            // Fresh zeros cost nothing until they are written over.
+            true => room.bytes = vec![0; size],
+            false => room.bytes.truncate(size),
+        }
+        let count = lz4_flex::block::decompress_into(self.bytes, &mut room.bytes)
+            .map_err(|error| CodeError::damaged(format!("LZ4 device code: {error}")))?;
+        if count == size { Ok(()) } else { Err(CodeError::damaged("LZ4 device code of another size")) }
+    }
+
+    fn unpack_zstd(&self, size: usize, room: &mut Room) -> Result<(), CodeError> {
         let broken = |error: std::io::Error| CodeError::damaged(format!("zstd device code: {error}"));
-        let reader = zstd::stream::read::Decoder::with_buffer(self.bytes).map_err(broken)?.single_frame();
-        let mut bytes = Vec::new();
-        reader.take(size as u64 + 1).read_to_end(&mut bytes).map_err(broken)?;
-        if bytes.len() == size { Ok(bytes) } else { Err(CodeError::damaged("zstd device code of another size")) }
+        // Padding may follow the frame.
+        let frame = zstd::zstd_safe::find_frame_compressed_size(self.bytes).ok();
+        let frame = frame.and_then(|size| self.bytes.get(..size));
+        let frame = frame.ok_or_else(|| CodeError::damaged("zstd device code without a whole frame"))?;
+        room.bytes.clear();
+        room.bytes
+            .try_reserve_exact(size)
+            .map_err(|_| CodeError::damaged(format!("device code that unpacks to {size} bytes")))?;
+        let zstd = match &mut room.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(zstd::bulk::Decompressor::new().map_err(broken)?),
+        };
+        zstd.decompress_to_buffer(frame, &mut room.bytes).map_err(broken)?;
+        if room.bytes.len() == size { Ok(()) } else { Err(CodeError::damaged("zstd device code of another size")) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::job::{Ground, Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
-use super::summary::{Row, size, table};
+use super::summary::{Row, table};
 use super::unchanged::{self, LastResult, LastWords};
 use super::{slices, symbols, watched, why};
 use crate::abi::SymbolsFile;
@@ -26,7 +26,7 @@ use crate::plan::{Action, BuildPlan};
 use crate::process::go_on;
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
 use crate::target::KernelTarget;
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 use crate::verify::{Staging, VerifyContext, verify};
 
 /// How a build prints a report: the time goes into the closing line.

@@ -7,14 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::amount;
-use super::summary::size;
 use crate::build::{
     Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, HeaderStore, KindStat, Trimmed,
 };
 use crate::config;
 use crate::error::Result;
 use crate::fs;
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// Directory of the artifacts below a cache directory.
 const ARTIFACTS: &str = "artifacts";

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::job::Job;
 use super::slices;
-use super::summary::size;
 use crate::build::{Cache, CacheEntry, Claims};
 use crate::bundle::ArtifactKind;
 use crate::error::{Error, Result};
@@ -21,6 +20,7 @@ use crate::pack;
 use crate::plan::{Action, Step};
 use crate::recipe::ComponentKind;
 use crate::target::{KernelTarget, Version};
+use crate::ui::size;
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ui::size;
+
 /// One row: a package file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,15 +28,6 @@ pub struct Row {
     /// Seconds that its steps took when they were compiled; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-}
-
-/// `412 kB`, `1.3 MB`: decimal units, as package managers print them.
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", (bytes + 500) / 1_000),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }
 
 /// The last part of a build string: what tells two builds apart. The rest stands in other columns.
@@ -77,14 +70,4 @@ pub(super) fn table(rows: &[Row]) -> String {
         text.push('\n');
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_decimal() {
-        assert_eq!([size(999), size(1_499), size(999_499), size(1_300_000)], ["999 B", "1 kB", "999 kB", "1.3 MB"]);
-    }
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::toolchain::{Answers, PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// The name under which `show` looks at the CUDA that is installed on the machine.
 const SYSTEM: &str = "system";
@@ -48,10 +48,10 @@ pub fn list(store: &Store, ui: &Ui) -> Result<()> {
     let mut text = format!("  {:<10} {:<10} {:>9}  {:<24} for\n", "name", "version", "fetch", "cache");
     for status in &toolchains {
         let cache = match status.unpacked_bytes {
-            Some(bytes) => format!("{} on disk", megabytes(bytes)),
+            Some(bytes) => format!("{} on disk", size(bytes)),
             None => "not here".to_owned(),
         };
-        let fetch = megabytes(status.download_bytes);
+        let fetch = size(status.download_bytes);
         let line = format!("  {:<10} {:<10} {fetch:>9}  {cache:<24} {}", status.name, version(status), status.about);
         text.push_str(line.trim_end());
         text.push('\n');
@@ -119,7 +119,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
         line("for", status.about.clone());
         match &status.root {
             Some(root) => line("root", root.display().to_string()),
-            None => line("root", format!("not here ({} to fetch)", megabytes(status.download_bytes))),
+            None => line("root", format!("not here ({} to fetch)", size(status.download_bytes))),
         }
     }
     if let Some(program) = &shown.program {
@@ -143,7 +143,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
     for wheel in shown.pins.iter().flat_map(|pin| &pin.wheels) {
         line(
             "wheel",
-            format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, megabytes(wheel.size), wheel.sha256),
+            format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, size(wheel.size), wheel.sha256),
         );
     }
     ui.say(lines.join("\n"));
@@ -177,12 +177,5 @@ fn version(status: &Status) -> String {
     match status.name.strip_prefix("cuda-") {
         Some(release) => release.to_owned(),
         None => status.versions.values().next().cloned().unwrap_or_default(),
-    }
-}
-
-fn megabytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{} MB", bytes.saturating_add(500_000) / 1_000_000),
     }
 }

@@ -7,7 +7,7 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _, SectionH
 
 use crate::error::{Error, Result};
 use crate::fs::Content;
-use crate::gpu::slice::{Room, SliceAsk, SlicePlan, plan};
+use crate::gpu::slice::{SliceAsk, SlicePlan, TargetBytes, holds};
 use crate::manifest::Manifests;
 
 /// Compares the slice at `slice` with the plan that made it from `original`.
@@ -31,13 +31,13 @@ pub fn read_back(
         shape(bytes).map_err(wrong)?;
     }
     // Asked again, the slice has nothing to give up: what stays is exactly what was asked for.
-    let again = plan(bytes, ask, Room::Zero, manifests).map_err(|error| wrong(error.to_string()))?;
-    let kept = |plan: &SlicePlan| -> Vec<(String, u64)> {
-        let stay = plan.targets.iter().filter(|target| target.kept > 0);
+    let again = holds(bytes, ask, manifests).map_err(|error| wrong(error.to_string()))?;
+    let kept = |targets: &[TargetBytes]| -> Vec<(String, u64)> {
+        let stay = targets.iter().filter(|target| target.kept > 0);
         stay.map(|target| (target.target.clone(), target.kept)).collect()
     };
-    if kept(&again) != kept(planned) || !again.is_empty() {
-        return Err(wrong(format!("it holds {:?} instead of {:?}", again.targets, kept(planned))));
+    if kept(&again) != kept(&planned.targets) || again.iter().any(|target| target.dropped > 0) {
+        return Err(wrong(format!("it holds {again:?} instead of {:?}", kept(&planned.targets))));
     }
     Ok(())
 }

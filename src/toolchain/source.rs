@@ -11,11 +11,11 @@ use super::git;
 use super::index::{Link, file_name, shown};
 use super::releases;
 use super::settings::IndexSettings;
-use super::store::{Store, megabytes, remove_leftovers};
+use super::store::{Store, remove_leftovers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, DigestBuilder, set_mode, with_lock_or_wait, write_atomic};
 use crate::recipe::Source;
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// Written last beside a tree: a tree with it is whole. It is no part of the source.
 const MARK: &str = "source.json";
@@ -168,7 +168,7 @@ impl Store {
         let root = archive::unpack(&file, tree)?;
         // Unpacked and checked: the archive would only take space.
         let _ = fs_err::remove_file(kept);
-        ui.note(format!("source  {}, {:.1} MB", name(source), megabytes(bytes)));
+        ui.note(format!("source  {}, {}", name(source), size(bytes)));
         Ok(root)
     }
 }

@@ -19,7 +19,7 @@ use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, with_lock_or_wait, write_atomic};
 use crate::target::{CudaVersion, GlibcVersion};
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// Written last into a tree: a tree with it is whole.
 const MARK: &str = "toolchain.json";
@@ -191,7 +191,7 @@ impl Store {
             let _ = fs_err::remove_file(downloads.join(wheel.sha256.to_string()));
         }
         let seconds = started.elapsed().as_secs_f64();
-        ui.note(format!("toolchain  {} ready in {seconds:.1} s, {:.1} MB on disk", pin.name, megabytes(bytes)));
+        ui.note(format!("toolchain  {} ready in {seconds:.1} s, {} on disk", pin.name, size(bytes)));
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Store {
         enough_space(downloads, missing)?;
         let wheels = if pin.wheels.len() == 1 { "1 wheel".to_owned() } else { format!("{} wheels", pin.wheels.len()) };
         if !ui.is_interactive() {
-            ui.note(format!("toolchain  {}: {wheels}, {:.1} MB", pin.name, megabytes(pin.size())));
+            ui.note(format!("toolchain  {}: {wheels}, {}", pin.name, size(pin.size())));
         }
         let bar = ui.bytes("toolchain", pin.size());
         bar.set_message(format!("{}  {wheels}", pin.name));
@@ -225,7 +225,7 @@ impl Store {
             let wheel = &pin.wheels[index];
             let path = fetcher.wheel(wheel, &progress)?;
             if !ui.is_interactive() && pin.wheels.len() > 1 {
-                ui.note(format!("toolchain  {} {}, {:.1} MB", wheel.project, wheel.version, megabytes(wheel.size)));
+                ui.note(format!("toolchain  {} {}, {}", wheel.project, wheel.version, size(wheel.size)));
             }
             if let Ok(mut slot) = files[index].lock() {
                 *slot = path;
@@ -303,10 +303,6 @@ fn mark(root: &Path, pin: &PinnedToolchain) -> Option<Mark> {
     let text = fs_err::read_to_string(root.join(MARK)).ok()?;
     let mark: Mark = serde_json::from_str(&text).ok()?;
     (mark.schema == 1 && mark.digest == pin.digest()).then_some(mark)
-}
-
-pub(super) fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
 }
 
 /// Trees of runs that were killed; nobody else works on them while the lock is held.

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::pick::SliceAsk;
-use super::plan::{Part, Room, SliceError, SlicePlan, TargetBytes, plan};
+use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes, made};
+use super::workers::in_parallel;
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
-use crate::manifest::Manifests;
 
 const MAGIC: &[u8] = b"!<arch>\n";
 const THIN_MAGIC: &[u8] = b"!<thin>\n";
@@ -33,23 +32,24 @@ fn damaged(what: &str) -> SliceError {
     SliceError::Code(CodeError::damaged(format!("static archive: {what}")))
 }
 
-pub(super) fn slice(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
+pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {
     if bytes.starts_with(THIN_MAGIC) {
         return Err(CodeError::Unsupported("a thin static archive, which only names its members,").into());
     }
     let mut members = members(bytes)?;
     let names =
         members.iter().find(|member| member.header.starts_with(b"// ")).map_or(&[][..], |member| member.content);
+    let plans = in_parallel(members.len(), bytes.len() as u64, || (), |(), index| {
+        let content = members[index].content;
+        is_elf(content).then(|| made(content, order))
+    });
     let mut sum = Sum::default();
-    for member in &mut members {
-        if !is_elf(member.content) {
-            continue;
-        }
+    for (member, planned) in members.iter_mut().zip(plans) {
         let name = name(member.header, names);
-        let inner = match plan(member.content, ask, room, manifests) {
-            Ok(inner) => inner,
-            Err(SliceError::Nothing) => continue,
-            Err(error) => return Err(damaged(&format!("member {name}: {error}"))),
+        let inner = match planned {
+            Some(Ok(inner)) => inner,
+            None | Some(Err(SliceError::Nothing)) => continue,
+            Some(Err(error)) => return Err(damaged(&format!("member {name}: {error}"))),
         };
         let base = (member.at + HEADER_SIZE) as u64;
         member.parts = inner.parts.iter().map(|part| shifted(part, base)).collect();

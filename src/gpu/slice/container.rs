@@ -3,7 +3,7 @@
 use super::pick::Picked;
 use super::plan::Part;
 use crate::elf::bytes::Bytes;
-use crate::gpu::fatbin::{Fatbin, GroupCache};
+use crate::gpu::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
 
 /// Bytes of an entry's own header in its shortest form.
@@ -39,9 +39,9 @@ pub(super) fn remains(bytes: &[u8], base: u64, container: &Fatbin<'_>, picked: &
         }
         let whole = entry_size(file, entry.at).ok_or_else(damaged)?;
         if stays.contains(&false) {
-            let mut cache = GroupCache::default();
+            let mut unpacker = Unpacker::default();
             for (member, _) in container.entries[range].iter().zip(stays).filter(|(_, stays)| **stays) {
-                let bytes = alone(member, &mut cache)?;
+                let bytes = alone(member, &mut unpacker)?;
                 size += bytes.len() as u64;
                 parts.push(Part::Bytes(bytes));
             }
@@ -64,15 +64,15 @@ fn entry_size(file: Bytes<'_>, at: u64) -> Option<u64> {
 }
 
 /// A member of a group as an entry of its own, compressed as groups are.
-fn alone<'a>(member: &FatbinEntry<'a>, cache: &mut GroupCache<'a>) -> Result<Vec<u8>, CodeError> {
-    let content = member.unpack_with(cache)?;
-    let packed = zstd::bulk::compress(&content, zstd::DEFAULT_COMPRESSION_LEVEL)
+fn alone<'a>(member: &FatbinEntry<'a>, unpacker: &mut Unpacker<'a>) -> Result<Vec<u8>, CodeError> {
+    let content = unpacker.unpack(member)?;
+    let packed = zstd::bulk::compress(content, zstd::DEFAULT_COMPRESSION_LEVEL)
         .map_err(|error| CodeError::damaged(format!("a member of a group: {error}")))?;
     let (stored, compressed) = if packed.len() < content.len() {
         let size = u32::try_from(packed.len()).map_err(|_| CodeError::Unsupported("a member of more than 4 GiB"))?;
         (packed, size)
     } else {
-        (content.clone(), 0)
+        (content.to_vec(), 0)
     };
     let kind: u16 = match member.kind {
         CodeKind::Ptx => 1,

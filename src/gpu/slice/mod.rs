@@ -6,14 +6,18 @@
 
 mod archive;
 mod container;
+mod hidden;
 mod linked;
+mod names;
 mod object;
 mod pick;
 mod plan;
 mod pointers;
+mod survey;
+mod workers;
 
 #[cfg(test)]
 mod tests;
 
 pub use pick::{LtoRule, PtxRule, SliceAsk};
-pub use plan::{ContainerSlice, Loss, Part, Room, SliceError, SlicePlan, TargetBytes, plan};
+pub use plan::{ContainerSlice, Loss, Part, Room, SliceError, SlicePlan, TargetBytes, holds, plan};

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use object::elf;
 
-use super::pick::SliceAsk;
-use super::plan::{Fate, Part, Room, SliceError, SlicePlan, Survey, assemble};
+use super::hidden;
+use super::plan::{Fate, Order, Part, Room, SliceError, SlicePlan, assemble};
+use super::survey::Survey;
 use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image, Section};
 use crate::gpu::device_code::SECTIONS;
 use crate::gpu::fatbin::fatbins;
-use crate::manifest::Manifests;
 
 const RELA_SIZE: u64 = 24;
 const SYMBOL_SIZE: u64 = 24;
@@ -32,13 +32,8 @@ struct Region<'i> {
     places: BTreeMap<u64, u64>,
 }
 
-pub(super) fn plan(
-    image: &Image<'_>,
-    ask: &SliceAsk,
-    room: Room,
-    manifests: &Manifests,
-) -> Result<SlicePlan, SliceError> {
-    let (mut survey, mut notes) = (Survey::default(), Vec::new());
+pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, SliceError> {
+    let (room, mut survey, mut notes) = (order.room, Survey::new(order), Vec::new());
     let mut regions = Vec::new();
     for (index, section) in image.sections.iter().enumerate() {
         if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() || section.size == 0 {
@@ -48,19 +43,26 @@ pub(super) fn plan(
         let bytes = image.section_bytes(section).ok_or_else(cut)?;
         let mut pieces = Vec::new();
         for container in fatbins(bytes)? {
-            let remains = survey.container(bytes, section.offset, &container, &section.name, ask, manifests)?;
-            pieces.push(Piece { at: container.at, size: container.size, parts: remains.parts, new_size: remains.size });
+            let (at, size) = (container.at, container.size);
+            let remains = survey.container(bytes, section.offset, container, &section.name)?;
+            pieces.push(Piece { at, size, parts: remains.parts, new_size: remains.size });
         }
         if !pieces.is_empty() {
             regions.push(Region { index, section, pieces, places: BTreeMap::new() });
         }
     }
-    if regions.is_empty() {
+    let mut fates = Vec::new();
+    if order.ask.deep {
+        let range = |region: &Region<'_>| (region.section.offset, region.section.offset + region.section.size);
+        let seen: Vec<(u64, u64)> = regions.iter().map(range).collect();
+        fates = hidden::shortened(image, &seen, &mut survey, &mut notes)?;
+    }
+    if survey.is_empty() {
         return Err(SliceError::Nothing);
     }
     let mut writes = Vec::new();
     regions.iter_mut().for_each(|region| region.places = places(&region.pieces));
-    let mut together = room == Room::Cut;
+    let mut together = room == Room::Cut && !regions.is_empty();
     if together {
         match follow(image, &regions) {
             Ok(found) => writes = found,
@@ -72,7 +74,7 @@ pub(super) fn plan(
     }
     let grain = image.sections.iter().map(|section| section.align).filter(|align| align.is_power_of_two()).max();
     let grain = grain.unwrap_or(8).clamp(8, 4096);
-    let (mut fates, mut gaps) = (Vec::new(), Vec::new());
+    let mut gaps = Vec::new();
     for region in &mut regions {
         let end = compose(region, together, &mut fates);
         let (at, size) = (region.section.offset + end, region.section.offset + region.section.size);

@@ -1,17 +1,13 @@
 //! The job of slicing one file, as a value.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::container::{Remains, remains};
-use super::pick::{Picked, SliceAsk, pick};
+use super::pick::SliceAsk;
 use super::{archive, linked, object};
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image};
-use crate::gpu::fatbin::{Fatbin, GroupCache};
-use crate::gpu::{CodeError, CodeKind, FatbinEntry, cubin, ptx};
+use crate::gpu::CodeError;
 use crate::manifest::Manifests;
 use crate::target::Capability;
 
@@ -179,152 +175,41 @@ impl SlicePlan {
     }
 }
 
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'o> {
+    pub(super) ask: &'o SliceAsk,
+    pub(super) room: Room,
+    pub(super) manifests: &'o Manifests,
+    /// Whether to look into the code for the names of kernels that would be lost.
+    pub(super) names: bool,
+}
+
 /// Plans to slice the file with these bytes: a linked file, an object or a static archive.
 ///
 /// # Errors
 /// The file or its device code cannot be read or changed, or it has none.
 pub fn plan(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
+    made(bytes, Order { ask, room, manifests, names: true })
+}
+
+/// What of the device code would stay, and what would go, by headers alone: losses are not sought.
+///
+/// # Errors
+/// As [`plan`].
+pub fn holds(bytes: &[u8], ask: &SliceAsk, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
+    Ok(made(bytes, Order { ask, room: Room::Zero, manifests, names: false })?.targets)
+}
+
+pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {
     if archive::is_archive(bytes) {
-        return archive::slice(bytes, ask, room, manifests);
+        return archive::slice(bytes, order);
     }
     let image = Image::parse(bytes)?;
     match image.header.kind {
-        ::object::elf::ET_REL => object::plan(&image, ask, room, manifests),
-        _ => linked::plan(&image, ask, room, manifests),
+        ::object::elf::ET_REL => object::plan(&image, order),
+        _ => linked::plan(&image, order),
     }
-}
-
-/// Containers with what remains of each, and the sums.
-#[derive(Default)]
-pub(super) struct Survey {
-    pub(super) containers: Vec<ContainerSlice>,
-    pub(super) losses: Vec<Loss>,
-    targets: BTreeMap<(u16, Option<Capability>), TargetBytes>,
-    unknown: u64,
-}
-
-impl Survey {
-    /// Decides about one container of `bytes`, which stand at `base` of the file.
-    pub(super) fn container(
-        &mut self,
-        bytes: &[u8],
-        base: u64,
-        container: &Fatbin<'_>,
-        place: &str,
-        ask: &SliceAsk,
-        manifests: &Manifests,
-    ) -> Result<Remains, CodeError> {
-        let mut picked = pick(&container.entries, ask, manifests);
-        let mut remains = remains(bytes, base, container, &picked)?;
-        if remains.size > container.size {
-            // Members of a group, each compressed by itself, may be larger than the group.
-            picked.stays.fill(true);
-            let all = Part::Copy { from: base + container.at, size: container.size };
-            remains = Remains { parts: vec![all], size: container.size };
-        }
-        for (entry, stays) in container.entries.iter().zip(&picked.stays) {
-            self.count(entry, *stays);
-        }
-        self.lose(container, base, place, &picked);
-        self.containers.push(ContainerSlice {
-            place: place.to_owned(),
-            at: base + container.at,
-            size: container.size,
-            new_size: remains.size,
-            stays: picked.stays,
-        });
-        Ok(remains)
-    }
-
-    fn count(&mut self, entry: &FatbinEntry<'_>, stays: bool) {
-        let (kind, name) = match entry.kind {
-            CodeKind::Sass => (2, "sm"),
-            CodeKind::Ptx => (1, "compute"),
-            CodeKind::LtoIr => (8, "lto"),
-            CodeKind::Other(number) => (number, "kind"),
-            // Files of their own, never entries of a fatbin.
-            CodeKind::Spirv | CodeKind::Offload => return,
-        };
-        self.unknown += u64::from(!matches!(name, "sm" | "compute" | "lto"));
-        let target = match (entry.capability, name) {
-            (Some(capability), "sm" | "compute" | "lto") => format!("{name}_{}", &capability.sm()[3..]),
-            _ => format!("unknown kind {kind:#x}"),
-        };
-        let sum = self.targets.entry((kind, entry.capability)).or_insert(TargetBytes {
-            target,
-            kept: 0,
-            kept_bytes: 0,
-            dropped: 0,
-            dropped_bytes: 0,
-        });
-        let (count, size) =
-            if stays { (&mut sum.kept, &mut sum.kept_bytes) } else { (&mut sum.dropped, &mut sum.dropped_bytes) };
-        *count += 1;
-        *size += entry.stored_size;
-    }
-
-    fn lose(&mut self, container: &Fatbin<'_>, base: u64, place: &str, picked: &Picked) {
-        if picked.missing.is_empty() {
-            return;
-        }
-        let kernels = kernels(&container.entries, place.ends_with("__nv_relfatbin"));
-        if kernels.is_empty() {
-            return;
-        }
-        self.losses.extend(picked.missing.iter().map(|(capability, in_fat)| Loss {
-            capability: *capability,
-            in_fat: *in_fat,
-            place: place.to_owned(),
-            at: base + container.at,
-            kernels: kernels.clone(),
-        }));
-    }
-
-    /// The sums, machine code first, and a note about what nobody knows.
-    pub(super) fn finish(self, notes: &mut Vec<String>) -> (Vec<ContainerSlice>, Vec<TargetBytes>, Vec<Loss>) {
-        if self.unknown > 0 {
-            notes.push(format!("{} entries of unknown kinds stay", self.unknown));
-        }
-        let order = |kind: u16| match kind {
-            2 => 0,
-            1 => 1,
-            other => other,
-        };
-        let mut targets: Vec<_> = self.targets.into_iter().collect();
-        targets.sort_by_key(|((kind, capability), _)| (order(*kind), *capability));
-        (self.containers, targets.into_iter().map(|(_, sum)| sum).collect(), self.losses)
-    }
-}
-
-/// Names of the kernels in a container, from the first entry that tells them.
-fn kernels(entries: &[FatbinEntry<'_>], relocatable: bool) -> Vec<String> {
-    let mut cache = GroupCache::default();
-    let mut unread = relocatable;
-    for kind in [CodeKind::Sass, CodeKind::Ptx] {
-        for entry in entries.iter().filter(|entry| entry.kind == kind) {
-            let Ok(code) = entry.unpack_with(&mut cache) else {
-                unread = true;
-                continue;
-            };
-            let names: Result<Vec<String>, CodeError> = match kind {
-                CodeKind::Sass => {
-                    cubin(&code).map(|it| it.kernels.into_iter().map(|kernel| kernel.signature.name).collect())
-                }
-                _ => ptx(&code).map(|it| it.kernels.into_iter().map(|kernel| kernel.signature.name).collect()),
-            };
-            match names {
-                Ok(mut names) if !names.is_empty() => {
-                    names.sort();
-                    names.dedup();
-                    return names;
-                }
-                Ok(_) => {}
-                Err(_) => unread = true,
-            }
-        }
-    }
-    unread |= entries.iter().any(|entry| entry.kind == CodeKind::LtoIr);
-    if unread { vec!["(device functions without a readable list)".to_owned()] } else { Vec::new() }
 }
 
 /// What becomes of a range of the old file.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
+use super::workers::in_parallel;
 use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, Image};
 
@@ -33,6 +34,11 @@ pub(super) struct Targets {
 impl Targets {
     fn holds(&self, address: u64) -> bool {
         self.ranges.iter().any(|(from, to)| (*from..*to).contains(&address))
+    }
+
+    /// Whether a container begins there. Nearly no address is in the ranges at all, which is asked first.
+    fn begins(&self, address: u64) -> bool {
+        self.holds(address) && self.starts.contains(&address)
     }
 
     fn section_start(&self, address: u64) -> bool {
@@ -157,7 +163,7 @@ fn fixed(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Resu
         // Code holds addresses in four bytes at any position, data in eight bytes at aligned ones.
         if section.flags.0 & elf::SHF_EXECINSTR.0 != 0 {
             let low = |at: usize| bytes.u32(at as u64).map(u64::from);
-            if let Some(target) = (0..bytes.0.len()).filter_map(low).find(|word| targets.starts.contains(word)) {
+            if let Some(target) = (0..bytes.0.len()).filter_map(low).find(|word| targets.begins(*word)) {
                 return Err(format!("code names the container at {target:#x}"));
             }
             continue;
@@ -220,20 +226,43 @@ fn code(image: &Image<'_>, targets: &Targets) -> Result<(), String> {
     if image.header.machine != elf::EM_X86_64 {
         return Err("addresses in code of this processor are not followed".to_owned());
     }
+    let mut chunks = Vec::new();
     for section in image.sections.iter().filter(|section| section.flags.0 & elf::SHF_EXECINSTR.0 != 0) {
         let Some(bytes) = image.section_bytes(section) else { continue };
-        // REX.W, LEA or MOV, a ModR/M of "RIP + 32 bits" (Intel SDM, volume 2, tables 2-2 and 2-7).
-        for (index, window) in bytes.windows(7).enumerate() {
-            if matches!(window[1], 0x8d | 0x8b) && window[0] & 0xf8 == 0x48 && window[2] & 0xc7 == 5 {
-                let shift = i32::from_le_bytes([window[3], window[4], window[5], window[6]]);
-                let next = section.address.wrapping_add(index as u64 + 7);
-                let target = next.wrapping_add_signed(i64::from(shift));
-                // Between two instructions any bytes may look like one; a container's very beginning is no chance.
-                if targets.starts.contains(&target) {
-                    return Err(format!("code at {:#x} names the container at {target:#x}", next - 7));
-                }
-            }
+        for start in (0..bytes.len()).step_by(CHUNK) {
+            let end = bytes.len().min(start + CHUNK + INSTRUCTION - 1);
+            chunks.push((section.address.wrapping_add(start as u64), &bytes[start..end]));
         }
     }
-    Ok(())
+    let bytes = chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+    let found = in_parallel(chunks.len(), bytes, || (), |(), index| {
+        let (address, bytes) = chunks[index];
+        computed(address, bytes, targets)
+    });
+    match found.into_iter().flatten().next() {
+        Some((at, target)) => Err(format!("code at {at:#x} names the container at {target:#x}")),
+        None => Ok(()),
+    }
+}
+
+/// Bytes of code that are searched at a time.
+const CHUNK: usize = 1 << 20;
+/// Bytes of the instructions that are sought.
+const INSTRUCTION: usize = 7;
+
+/// The first instruction in code at `address` that computes the address of a container: its own, and the container's.
+fn computed(address: u64, code: &[u8], targets: &Targets) -> Option<(u64, u64)> {
+    // REX.W, LEA or MOV, a ModR/M of "RIP + 32 bits" (Intel SDM, volume 2, tables 2-2 and 2-7). One comparison tells
+    // most bytes apart: 0x8b and 0x8d are two of the four that have these bits.
+    code.windows(INSTRUCTION).enumerate().find_map(|(index, window)| {
+        let head = u32::from_le_bytes([window[0], window[1], window[2], window[3]]);
+        if head & 0x00c7_f9f8 != 0x0005_8948 || !matches!(window[1], 0x8d | 0x8b) {
+            return None;
+        }
+        let shift = i32::from_le_bytes([window[3], window[4], window[5], window[6]]);
+        let at = address.wrapping_add(index as u64);
+        let target = at.wrapping_add(INSTRUCTION as u64).wrapping_add_signed(i64::from(shift));
+        // Between two instructions any bytes may look like one; a container's very beginning is no chance.
+        targets.begins(target).then_some((at, target))
+    })
 }

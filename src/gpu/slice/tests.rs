@@ -1,7 +1,7 @@
 //! Slicing over bytes: rules, groups, hostile files. Libraries of the real compiler are sliced in
 //! `tests/suite/slicing.rs`.
 
-use super::{LtoRule, PtxRule, Room, SliceAsk, SliceError, SlicePlan, plan};
+use super::{LtoRule, PtxRule, Room, SliceAsk, SliceError, SlicePlan, holds, plan};
 use crate::data::Data;
 use crate::elf::fixture as host;
 use crate::gpu::fixture::{PTX, Store, container, cubin, entry, group};
@@ -120,8 +120,27 @@ fn members_of_a_group_become_entries_of_their_own() {
 
 #[test]
 fn hidden_containers_are_sliced_only_when_asked() {
-    let file = object(".data.hidden", &[vec![1; 24], container(&[sass(80, 0), sass(90, 0)])]);
-    assert!(matches!(plan(&file, &ask(&["9.0"]), Room::Cut, &manifests()), Err(SliceError::Nothing)));
+    let dir = host::dir();
+    let data = dir.path().join("containers");
+    std::fs::write(&data, [vec![1; 24], container(&[sass(80, 0), sass(90, 0)])].concat()).unwrap();
+    let source = format!(
+        "asm(\".section .data.hidden,\\\"a\\\",@progbits\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\"); int x = 7;",
+        data.display()
+    );
+    for (name, flags) in [("object.o", &["-c"][..]), ("library.so", &["-shared", "-fPIC"])] {
+        let file = std::fs::read(host::compile(dir.path(), name, &source, flags)).unwrap();
+        let nothing = plan(&file, &ask(&["9.0"]), Room::Cut, &manifests());
+        assert!(matches!(nothing, Err(SliceError::Nothing)), "{name}");
+        let deep = SliceAsk { deep: true, ..ask(&["9.0"]) };
+        let (plan, bytes) = sliced(&file, &deep);
+        assert_eq!(bytes.len(), file.len(), "{name}");
+        assert_eq!(listed(&bytes), ["sm_90"], "{name}");
+        assert!(plan.notes[0].contains("containers in ordinary data were sliced in place (1)"), "{:?}", plan.notes);
+        assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
+        // The slice is read back by asking the same of it.
+        let held = holds(&bytes, &deep, &manifests()).unwrap();
+        assert_eq!(held.iter().map(|target| (target.kept, target.dropped)).collect::<Vec<_>>(), [(1, 0)], "{name}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::coverage::{Column, Coverage, Row};
 use super::facts::{ElfFacts, FileFacts, ImageFacts, Inspected, KernelFacts, PackageFacts};
 use crate::elf::FileKind;
 use crate::gpu::{CodeKind, Look, SpirvBinding, SpirvMember, SpirvModule};
-use crate::ops::summary::size;
+use crate::ui::size;
 
 /// Columns of the page.
 const WIDTH: usize = 100;

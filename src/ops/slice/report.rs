@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
 use crate::gpu::slice::{ContainerSlice, Loss, SliceAsk, SlicePlan, TargetBytes};
+use crate::ui::size;
 
 /// Kernels that are named in words; `--json` names all.
 const NAMED: usize = 8;
@@ -182,11 +183,11 @@ impl FileReport {
     pub(super) fn plan_text(&self) -> String {
         let mut lines = vec![format!("{} for {}", self.file, self.asked())];
         let Some(plan) = &self.plan else { return lines.concat() };
-        lines.push(format!("  size      {} -> {}", bytes(plan.size_before), bytes(plan.size_after)));
+        lines.push(format!("  size      {} -> {}", size(plan.size_before), size(plan.size_after)));
         let kept = plan.targets.iter().map(|it| ("keeps", &it.target, it.kept, it.kept_bytes));
         let dropped = plan.targets.iter().map(|it| ("drops", &it.target, it.dropped, it.dropped_bytes));
-        for (what, target, count, size) in kept.chain(dropped).filter(|(_, _, count, _)| *count > 0) {
-            lines.push(format!("  {what:<9} {target:<12} {count:>6} x  {:>9}", bytes(size)));
+        for (what, target, count, room) in kept.chain(dropped).filter(|(_, _, count, _)| *count > 0) {
+            lines.push(format!("  {what:<9} {target:<12} {count:>6} x  {:>9}", size(room)));
         }
         lines.extend(self.loss_lines(plan));
         lines.extend(plan.notes.iter().map(|note| format!("  note      {note}")));
@@ -216,14 +217,5 @@ impl FileReport {
             }
         }
         lines
-    }
-}
-
-/// `104.9 MB`.
-fn bytes(size: u64) -> String {
-    match size {
-        0..1_000 => format!("{size} B"),
-        1_000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
-        _ => format!("{:.1} MB", size as f64 / 1e6),
     }
 }

@@ -1,0 +1,34 @@
+//! Containers in ordinary data: shortened where they stand, whatever else points into them.
+
+use super::plan::Fate;
+use super::survey::Survey;
+use crate::elf::Image;
+use crate::gpu::CodeError;
+use crate::gpu::device_code::hidden_containers;
+
+/// What becomes of the containers outside the ranges in `seen` (file offsets), and a warning about them.
+pub(super) fn shortened<'f>(
+    image: &Image<'f>,
+    seen: &[(u64, u64)],
+    survey: &mut Survey<'_, 'f>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(u64, u64, Fate)>, CodeError> {
+    let mut fates = Vec::new();
+    for container in hidden_containers(image.bytes(), seen) {
+        let (at, size) = (container.at, container.size);
+        let remains = survey.container(image.bytes(), 0, container, "data")?;
+        // A group that was taken apart may be larger than it was.
+        if remains.size < size {
+            let kept = at + remains.size;
+            fates.push((at, kept, Fate::Parts(remains.parts)));
+            fates.push((kept, at + size, Fate::Free));
+        }
+    }
+    if !fates.is_empty() {
+        notes.push(format!(
+            "containers in ordinary data were sliced in place ({}): how the file finds its way in them is unknown",
+            fates.len() / 2
+        ));
+    }
+    Ok(fates)
+}

@@ -1,0 +1,131 @@
+//! All containers of a file, one by one: what stays of each, the sums, and what kernels would lose.
+
+use std::collections::BTreeMap;
+
+use super::container::{Remains, remains};
+use super::names::kernels;
+use super::pick::pick;
+use super::plan::{ContainerSlice, Loss, Order, Part, TargetBytes};
+use super::workers::in_parallel;
+use crate::gpu::fatbin::{Fatbin, Unpacker};
+use crate::gpu::{CodeError, CodeKind, FatbinEntry};
+use crate::target::Capability;
+
+/// Containers with what remains of each, and the sums.
+pub(super) struct Survey<'o, 'a> {
+    order: Order<'o>,
+    containers: Vec<ContainerSlice>,
+    lacking: Vec<Lacking<'a>>,
+    targets: BTreeMap<(u16, Option<Capability>), TargetBytes>,
+    unknown: u64,
+}
+
+/// A container without code for some asked capability: whether kernels are lost, its code tells.
+struct Lacking<'a> {
+    missing: Vec<(Capability, bool)>,
+    place: String,
+    at: u64,
+    entries: Vec<FatbinEntry<'a>>,
+}
+
+impl<'o, 'a> Survey<'o, 'a> {
+    pub(super) fn new(order: Order<'o>) -> Self {
+        Self { order, containers: Vec::new(), lacking: Vec::new(), targets: BTreeMap::new(), unknown: 0 }
+    }
+
+    /// Whether there was no container.
+    pub(super) fn is_empty(&self) -> bool {
+        self.containers.is_empty()
+    }
+
+    /// Decides about one container of `bytes`, which stand at `base` of the file.
+    pub(super) fn container(
+        &mut self,
+        bytes: &[u8],
+        base: u64,
+        container: Fatbin<'a>,
+        place: &str,
+    ) -> Result<Remains, CodeError> {
+        let mut picked = pick(&container.entries, self.order.ask, self.order.manifests);
+        let mut remains = remains(bytes, base, &container, &picked)?;
+        if remains.size > container.size {
+            // Members of a group, each compressed by itself, may be larger than the group.
+            picked.stays.fill(true);
+            let all = Part::Copy { from: base + container.at, size: container.size };
+            remains = Remains { parts: vec![all], size: container.size };
+        }
+        for (entry, stays) in container.entries.iter().zip(&picked.stays) {
+            self.count(entry, *stays);
+        }
+        let (place, at) = (place.to_owned(), base + container.at);
+        if self.order.names && !picked.missing.is_empty() {
+            let (missing, place) = (picked.missing, place.clone());
+            self.lacking.push(Lacking { missing, place, at, entries: container.entries });
+        }
+        let (size, new_size, stays) = (container.size, remains.size, picked.stays);
+        self.containers.push(ContainerSlice { place, at, size, new_size, stays });
+        Ok(remains)
+    }
+
+    fn count(&mut self, entry: &FatbinEntry<'_>, stays: bool) {
+        let (kind, name) = match entry.kind {
+            CodeKind::Sass => (2, "sm"),
+            CodeKind::Ptx => (1, "compute"),
+            CodeKind::LtoIr => (8, "lto"),
+            CodeKind::Other(number) => (number, "kind"),
+            // Files of their own, never entries of a fatbin.
+            CodeKind::Spirv | CodeKind::Offload => return,
+        };
+        self.unknown += u64::from(!matches!(name, "sm" | "compute" | "lto"));
+        let target = match (entry.capability, name) {
+            (Some(capability), "sm" | "compute" | "lto") => format!("{name}_{}", &capability.sm()[3..]),
+            _ => format!("unknown kind {kind:#x}"),
+        };
+        let sum = self.targets.entry((kind, entry.capability)).or_insert(TargetBytes {
+            target,
+            kept: 0,
+            kept_bytes: 0,
+            dropped: 0,
+            dropped_bytes: 0,
+        });
+        let (count, size) =
+            if stays { (&mut sum.kept, &mut sum.kept_bytes) } else { (&mut sum.dropped, &mut sum.dropped_bytes) };
+        *count += 1;
+        *size += entry.stored_size;
+    }
+
+    /// The sums, machine code first, and a note about what nobody knows.
+    pub(super) fn finish(self, notes: &mut Vec<String>) -> (Vec<ContainerSlice>, Vec<TargetBytes>, Vec<Loss>) {
+        if self.unknown > 0 {
+            notes.push(format!("{} entries of unknown kinds stay", self.unknown));
+        }
+        let order = |kind: u16| match kind {
+            2 => 0,
+            1 => 1,
+            other => other,
+        };
+        let mut targets: Vec<_> = self.targets.into_iter().collect();
+        targets.sort_by_key(|((kind, capability), _)| (order(*kind), *capability));
+        (self.containers, targets.into_iter().map(|(_, sum)| sum).collect(), losses(&self.lacking))
+    }
+}
+
+/// Kernels of the containers without code. The code is unpacked for that, one entry at a time and thread.
+fn losses(lacking: &[Lacking<'_>]) -> Vec<Loss> {
+    let bytes = lacking.iter().flat_map(|it| &it.entries).map(|entry| entry.stored_size).sum();
+    let found = in_parallel(lacking.len(), bytes, Unpacker::default, |unpacker, index| {
+        let it = &lacking[index];
+        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), unpacker)
+    });
+    let mut losses = Vec::new();
+    for (it, kernels) in lacking.iter().zip(found).filter(|(_, kernels)| !kernels.is_empty()) {
+        losses.extend(it.missing.iter().map(|(capability, in_fat)| Loss {
+            capability: *capability,
+            in_fat: *in_fat,
+            place: it.place.clone(),
+            at: it.at,
+            kernels: kernels.clone(),
+        }));
+    }
+    losses
+}
