@@ -1,7 +1,7 @@
 //! simpack turns one recipe of a GPU simulator into a distribution.
 //!
 //! The floors, lowest first; imports only go down (`ARCHITECTURE.md`, held by `tests/suite/floors.rs`).
-//! Without the feature `tool`, only the floors that read and edit bytes are here: what fuzz targets need.
+//! Without the feature `tool`, only what reads and edits bytes is here: what fuzz targets need.
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
 
 // Floor 0
@@ -55,7 +55,6 @@ pub mod slice;
 pub mod verify;
 
 // Floor 5
-#[cfg(feature = "tool")]
 pub mod ops;
 
 // Floor 6

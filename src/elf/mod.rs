@@ -13,7 +13,7 @@ pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
-#[cfg(feature = "tool")]
+#[cfg(feature = "instructions")]
 mod instructions;
 pub mod ld_cache;
 mod names;
@@ -27,7 +27,7 @@ pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
-#[cfg(feature = "tool")]
+#[cfg(feature = "instructions")]
 pub use instructions::{HostCode, Need, Use, host_code};
 pub use names::library_names;
 pub use property::isa_level;

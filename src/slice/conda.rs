@@ -2,7 +2,7 @@
 //! by its build string what it holds and by a dependency where it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rattler_conda_types::compression_level::CompressionLevel;
 use rattler_package_streaming::{fs::extract_conda, write::write_conda_package};
@@ -50,7 +50,7 @@ impl Conda {
         let damaged = || Error::file(path, "the package is damaged");
         extract_conda(path, root).map_err(|error| damaged().because(error).hint("download it again"))?;
         let index = json(&root.join("info/index.json")).map_err(|error| damaged().because(error))?;
-        json(&root.join("info/paths.json")).map_err(|error| damaged().because(error))?;
+        agrees(root).map_err(|what| damaged().because(what).hint("download it again"))?;
         Ok(Self { path: path.to_owned(), root: root.to_owned(), index })
     }
 
@@ -246,28 +246,127 @@ fn json(path: &Path) -> Result<Value> {
 fn read_back(path: &Path, root: &Path) -> Result<()> {
     let wrong = |what: String| Error::bug(format!("the sliced package is wrong: {what}"));
     extract_conda(path, root).map_err(|error| wrong(error.to_string()))?;
-    for entry in json(&root.join("info/paths.json"))?["paths"].as_array().into_iter().flatten() {
+    agrees(root).map_err(wrong)?;
+    fs_err::remove_dir_all(root)?;
+    Ok(())
+}
+
+/// Whether the files of an unpacked package are what its `paths.json` says.
+fn agrees(root: &Path) -> std::result::Result<(), String> {
+    let list = json(&root.join("info/paths.json")).map_err(|error| error.to_string())?;
+    for entry in list["paths"].as_array().into_iter().flatten() {
         let name = entry["_path"].as_str().unwrap_or_default();
+        if Path::new(name).components().any(|part| !matches!(part, Component::Normal(_))) {
+            return Err(format!("{name} in paths.json leads out of the package"));
+        }
         let file = root.join(name);
         if entry["path_type"] == "softlink" {
             if !file.is_symlink() {
-                return Err(wrong(format!("{name} is no link")));
+                return Err(format!("{name} is no link"));
             }
         } else if entry["path_type"] == "hardlink" {
-            let content = Content::open(&file).map_err(|_| wrong(format!("{name} is not there")))?;
+            let content = Content::open(&file).map_err(|_| format!("{name} is not there"))?;
             let listed = entry["sha256"].as_str();
             if listed.is_some_and(|listed| listed != Digest::of(content.bytes()).to_string()) {
-                return Err(wrong(format!("{name} is not what paths.json says")));
+                return Err(format!("{name} is not what paths.json says"));
             }
         }
     }
-    fs_err::remove_dir_all(root)?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::unsliced;
+    use super::*;
+    use crate::error::ErrorKind;
+
+    const LIBRARY: &[u8] = b"\x7fELF with code for every GPU";
+
+    /// A package with these two lists and a file that could hold device code.
+    fn package(dir: &Path, index: &str, paths: &str) -> PathBuf {
+        let layout = dir.join("made");
+        for (name, content) in
+            [("info/index.json", index.as_bytes()), ("info/paths.json", paths.as_bytes()), ("lib/libfat.so", LIBRARY)]
+        {
+            fs_err::create_dir_all(layout.join(name).parent().unwrap()).unwrap();
+            fs_err::write(layout.join(name), content).unwrap();
+        }
+        let files: Vec<PathBuf> =
+            ["info/index.json", "info/paths.json", "lib/libfat.so"].map(|name| layout.join(name)).to_vec();
+        let path = dir.join("fat-1-0.conda");
+        let file = fs_err::File::create(&path).unwrap();
+        write_conda_package(file, &layout, &files, CompressionLevel::Numeric(1), None, "fat-1-0", None, None).unwrap();
+        path
+    }
+
+    /// Cuts the library of a package; answers the name of the slice.
+    fn cut(path: &Path, dir: &Path) -> Result<String> {
+        let (root, scratch) = (dir.join("root"), dir.join("scratch"));
+        fs_err::create_dir_all(&root)?;
+        fs_err::create_dir_all(&scratch)?;
+        let conda = Conda::unpack(path, &root)?;
+        fs_err::write(dir.join("cut"), b"\x7fELF less")?;
+        let sliced = conda.members()?.into_iter().map(|member| (member.name, dir.join("cut"))).collect();
+        let label = CondaLabel { word: "sm90".into(), depends: Vec::new(), preference: 1, level: 1 };
+        let name = conda.name(&label)?;
+        conda.write(&sliced, &label, &scratch, &dir.join(&name))?;
+        Ok(name)
+    }
+
+    const INDEX: &str = r#"{"name": "fat", "version": "1", "build": "0", "build_number": 0, "depends": []}"#;
+
+    fn listed(name: &str, content: &[u8]) -> String {
+        let sha256 = Digest::of(content);
+        format!(r#"{{"paths": [{{"_path": "{name}", "path_type": "hardlink", "sha256": "{sha256}"}}]}}"#)
+    }
+
+    #[test]
+    fn packages_that_contradict_themselves_are_refused() {
+        let good = listed("lib/libfat.so", LIBRARY);
+        for (index, paths, said) in [
+            (INDEX, &good, None),
+            (INDEX, &listed("lib/libfat.so", b"other"), Some("is not what paths.json says")),
+            (INDEX, &listed("lib/gone.so", LIBRARY), Some("is not there")),
+            (INDEX, &listed("../../outside", LIBRARY), Some("leads out of the package")),
+            (INDEX, &listed("/outside", LIBRARY), Some("leads out of the package")),
+            (r#"{"name": "../x", "version": "1", "build": "0"}"#, &good, Some("no usable `name`")),
+            (r#"{"name": "fat", "version": 1, "build": "0"}"#, &good, Some("no usable `version`")),
+            ("[]", &good, Some("no usable `build`")),
+            (INDEX, &"none".to_owned(), Some("no JSON")),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = package(dir.path(), index, paths);
+            match (cut(&path, dir.path()), said) {
+                (Ok(name), None) => assert_eq!(name, "fat-1-sm90_0.conda"),
+                (Err(error), Some(said)) => {
+                    assert_eq!(error.kind(), ErrorKind::File, "{error}");
+                    let whole = format!("{error} {error:?}");
+                    assert!(whole.contains(said), "{whole}");
+                }
+                (result, _) => panic!("{index} {paths}: {:?}", result.map_err(|error| error.to_string())),
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+
+        /// Damage anywhere is refused or does no harm: what is written always reads back.
+        #[test]
+        fn damaged_packages_are_refused(damage in proptest::collection::vec((0usize..10_000, 0u8..=255), 1..5)) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = package(dir.path(), INDEX, &listed("lib/libfat.so", LIBRARY));
+            let mut bytes = fs_err::read(&path).unwrap();
+            for (at, byte) in damage {
+                let length = bytes.len();
+                bytes[at % length] = byte;
+            }
+            fs_err::write(&path, bytes).unwrap();
+            if let Err(error) = cut(&path, dir.path()) {
+                assert_ne!(error.kind(), ErrorKind::Bug, "{error}");
+            }
+        }
+    }
 
     #[test]
     fn the_fat_build_string_is_found_in_a_slices() {

@@ -425,3 +425,49 @@ fn wheels_are_sliced_and_install() {
     assert!(ran.stdout.contains("refused") && ran.stdout.contains("waves"), "{}", ran.stdout);
     assert!(fs_err::read_dir(shop.path("none")).unwrap().next().is_none());
 }
+
+/// A library that embeds a container as data and hands it to the driver itself (`cuModuleLoadData`), and what the
+/// driver would be given: the container at that address, as long as it says.
+const EMBEDDING: &str = "asm(\".section .rodata\\n.balign 8\\n.globl kernels\\nkernels: .incbin \\\"k.fatbin\\\"\\n.text\");\n\
+    extern const unsigned char kernels[];\n\
+    const void *given(void) { return kernels; }";
+const TAKER: &str = "#include <dlfcn.h>\n#include <stdio.h>\n\
+    int main(int count, char **args) {\n\
+        void *library = dlopen(args[1], RTLD_NOW);\n\
+        if (!library) { puts(dlerror()); return 1; }\n\
+        const char *(*given)(void) = (const char *(*)(void))dlsym(library, \"given\");\n\
+        FILE *file = fopen(args[2], \"wb\");\n\
+        fwrite(given(), 1, 16 + *(unsigned long *)(given() + 8), file);\n\
+        return fclose(file); }";
+
+#[test]
+fn containers_in_data_are_cut_in_place_when_asked() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    let codes = ["80", "90"].map(|number| format!("-gencode=arch=compute_{number},code=sm_{number}"));
+    shop.nvcc("k.fatbin", &["-fatbin", "first.cu", &codes[0], &codes[1], "-gencode=arch=compute_90,code=compute_90"]);
+    let include = format!("-Wa,-I{}", shop.dir.path().display());
+    compile(shop.dir.path(), "libdata.so", EMBEDDING, &["-shared", "-fPIC", &include]);
+    compile(shop.dir.path(), "data.o", EMBEDDING, &["-c", "-fPIC", &include]);
+    compile(shop.dir.path(), "taker", TAKER, &["-ldl"]);
+    let ran = shop.slice(&["libdata.so", "--capability", "9.0"]).exit(6);
+    assert!(ran.stderr.contains("no device code to slice") && ran.stderr.contains("--deep"), "{}", ran.stderr);
+    for room in [&[][..], &["--zero"], &["--sparse"]] {
+        let args = ["libdata.so", "data.o", "--capability", "9.0", "--deep"];
+        let ran = shop.slice(&[&args, room].concat()).exit(0);
+        assert!(ran.stdout.contains("warning   a container in ordinary data"), "{}", ran.stdout);
+        // The object, too: linked, it gives what the slice of the library gives.
+        let mut link = Command::new(compiler().unwrap());
+        link.current_dir(shop.dir.path()).args(["-shared", "-o", "liblinked.so", "sliced/data.o"]);
+        Ran::of(&mut link).exit(0);
+        for library in ["sliced/libdata.so", "liblinked.so"] {
+            is_sound(&shop.path(library));
+            let taken = shop.path("taken.fatbin");
+            Ran::of(Command::new(shop.path("taker")).arg(shop.path(library)).arg(&taken)).exit(0);
+            assert_eq!(shop.listed(&taken), ["sm_90"], "{library} {room:?}");
+            assert!(fs_err::metadata(&taken).unwrap().len() < fs_err::metadata(shop.path("k.fatbin")).unwrap().len());
+        }
+        let size = |name: &str| fs_err::metadata(shop.path(name)).unwrap().len();
+        assert_eq!(size("sliced/libdata.so"), size("libdata.so"));
+    }
+}

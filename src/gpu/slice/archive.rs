@@ -70,6 +70,7 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
         gaps: Vec::new(),
         together: sum.together == sum.plans,
         notes: sum.notes,
+        warnings: sum.warnings,
     })
 }
 
@@ -82,6 +83,7 @@ struct Sum {
     targets: BTreeMap<(usize, String), TargetBytes>,
     losses: Vec<super::plan::Loss>,
     notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Sum {
@@ -98,7 +100,9 @@ impl Sum {
             loss.at += base;
             self.losses.push(loss);
         }
-        self.notes.extend(plan.notes.into_iter().map(|note| format!("{name}: {note}")));
+        let named = |text: String| format!("{name}: {text}");
+        self.notes.extend(plan.notes.into_iter().map(named));
+        self.warnings.extend(plan.warnings.into_iter().map(named));
         for target in plan.targets {
             let kind = match target.target.split('_').next() {
                 Some("sm") => 0,

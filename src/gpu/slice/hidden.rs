@@ -11,7 +11,7 @@ pub(super) fn shortened<'f>(
     image: &Image<'f>,
     seen: &[(u64, u64)],
     survey: &mut Survey<'_, 'f>,
-    notes: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<(u64, u64, Fate)>, CodeError> {
     let mut fates = Vec::new();
     for container in hidden_containers(image.bytes(), seen) {
@@ -25,9 +25,12 @@ pub(super) fn shortened<'f>(
         }
     }
     if !fates.is_empty() {
-        notes.push(format!(
-            "containers in ordinary data were sliced in place ({}): how the file finds its way in them is unknown",
-            fates.len() / 2
+        let containers = match fates.len() / 2 {
+            1 => "a container".to_owned(),
+            count => format!("{count} containers"),
+        };
+        warnings.push(format!(
+            "{containers} in ordinary data cut in place: whether the file finds its way there, only a GPU can tell"
         ));
     }
     Ok(fates)

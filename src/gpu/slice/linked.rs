@@ -46,12 +46,12 @@ impl Region<'_> {
 
 pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, SliceError> {
     let mut survey = Survey::new(order);
-    let mut notes = Vec::new();
+    let (mut notes, mut warnings) = (Vec::new(), Vec::new());
     let regions = regions(image, &mut survey)?;
     let mut fates = Vec::new();
     if order.ask.deep {
         let seen: Vec<(u64, u64)> = regions.iter().map(|region| (region.section.offset, region.end())).collect();
-        fates = hidden::shortened(image, &seen, &mut survey, &mut notes)?;
+        fates = hidden::shortened(image, &seen, &mut survey, &mut warnings)?;
     }
     if survey.is_empty() {
         return Err(SliceError::Nothing);
@@ -83,6 +83,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
         gaps: job.gaps,
         together: job.together,
         notes,
+        warnings,
     })
 }
 

@@ -33,7 +33,8 @@ struct Region<'i> {
 }
 
 pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, SliceError> {
-    let (room, mut survey, mut notes) = (order.room, Survey::new(order), Vec::new());
+    let (room, mut survey) = (order.room, Survey::new(order));
+    let (mut notes, mut warnings) = (Vec::new(), Vec::new());
     let mut regions = Vec::new();
     for (index, section) in image.sections.iter().enumerate() {
         if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() || section.size == 0 {
@@ -55,7 +56,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     if order.ask.deep {
         let range = |region: &Region<'_>| (region.section.offset, region.section.offset + region.section.size);
         let seen: Vec<(u64, u64)> = regions.iter().map(range).collect();
-        fates = hidden::shortened(image, &seen, &mut survey, &mut notes)?;
+        fates = hidden::shortened(image, &seen, &mut survey, &mut warnings)?;
     }
     if survey.is_empty() {
         return Err(SliceError::Nothing);
@@ -112,6 +113,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
         gaps: Vec::new(),
         together,
         notes,
+        warnings,
     })
 }
 

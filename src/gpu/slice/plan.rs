@@ -120,6 +120,8 @@ pub struct SlicePlan {
     pub together: bool,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What may not work.
+    pub warnings: Vec<String>,
 }
 
 /// Why a file is not sliced.

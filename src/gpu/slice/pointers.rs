@@ -255,11 +255,11 @@ fn computed(address: u64, code: &[u8], targets: &Targets) -> Option<(u64, u64)> 
     // REX.W, LEA or MOV, a ModR/M of "RIP + 32 bits" (Intel SDM, volume 2, tables 2-2 and 2-7). One comparison tells
     // most bytes apart: 0x8b and 0x8d are two of the four that have these bits.
     code.windows(INSTRUCTION).enumerate().find_map(|(index, window)| {
-        let head = u32::from_le_bytes([window[0], window[1], window[2], window[3]]);
+        let head = u32::from_le_bytes(*window.first_chunk()?);
         if head & 0x00c7_f9f8 != 0x0005_8948 || !matches!(window[1], 0x8d | 0x8b) {
             return None;
         }
-        let shift = i32::from_le_bytes([window[3], window[4], window[5], window[6]]);
+        let shift = i32::from_le_bytes(*window.last_chunk()?);
         let at = address.wrapping_add(index as u64);
         let target = at.wrapping_add(INSTRUCTION as u64).wrapping_add_signed(i64::from(shift));
         // Between two instructions any bytes may look like one; a container's very beginning is no chance.

@@ -43,8 +43,8 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
     }
     let content = Content::map(&file)?;
     let name = path.to_string_lossy();
-    if let Some(form) = archive::form(&name) {
-        return Ok(archive::archive(&name, "", form, content.bytes(), look));
+    if let Some(found) = super::package(&name, content.bytes(), look) {
+        return Ok(found);
     }
     let content = if look.kernels || look.deep { content } else { content.sparse() };
     let Examined { file, gaps } = examine("", content.bytes(), look);

@@ -60,6 +60,11 @@ pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     collect::inspect(path, look, ui)
 }
 
+/// What the package or archive called `name` holds, by its bytes; `None` for a file that is none.
+pub fn package(name: &str, bytes: &[u8], look: Look) -> Option<Inspected> {
+    archive::form(name).map(|form| archive::archive(name, "", form, bytes, look))
+}
+
 /// Inspects; answers the exit code: 0 or [`INCOMPLETE`].
 ///
 /// # Errors

@@ -71,6 +71,10 @@ pub struct PlanReport {
     pub containers: Vec<ContainerSlice>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What may not work.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// How a slice ended.
@@ -167,6 +171,7 @@ impl FileReport {
             losses: plan.losses.clone(),
             containers: plan.containers.clone(),
             notes: plan.notes.clone(),
+            warnings: plan.warnings.clone(),
         });
     }
 
@@ -191,6 +196,7 @@ impl FileReport {
         }
         lines.extend(self.loss_lines(plan));
         lines.extend(plan.notes.iter().map(|note| format!("  note      {note}")));
+        lines.extend(plan.warnings.iter().map(|warning| format!("  warning   {warning}")));
         lines.join("\n")
     }
 

@@ -1,0 +1,23 @@
+//! Packages and archives as `inspect` reads them: what is damaged is said, never passed over.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simpack::gpu::Look;
+use simpack::ops::inspect;
+
+/// Names by the first bytes of what they hold.
+const FORMS: [(&[u8], &[&str]); 5] = [
+    (b"PK", &["a-1-0.conda", "a-1-py3-none-any.whl"]),
+    (b"\x1f\x8b", &["a.tar.gz"]),
+    (b"BZh", &["a.tar.bz2"]),
+    (b"\x28\xb5\x2f\xfd", &["a.tar.zst"]),
+    (b"\xfd7zXZ", &["a.tar.xz"]),
+];
+
+fuzz_target!(|bytes: &[u8]| {
+    let form = FORMS.iter().find(|(magic, _)| bytes.starts_with(magic));
+    for name in form.map_or(&["a.tar"][..], |(_, names)| names) {
+        let found = inspect::package(name, bytes, Look { kernels: true, deep: true }).expect("the name of a package");
+        assert!(found.files.len() as u64 <= found.seen, "{name}");
+    }
+});
