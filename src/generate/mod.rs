@@ -53,6 +53,11 @@ impl Target {
         self == Self::Conda
     }
 
+    /// Whether its texts compile the device code themselves, without simpack.
+    pub fn compiles(self) -> bool {
+        matches!(self, Self::Conda | Self::Nix)
+    }
+
     /// Whether its texts name an archive of a package index by address or file.
     pub fn fetches(self) -> bool {
         matches!(self, Self::Conda | Self::Nix)

@@ -42,9 +42,8 @@ pub(super) fn model(
     place: &Place,
 ) -> Result<Model> {
     let Some(recipe) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
-    if let Some(group) = recipe.groups.iter().find(|group| group.form != Form::Cubin) {
-        return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not generated yet", group.name))
-            .hint("use form = \"cubin\""));
+    for group in &recipe.groups {
+        generated_form(group, target)?;
     }
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
     // One core serves all releases, so the newest glibc that one of them asks for is that of all.
@@ -97,6 +96,21 @@ pub(super) fn model(
             false => Vec::new(),
         },
     })
+}
+
+/// Refuses a kernel group that the texts of a target have no words for.
+fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
+    match group.form {
+        Form::Cubin => Ok(()),
+        Form::Slice if !target.compiles() => Ok(()),
+        Form::Slice => Err(Error::recipe(format!(
+            "kernel group `{}` is cut out of a finished library by simpack; a recipe for {target} builds without it",
+            group.name
+        ))
+        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it")),
+        _ => Err(Error::recipe(format!("kernel group `{}` ships as a form that is not generated yet", group.name))
+            .hint("use form = \"cubin\"")),
+    }
 }
 
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {

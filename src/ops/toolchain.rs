@@ -141,10 +141,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
         line("digest", status.digest.to_string());
     }
     for wheel in shown.pins.iter().flat_map(|pin| &pin.wheels) {
-        line(
-            "wheel",
-            format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, size(wheel.size), wheel.sha256),
-        );
+        line("wheel", format!("{} {}  {}  sha256 {}", wheel.project, wheel.version, size(wheel.size), wheel.sha256));
     }
     ui.say(lines.join("\n"));
     if shown.status.is_some_and(|status| status.root.is_none()) {

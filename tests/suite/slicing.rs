@@ -292,6 +292,10 @@ fn what_would_be_lost_is_refused_by_name() {
     let ran = shop.slice(&["libnarrow.so", "--capability", "9.0", "--json"]).exit(1);
     let lost = &ran.json()["slices"][0]["plan"]["losses"][0];
     assert_eq!((lost["capability"].as_str(), lost["in-fat"].as_bool()), (Some("9.0"), Some(false)), "{lost}");
+    assert!(!ran.stdout.contains("the fat file has code for them"), "{}", ran.stdout);
+    let ran = shop.slice(&["libnarrow.so", "--capability", "8.0", "--ptx", "only"]).exit(1);
+    assert!(ran.stdout.contains("2 kernels have no code for 8.0:\n            add(float*"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the fat file has code for them"), "{}", ran.stdout);
     shop.slice(&["libnarrow.so", "--capability", "9.0", "--allow-missing"]).exit(0);
     shop.loads(&shop.path("sliced/libnarrow.so"));
     let ran = shop.slice(&["libnarrow.so", "--capability", "8.6", "--dry-run", "--output", "dry"]).exit(0);
@@ -440,6 +444,7 @@ const TAKER: &str = "#include <dlfcn.h>\n#include <stdio.h>\n\
         fwrite(given(), 1, 16 + *(unsigned long *)(given() + 8), file);\n\
         return fclose(file); }";
 
+/// Where the bytes of a container lie in a library is what the driver is given: it reads as a container there.
 #[test]
 fn containers_in_data_are_cut_in_place_when_asked() {
     need!(compiler().is_some(), "no C compiler or no readelf");

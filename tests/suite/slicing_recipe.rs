@@ -102,6 +102,11 @@ fn recipes_that_cannot_be_cut_say_why() {
         let ran = Ran::of(&mut simpack(dir.path(), &["check", "recipe"]));
         ran.stdout + &ran.stderr
     };
+    // Texts that build without simpack cannot cut; a workflow that calls it can.
+    for (target, code) in [("conda", 3), ("nix", 3), ("github", 0)] {
+        let ran = Ran::of(&mut simpack(dir.path(), &["generate", target, "recipe", "--output", target])).exit(code);
+        assert_eq!(ran.stderr.contains("`simpack build` makes its packages"), code == 3, "{}", ran.stderr);
+    }
     let files = "files = [\"lib/libwhole.so.*\"]";
     let said = check(text.replace(files, ""));
     assert!(said.contains("files"), "{said}");

@@ -39,10 +39,15 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
     let mut members = members(bytes)?;
     let names =
         members.iter().find(|member| member.header.starts_with(b"// ")).map_or(&[][..], |member| member.content);
-    let plans = in_parallel(members.len(), bytes.len() as u64, || (), |(), index| {
-        let content = members[index].content;
-        is_elf(content).then(|| made(content, order))
-    });
+    let plans = in_parallel(
+        members.len(),
+        bytes.len() as u64,
+        || (),
+        |(), index| {
+            let content = members[index].content;
+            is_elf(content).then(|| made(content, order))
+        },
+    );
     let mut sum = Sum::default();
     for (member, planned) in members.iter_mut().zip(plans) {
         let name = name(member.header, names);

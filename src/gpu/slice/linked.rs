@@ -56,15 +56,8 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     if survey.is_empty() {
         return Err(SliceError::Nothing);
     }
-    let mut job = Job {
-        image,
-        regions,
-        fates,
-        writes: Writes::default(),
-        gaps: Vec::new(),
-        together: false,
-        tail: Vec::new(),
-    };
+    let mut job =
+        Job { image, regions, fates, writes: Writes::default(), gaps: Vec::new(), together: false, tail: Vec::new() };
     match order.room {
         Room::Cut => job.cut(&mut notes)?,
         Room::Zero | Room::Sparse => job.in_place(),

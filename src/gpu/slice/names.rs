@@ -5,11 +5,7 @@ use crate::gpu::{CodeKind, FatbinEntry, cubin, ptx};
 
 /// Names of the kernels in a container, sorted, from the first entry that tells them; none for a container without
 /// kernels. `relocatable` code calls device functions by name, which no list tells.
-pub(super) fn kernels<'a>(
-    entries: &[FatbinEntry<'a>],
-    relocatable: bool,
-    unpacker: &mut Unpacker<'a>,
-) -> Vec<String> {
+pub(super) fn kernels<'a>(entries: &[FatbinEntry<'a>], relocatable: bool, unpacker: &mut Unpacker<'a>) -> Vec<String> {
     let mut unread = relocatable;
     for kind in [CodeKind::Sass, CodeKind::Ptx] {
         for entry in entries.iter().filter(|entry| entry.kind == kind) {

@@ -235,10 +235,15 @@ fn code(image: &Image<'_>, targets: &Targets) -> Result<(), String> {
         }
     }
     let bytes = chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    let found = in_parallel(chunks.len(), bytes, || (), |(), index| {
-        let (address, bytes) = chunks[index];
-        computed(address, bytes, targets)
-    });
+    let found = in_parallel(
+        chunks.len(),
+        bytes,
+        || (),
+        |(), index| {
+            let (address, bytes) = chunks[index];
+            computed(address, bytes, targets)
+        },
+    );
     match found.into_iter().flatten().next() {
         Some((at, target)) => Err(format!("code at {at:#x} names the container at {target:#x}")),
         None => Ok(()),

@@ -66,7 +66,12 @@ mod tests {
         }
         assert!(in_parallel(0, u64::MAX, || (), |(), index| index).is_empty());
         // Work that is shared out already is not shared out again.
-        let inner = in_parallel(2, u64::MAX, || (), |(), _| in_parallel(2, u64::MAX, || (), |(), _| std::thread::current().id()));
+        let inner = in_parallel(
+            2,
+            u64::MAX,
+            || (),
+            |(), _| in_parallel(2, u64::MAX, || (), |(), _| std::thread::current().id()),
+        );
         assert!(inner.iter().all(|ids| ids[0] == ids[1]));
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::elf::demangled;
 use crate::error::{Error, ErrorKind};
 use crate::gpu::slice::{ContainerSlice, Loss, SliceAsk, SlicePlan, TargetBytes};
 use crate::ui::size;
@@ -132,7 +133,12 @@ impl SliceReport {
                 lines.push(line);
             }
         }
-        if self.slices.iter().any(|slice| slice.outcome == Outcome::Refused) {
+        let refused = || self.slices.iter().filter(|slice| slice.outcome == Outcome::Refused);
+        let plans = refused().filter_map(|slice| slice.plan.as_ref());
+        if plans.flat_map(|plan| &plan.losses).any(|loss| loss.in_fat) {
+            lines.push("hint         the fat file has code for them, which `--ptx` or `--lto` drops".to_owned());
+        }
+        if refused().next().is_some() {
             lines.push("hint         `--allow-missing` writes a slice all the same".to_owned());
         }
         lines.join("\n")
@@ -216,8 +222,13 @@ impl FileReport {
                 continue;
             }
             let where_else = if in_fat { "" } else { ", as in the fat file" };
-            lines.push(format!("  without   {} kernels have no code for {capability}{where_else}:", kernels.len()));
-            lines.extend(kernels.iter().take(NAMED).map(|name| format!("            {name}")));
+            let what = match kernels.len() {
+                1 => "a kernel has".to_owned(),
+                count => format!("{count} kernels have"),
+            };
+            lines.push(format!("  without   {what} no code for {capability}{where_else}:"));
+            let shown = |name: &&str| demangled(name).unwrap_or_else(|| (*name).to_owned());
+            lines.extend(kernels.iter().take(NAMED).map(|name| format!("            {}", shown(name))));
             if kernels.len() > NAMED {
                 lines.push(format!("            and {} more, which `--json` names", kernels.len() - NAMED));
             }
