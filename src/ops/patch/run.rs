@@ -3,8 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use object::elf;
 use tempfile::TempPath;
@@ -19,6 +18,7 @@ use crate::elf::{ElfError, FileKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Root;
 use crate::manifest::Manifests;
+use crate::parallel::{side_by_side, threads};
 use crate::patch::{Machine, Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
 use crate::ui::Ui;
 
@@ -53,7 +53,7 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     for batch in finding.files.chunks(batch()) {
         let worker =
             || Worker { request, intent: &intent, manifests: &manifests, loader: &loader, machine: OnceCell::new() };
-        let looked = side_by_side(batch, worker, Worker::one);
+        let looked = side_by_side(batch, threads(), worker, Worker::one);
         files.extend(patched(looked, &mut old));
     }
     let report = PatchReport::new(request, files);
@@ -92,11 +92,6 @@ fn patched(looked: Vec<Option<Looked>>, old: &mut Vec<TempPath>) -> Vec<FileRepo
     reports
 }
 
-/// How many threads work.
-pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// How many copies may wait: each holds a descriptor, of which a process has 1,024 if it asks for no more.
 fn batch() -> usize {
     // Each thread has a file, its copy and the directories it looks into.
@@ -112,38 +107,6 @@ fn batch() -> usize {
     }
     let descriptors = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
     descriptors.saturating_sub(others).clamp(64, BATCH)
-}
-
-/// Results of `work` over all files, in their order; each thread has a worker of its own.
-fn side_by_side<W, T: Send>(
-    files: &[Found],
-    worker: impl Fn() -> W + Sync,
-    work: impl Fn(&W, &Found) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
-    let thread = || {
-        let worker = worker();
-        while let Some((index, file)) = take(files, &next) {
-            let result = work(&worker, file);
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        // This thread works too.
-        for _ in 1..threads().min(files.len()) {
-            scope.spawn(thread);
-        }
-        thread();
-    });
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn take<'f>(files: &'f [Found], next: &AtomicUsize) -> Option<(usize, &'f Found)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, files.get(index)?))
 }
 
 /// The loader of this machine, for libraries of its own kind.
