@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes, made};
-use super::workers::in_parallel;
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
+use crate::parallel::side_by_side;
 
 const MAGIC: &[u8] = b"!<arch>\n";
 const THIN_MAGIC: &[u8] = b"!<thin>\n";
@@ -39,14 +39,13 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
     let mut members = members(bytes)?;
     let names =
         members.iter().find(|member| member.header.starts_with(b"// ")).map_or(&[][..], |member| member.content);
-    let plans = in_parallel(
-        members.len(),
-        bytes.len() as u64,
+    // One member is one thread's.
+    let alone = Order { threads: 1, ..order };
+    let plans = side_by_side(
+        &members,
+        order.threads_for(bytes.len() as u64),
         || (),
-        |(), index| {
-            let content = members[index].content;
-            is_elf(content).then(|| made(content, order))
-        },
+        |(), member| is_elf(member.content).then(|| made(member.content, alone)),
     );
     let mut sum = Sum::default();
     for (member, planned) in members.iter_mut().zip(plans) {

@@ -59,7 +59,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     let mut job =
         Job { image, regions, fates, writes: Writes::default(), gaps: Vec::new(), together: false, tail: Vec::new() };
     match order.room {
-        Room::Cut => job.cut(&mut notes)?,
+        Room::Cut => job.cut(order, &mut notes)?,
         Room::Zero | Room::Sparse => job.in_place(),
     }
     let length = image.bytes().len() as u64;
@@ -131,7 +131,7 @@ impl Job<'_, '_> {
         }
     }
 
-    fn cut(&mut self, notes: &mut Vec<String>) -> Result<(), SliceError> {
+    fn cut(&mut self, order: Order<'_>, notes: &mut Vec<String>) -> Result<(), SliceError> {
         if self.regions.is_empty() {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Job<'_, '_> {
             self.in_place();
             return Ok(());
         }
-        match follow(self.image, dynamic.as_ref(), &self.targets()) {
+        match follow(self.image, dynamic.as_ref(), &self.targets(), order) {
             Ok(pointers) => self.move_together(pointers, notes),
             Err(reason) => match self.cut_apart() {
                 Ok(()) => notes.push(format!(

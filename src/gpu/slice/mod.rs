@@ -14,7 +14,6 @@ mod pick;
 mod plan;
 mod pointers;
 mod survey;
-mod workers;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image};
 use crate::gpu::CodeError;
 use crate::manifest::Manifests;
+use crate::parallel::threads;
 use crate::target::Capability;
 
 /// What happens to the room of dropped code.
@@ -185,6 +186,24 @@ pub(super) struct Order<'o> {
     pub(super) manifests: &'o Manifests,
     /// Whether to look into the code for the names of kernels that would be lost.
     pub(super) names: bool,
+    /// Threads that may work on one file.
+    pub(super) threads: usize,
+}
+
+/// More threads would only hold more memory: each has a piece of its own.
+const MOST_THREADS: usize = 8;
+/// Work over fewer bytes is done before a thread has started.
+const WORTH_A_THREAD: u64 = 1 << 19;
+
+impl<'o> Order<'o> {
+    fn new(ask: &'o SliceAsk, room: Room, manifests: &'o Manifests) -> Self {
+        Self { ask, room, manifests, names: true, threads: threads().min(MOST_THREADS) }
+    }
+
+    /// Threads for work over so many bytes.
+    pub(super) fn threads_for(&self, bytes: u64) -> usize {
+        usize::try_from(bytes / WORTH_A_THREAD).unwrap_or(MOST_THREADS).clamp(1, self.threads.max(1))
+    }
 }
 
 /// Plans to slice the file with these bytes: a linked file, an object or a static archive.
@@ -192,7 +211,7 @@ pub(super) struct Order<'o> {
 /// # Errors
 /// The file or its device code cannot be read or changed, or it has none.
 pub fn plan(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
-    made(bytes, Order { ask, room, manifests, names: true })
+    made(bytes, Order::new(ask, room, manifests))
 }
 
 /// What of the device code would stay, and what would go, by headers alone: losses are not sought.
@@ -200,7 +219,7 @@ pub fn plan(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> 
 /// # Errors
 /// As [`plan`].
 pub fn holds(bytes: &[u8], ask: &SliceAsk, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
-    Ok(made(bytes, Order { ask, room: Room::Zero, manifests, names: false })?.targets)
+    Ok(made(bytes, Order { names: false, ..Order::new(ask, Room::Zero, manifests) })?.targets)
 }
 
 pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {

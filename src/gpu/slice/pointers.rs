@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
-use super::workers::in_parallel;
+use super::plan::Order;
 use crate::elf::bytes::Bytes;
 use crate::elf::{Dynamic, Image};
+use crate::parallel::side_by_side;
 
 /// First four bytes of a wrapper in `.nvFatBinSegment`.
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
@@ -54,6 +55,7 @@ pub(super) fn follow(
     image: &Image<'_>,
     dynamic: Option<&Dynamic<'_>>,
     targets: &Targets,
+    order: Order<'_>,
 ) -> Result<Vec<Pointer>, String> {
     let mut found = Vec::new();
     let mut reached: BTreeSet<u64> = BTreeSet::new();
@@ -70,7 +72,7 @@ pub(super) fn follow(
     }
     wrappers(image, &reached, targets)?;
     symbols(image, targets, &mut found)?;
-    code(image, targets)?;
+    code(image, targets, order)?;
     found.sort();
     found.dedup();
     Ok(found)
@@ -222,7 +224,7 @@ fn symbols(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Re
 }
 
 /// Position-independent code that computes the address of a container.
-fn code(image: &Image<'_>, targets: &Targets) -> Result<(), String> {
+fn code(image: &Image<'_>, targets: &Targets, order: Order<'_>) -> Result<(), String> {
     if image.header.machine != elf::EM_X86_64 {
         return Err("addresses in code of this processor are not followed".to_owned());
     }
@@ -235,14 +237,11 @@ fn code(image: &Image<'_>, targets: &Targets) -> Result<(), String> {
         }
     }
     let bytes = chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    let found = in_parallel(
-        chunks.len(),
-        bytes,
+    let found = side_by_side(
+        &chunks,
+        order.threads_for(bytes),
         || (),
-        |(), index| {
-            let (address, bytes) = chunks[index];
-            computed(address, bytes, targets)
-        },
+        |(), (address, bytes)| computed(*address, bytes, targets),
     );
     match found.into_iter().flatten().next() {
         Some((at, target)) => Err(format!("code at {at:#x} names the container at {target:#x}")),

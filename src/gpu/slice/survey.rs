@@ -1,14 +1,15 @@
 //! All containers of a file, one by one: what stays of each, the sums, and what kernels would lose.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::container::{Remains, remains};
 use super::names::kernels;
 use super::pick::pick;
 use super::plan::{ContainerSlice, Loss, Order, Part, TargetBytes};
-use super::workers::in_parallel;
 use crate::gpu::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
+use crate::parallel::side_by_side;
 use crate::target::Capability;
 
 /// Containers with what remains of each, and the sums.
@@ -106,16 +107,16 @@ impl<'o, 'a> Survey<'o, 'a> {
         };
         let mut targets: Vec<_> = self.targets.into_iter().collect();
         targets.sort_by_key(|((kind, capability), _)| (order(*kind), *capability));
-        (self.containers, targets.into_iter().map(|(_, sum)| sum).collect(), losses(&self.lacking))
+        (self.containers, targets.into_iter().map(|(_, sum)| sum).collect(), losses(&self.lacking, self.order))
     }
 }
 
 /// Kernels of the containers without code. The code is unpacked for that, one entry at a time and thread.
-fn losses(lacking: &[Lacking<'_>]) -> Vec<Loss> {
+fn losses(lacking: &[Lacking<'_>], order: Order<'_>) -> Vec<Loss> {
     let bytes = lacking.iter().flat_map(|it| &it.entries).map(|entry| entry.stored_size).sum();
-    let found = in_parallel(lacking.len(), bytes, Unpacker::default, |unpacker, index| {
-        let it = &lacking[index];
-        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), unpacker)
+    let worker = || RefCell::new(Unpacker::default());
+    let found = side_by_side(lacking, order.threads_for(bytes), worker, |unpacker, it| {
+        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), &mut unpacker.borrow_mut())
     });
     let mut losses = Vec::new();
     for (it, kernels) in lacking.iter().zip(found).filter(|(_, kernels)| !kernels.is_empty()) {
