@@ -26,11 +26,11 @@ pub(super) fn shortened<'f>(
     }
     if !fates.is_empty() {
         let containers = match fates.len() / 2 {
-            1 => "a container".to_owned(),
-            count => format!("{count} containers"),
+            1 => "a container in ordinary data is".to_owned(),
+            count => format!("{count} containers in ordinary data are"),
         };
         warnings.push(format!(
-            "{containers} in ordinary data cut in place: whether the file finds its way there, only a GPU can tell"
+            "{containers} cut in place: whether the file finds its way there, only a run on a GPU can tell"
         ));
     }
     Ok(fates)
