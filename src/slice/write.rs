@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::fs::Content;
+use crate::fs::{Content, exchange};
 use crate::gpu::slice::{Part, Room, SliceAsk, SlicePlan};
 use crate::manifest::Manifests;
 
@@ -52,8 +52,12 @@ pub fn write_slice(
     super::read_back(path, slice.path(), plan, ask, manifests)?;
     slice.as_file().set_permissions(data.permissions()).map_err(failed)?;
     // Not flushed, as `cp` does not: what it was cut from is still there after a power cut, and flushing takes
-    // longer than the copy.
-    slice.persist(output).map_err(|error| failed(error.error))?;
+    // longer than the copy. A rename over an older slice would begin to flush on ext4 and btrfs; an exchange does
+    // not, and the older one goes under the temporary name.
+    let is_older = output.symlink_metadata().is_ok_and(|older| older.is_file());
+    if !(is_older && exchange(slice.path(), output)) {
+        slice.persist(output).map_err(|error| failed(error.error))?;
+    }
     Ok(())
 }
 
