@@ -126,3 +126,43 @@ impl KernelPlace<'_> {
         Ok(step.clone().settled(&list))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::Digest;
+    use crate::recipe::ComponentKind;
+
+    fn step(source: &str, target: &str, args: &[&str]) -> Step {
+        let action = Action::Kernel {
+            source: source.to_owned(),
+            target: target.parse().unwrap(),
+            variant: "default".to_owned(),
+            args: args.iter().map(ToString::to_string).collect(),
+            output: format!("lib/{target}/a.cubin"),
+        };
+        let (id, key, component) = (target.to_owned(), Digest::of(target.as_bytes()), ComponentKind::Kernels);
+        Step { id, component, key, parts: Vec::new(), direct: None, action }
+    }
+
+    #[test]
+    fn steps_of_one_unit_share_a_call_when_their_arguments_differ_in_the_target_alone() {
+        let of = |source, target, args: &[&str]| {
+            let step = step(source, target, args);
+            shareable(&step).map(|((source, flags), one)| (source.to_owned(), flags.to_vec(), one.sm()))
+        };
+        let (source, flags) = ("k/a.cu".to_owned(), vec!["-O3".to_owned()]);
+        let found = of("k/a.cu", "sm_90a", &["-cubin", "-arch=sm_90a", "-O3"]);
+        assert_eq!(found, Some((source.clone(), flags.clone(), "sm_90a".to_owned())));
+        let found = of("k/a.cu", "sm_75", &["-cubin", "-arch=sm_75", "-O3"]);
+        assert_eq!(found, Some((source, flags, "sm_75".to_owned())));
+        for (source, target, args) in [
+            ("k/a.cu", "compute_75", ["-ptx", "-arch=compute_75", "-O3"]),
+            ("k/a.cu", "sm_75", ["-cubin", "-arch=sm_75", "-G"]),
+            ("k/a.cu", "sm_75", ["-cubin", "-arch=compute_75", "-O3"]),
+            ("k/a b.cu", "sm_75", ["-cubin", "-arch=sm_75", "-O3"]),
+        ] {
+            assert_eq!(of(source, target, &args), None, "{source} {target} {args:?}");
+        }
+    }
+}

@@ -75,7 +75,8 @@ pub(super) fn stem(source: &str) -> &str {
 /// Arguments by which one call for several capabilities gives each what a call of its own gives, bit for bit, and
 /// leaves it in the directory `kept`: `STEM.compute_90.cubin`, and what was read for it, `STEM.compute_90.cpp1.d`.
 ///
-/// A call of several differs from calls of one in two things (found with CUDA 11.8.89 and 13.0.88 by comparing bytes):
+/// A call of several differs from calls of one in two things (found by comparing bytes with CUDA 11.8.89, 13.0.88 and
+/// 13.5.37):
 /// 1. The preprocessor is told all capabilities as `__CUDA_ARCH_LIST__`. What `-Xcompiler` hands on stands behind
 ///    that, so the macro is defined anew: as the one capability that the pass is for.
 /// 2. The module id holds the name of the first thing that a unit defines for others. The first pass finds it, and

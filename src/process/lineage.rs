@@ -21,14 +21,14 @@ impl Taken {
     }
 }
 
-/// What the descendants of the process `pid` have taken, of which `known` bytes is the largest peak so far. What ends
+/// What the process `pid` and its descendants have taken, of which `known` bytes is the largest peak so far. What ends
 /// meanwhile, or cannot be read, counts as nothing; so does all on a kernel that does not list children.
 ///
 /// Asked for every few moments of every step, it must cost next to nothing: one call for each text, and a process
 /// that holds less than half of what another one had is not asked for its peak.
 pub(super) fn taken(pid: u32, known: u64) -> Taken {
     let mut sum = Taken::default();
-    let mut waiting = children(pid, None);
+    let mut waiting = vec![pid];
     while let Some(pid) = waiting.pop() {
         let Some(now) = read(&format!("/proc/{pid}/stat")).and_then(|text| Now::of(&text)) else { continue };
         sum.cpu += Duration::from_secs_f64(now.ticks as f64 / constant(libc::_SC_CLK_TCK, 100.0));
@@ -37,14 +37,14 @@ pub(super) fn taken(pid: u32, known: u64) -> Taken {
             let peak = read(&format!("/proc/{pid}/status")).and_then(|text| peak(&text));
             sum.peak = sum.peak.max(peak.unwrap_or(0));
         }
-        waiting.extend(children(pid, Some(now.threads)));
+        waiting.extend(children(pid, now.threads));
     }
     sum
 }
 
 /// Children of all threads; a process with one thread has no list but its own.
-fn children(pid: u32, threads: Option<u64>) -> Vec<u32> {
-    if threads == Some(1) {
+fn children(pid: u32, threads: u64) -> Vec<u32> {
+    if threads == 1 {
         return read(&format!("/proc/{pid}/task/{pid}/children")).map(|text| numbers(&text)).unwrap_or_default();
     }
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

@@ -152,7 +152,7 @@ struct Watch {
     /// Readable when it has ended; none on kernels before 5.3.
     exit: Option<OwnedFd>,
     started: Instant,
-    /// When was last looked at what its descendants take; none where the kernel tells that at its end.
+    /// When was last looked at what it and its descendants take; none where the kernel tells that at its end.
     looked: Option<Instant>,
     /// What they took, as far as it was seen.
     taken: Taken,
