@@ -10,6 +10,7 @@ pub mod data;
 pub mod error;
 pub mod fs;
 pub mod near;
+pub mod parallel;
 pub mod process;
 pub mod ui;
 

@@ -124,7 +124,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         isolation,
         headers: job.headers.clone(),
         work: request.work.clone(),
-        jobs: request.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        jobs: request.jobs.unwrap_or_else(crate::parallel::threads),
         keep_going: request.keep_going,
         step_timeout: request.step_timeout,
         memory: job.manifests.memory.clone(),
@@ -181,7 +181,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     drop(scratch);
     for bundle in &mut staged.bundles {
         go_on()?;
-        patch(recipe, &job.manifests.drivers, bundle)?;
+        patch(recipe, &job.manifests.drivers, bundle, options.jobs)?;
         build::seal(bundle)?;
     }
 

@@ -10,9 +10,10 @@ use crate::abi::{self, Floor, SymbolsFile};
 use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, EntryKind};
+use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::manifest::Drivers;
 use crate::pack::{self, Surroundings};
+use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
 use crate::target::KernelTarget;
@@ -30,16 +31,15 @@ pub(super) struct Packed {
 }
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
-/// distribution, then the driver directories.
-pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle) -> Result<()> {
+/// distribution, then the driver directories. On up to `jobs` threads.
+pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: usize) -> Result<()> {
     if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
         return Ok(());
     }
-    for entry in fs::walk(&bundle.root)? {
-        let EntryKind::File { .. } = entry.kind else { continue };
-        set_search_path(recipe, drivers, &bundle.root.join(&entry.path), &entry.path)?;
-    }
-    Ok(())
+    let mut entries = fs::walk(&bundle.root)?;
+    entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }));
+    let one = |entry: &Entry| set_search_path(recipe, drivers, &bundle.root.join(&entry.path), &entry.path);
+    until_failure(&entries, jobs, one).map(drop)
 }
 
 /// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.

@@ -8,6 +8,8 @@ use std::os::unix::fs::{MetadataExt, fchown};
 
 use xattr::FileExt;
 
+use super::Subject;
+
 /// Copies the first `length` bytes of `from`, which the file system describes by `data`, to the empty file `to`: shared blocks where the file
 /// system can, else what is not a hole.
 pub(super) fn content(from: &File, data: &Metadata, to: &File, length: u64) -> Result<()> {
@@ -88,21 +90,29 @@ fn by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives `to`, which is described by `own`, the owner, extended attributes, mode and times of `from`, as far as the user's rights and
-/// the file system allow: only root may give files away.
-pub(super) fn attributes(from: &File, data: &Metadata, to: &File, own: &Metadata) -> Result<()> {
+/// Gives `to`, which is described by `own`, the owner, extended attributes, mode and times of the subject, as far
+/// as the user's rights and the file system allow: only root may give files away.
+pub(super) fn attributes(subject: &Subject, to: &File, own: &Metadata) -> Result<()> {
+    let (from, data) = (subject.file.file(), &subject.data);
+    let mut mode = own.mode();
     if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
         // The group alone may be one of the user's own.
         let both = fchown(to, Some(data.uid()), Some(data.gid()));
         tolerated(both.or_else(|_| fchown(to, None, Some(data.gid()))))?;
+        // It may have lost bits by that.
+        mode = 0;
     }
     // Behind the owner: a change of it takes file capabilities away (capabilities(7)).
-    for name in tolerated(from.list_xattr().map(Some))?.flatten().into_iter().flatten() {
-        if let Some(value) = tolerated(from.get_xattr(&name))?.flatten() {
-            tolerated(to.set_xattr(&name, &value))?;
+    for name in subject.attributes() {
+        if let Some(value) = tolerated(from.get_xattr(name))?.flatten() {
+            tolerated(to.set_xattr(name, &value))?;
+            // An access list changes the mode.
+            mode = 0;
         }
     }
-    to.set_permissions(data.permissions())?;
+    if mode != data.mode() {
+        to.set_permissions(data.permissions())?;
+    }
     to.set_times(std::fs::FileTimes::new().set_modified(data.modified()?).set_accessed(data.accessed()?))
 }
 

@@ -4,7 +4,7 @@
 //! belongs to nobody.
 
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -12,10 +12,13 @@ use tempfile::NamedTempFile;
 /// How their names begin.
 pub const TEMPORARY: &str = ".simpack-patch-";
 
-/// A new, locked temporary file in `dir`, readable by its owner only, with what the file system says of it.
-pub(super) fn temporary(dir: &Path) -> std::io::Result<(NamedTempFile, Metadata)> {
+/// A new, locked temporary file in `dir`, for a copy of a file with metadata `of`, with what the file system says of
+/// it. Only its owner may write it, or read it unless everybody may read that file.
+pub(super) fn temporary(dir: &Path, of: &Metadata) -> std::io::Result<(NamedTempFile, Metadata)> {
+    let is_public = of.mode() & 0o004 != 0;
+    let mode = std::fs::Permissions::from_mode(if is_public { of.mode() & 0o755 | 0o600 } else { 0o600 });
     loop {
-        let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(dir)?;
+        let file = tempfile::Builder::new().prefix(TEMPORARY).permissions(mode.clone()).tempfile_in(dir)?;
         // A sweep may take it between its birth and the lock.
         let locked = match file.as_file().try_lock() {
             Ok(()) => true,

@@ -42,12 +42,11 @@ pub struct Replacement {
 /// The copy cannot be made or does not read back as the plan wants.
 pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Replacement> {
     // What a link names is patched, not the link.
-    let target = match output.symlink_metadata() {
-        Ok(data) if data.is_symlink() => fs_err::canonicalize(output)?,
-        _ => output.to_owned(),
-    };
+    let is_link = || output.symlink_metadata().is_ok_and(|data| data.is_symlink());
+    let own = subject.direct && output == subject.path();
+    let target = if !own && is_link() { fs_err::canonicalize(output)? } else { output.to_owned() };
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (copy, own) = temporary(parent).map_err(|error| failed(&target, &error))?;
+    let (copy, own) = temporary(parent, &subject.data).map_err(|error| failed(&target, &error))?;
     let (from, to) = (subject.file.file(), copy.as_file());
     let written = if plan.new_length() <= SMALL && subject.data.blocks() * 512 >= subject.data.len() {
         whole(subject, to, plan)
@@ -57,7 +56,7 @@ pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Rep
     written.map_err(|error| failed(&target, &error))?;
     subject.unchanged()?;
     super::read_back(copy.path(), to, plan.new_length(), &plan.wanted)?;
-    copy::attributes(from, &subject.data, to, &own).map_err(|error| failed(&target, &error))?;
+    copy::attributes(subject, to, &own).map_err(|error| failed(&target, &error))?;
     Ok(Replacement { copy, target, device: own.dev(), bytes: plan.new_length() })
 }
 

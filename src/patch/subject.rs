@@ -1,14 +1,17 @@
 //! One file to look at and to plan for: its bytes, mapped and not read.
 
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use fs_err::os::unix::fs::OpenOptionsExt;
 use xattr::FileExt as _;
 
 use crate::elf::edit::{Edits, PatchPlan, Source};
 use crate::elf::{ElfError, Image, is_elf};
 use crate::error::{Error, Result};
-use crate::fs::Content;
+use crate::fs::{Content, Stamp};
 
 /// A mapped file.
 pub struct Subject {
@@ -17,6 +20,10 @@ pub struct Subject {
     pub(super) data: std::fs::Metadata,
     /// Opened for writing, too.
     pub(super) writable: bool,
+    /// The path is the file's own: no link led to it.
+    pub(super) direct: bool,
+    /// Names of its extended attributes.
+    attributes: OnceCell<Vec<OsString>>,
     content: Content,
 }
 
@@ -36,7 +43,7 @@ impl Subject {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::of(path, fs_err::File::open(path)?, false)
+        Self::of(path, fs_err::File::open(path)?)
     }
 
     /// Opens and maps a file that simpack itself just wrote, to be changed where it is.
@@ -45,27 +52,28 @@ impl Subject {
     /// It cannot be opened.
     pub(super) fn open_own(path: &Path) -> Result<Self> {
         match fs_err::OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => Self::of(path, file, true),
+            Ok(file) => Ok(Self { writable: true, ..Self::of(path, file)? }),
             // A read-only one that needs no change is fine.
             Err(_) => Self::open(path),
         }
     }
 
-    /// Opens the file at `path`, if it begins like ELF.
+    /// Opens the file at `path`, which is no link, if it begins like ELF.
     ///
     /// # Errors
     /// It cannot be opened or read.
     pub fn open_elf(path: &Path) -> Result<Option<Self>> {
-        let file = fs_err::File::open(path)?;
+        let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
         let mut magic = [0; 4];
         let elf = file.file().read_at(&mut magic, 0).map_err(|error| Error::file(path, error))? == 4 && is_elf(&magic);
-        if elf { Self::of(path, file, false).map(Some) } else { Ok(None) }
+        if elf { Ok(Some(Self { direct: true, ..Self::of(path, file)? })) } else { Ok(None) }
     }
 
-    fn of(path: &Path, file: fs_err::File, writable: bool) -> Result<Self> {
+    fn of(path: &Path, file: fs_err::File) -> Result<Self> {
         let data = file.metadata()?;
         let content = Content::of(file.file(), data.len()).map_err(|error| Error::file(path, error))?;
-        Ok(Self { path: path.to_owned(), content, file, data, writable })
+        let attributes = OnceCell::new();
+        Ok(Self { path: path.to_owned(), content, file, data, writable: false, direct: false, attributes })
     }
 
     /// Where it is, as the caller wrote it.
@@ -112,15 +120,21 @@ impl Subject {
         if SIGNATURE_SECTIONS.iter().any(|name| image.section(name).is_some()) {
             return Some("a signature section");
         }
+        if !self.attributes().iter().any(|name| name == IMA) {
+            return None;
+        }
         let value = self.file.file().get_xattr(IMA).ok().flatten()?;
         value.first().is_some_and(|kind| IMA_SIGNATURES.contains(kind)).then_some("a signature of the kernel's (IMA)")
     }
 
+    /// Names of the file's extended attributes; none where the file system has none, or tells none.
+    pub(super) fn attributes(&self) -> &[OsString] {
+        self.attributes.get_or_init(|| self.file.file().list_xattr().map(Iterator::collect).unwrap_or_default())
+    }
+
     /// Fails if the file is not as it was when it was opened.
     pub(super) fn unchanged(&self) -> Result<()> {
-        let now = self.file.metadata()?;
-        let stamp = |data: &std::fs::Metadata| (data.len(), data.mtime(), data.mtime_nsec());
-        if stamp(&now) == stamp(&self.data) {
+        if Stamp::from(&self.file.metadata()?) == Stamp::from(&self.data) {
             return Ok(());
         }
         Err(Error::file(&self.path, "changed while it was being patched").hint("run the command again"))

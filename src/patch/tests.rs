@@ -112,7 +112,7 @@ fn what_a_killed_run_left_goes_and_what_a_running_one_writes_stays() {
     std::fs::write(&dead, "half").unwrap();
     let foreign = dir.path().join(".simpack-other");
     std::fs::write(&foreign, "not ours").unwrap();
-    let alive = leftover::temporary(dir.path()).unwrap().0;
+    let alive = leftover::temporary(dir.path(), &dir.path().metadata().unwrap()).unwrap().0;
     sweep_dir(dir.path());
     assert!(!dead.exists() && foreign.exists() && alive.path().exists());
     drop(alive);

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::read::archive::ArchiveFile;
 
@@ -18,6 +16,7 @@ use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, DeviceCode};
 use crate::manifest::opened;
+use crate::parallel::{side_by_side, threads};
 use crate::report::Incomplete;
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
@@ -84,32 +83,24 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
             Err(error) => incomplete.push(gap(tree.name, "file", &error.to_string())),
         }
     }
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, FileFacts)>> = Mutex::new(Vec::with_capacity(work.len()));
-    let gaps: Mutex<Vec<Incomplete>> = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((index, entry)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut examination = Examination { tree: &trees[*index], rules, needs, gaps: Vec::new() };
-                    let facts = examination.file(entry);
-                    let gaps_here = examination.gaps;
-                    lock(&done).push((*index, facts));
-                    lock(&gaps).extend(gaps_here);
-                }
-            });
-        }
-    });
-    incomplete.extend(gaps.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let examined = side_by_side(
+        &work,
+        threads(),
+        || (),
+        |(), (index, entry)| {
+            let mut examination = Examination { tree: &trees[*index], rules, needs, gaps: Vec::new() };
+            (*index, examination.file(entry), examination.gaps)
+        },
+    );
     let empty = |tree: &Tree<'_>| Contents {
         name: tree.name.to_owned(),
         platform: tree.platform.map(str::to_owned),
         files: Vec::new(),
     };
     let mut contents: Vec<Contents> = trees.iter().map(empty).collect();
-    for (index, file) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    for (index, file, gaps) in examined {
         contents[index].files.push(file);
+        incomplete.extend(gaps);
     }
     for contents in &mut contents {
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -127,11 +118,6 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     indexes.dedup();
     let loads = Loads::of(&packages, &rules.manifests.loaders);
     Collected { facts: BundleFacts { packages, foreign, indexes, loads, rules: rules.clone() }, incomplete }
-}
-
-/// A lock that a panicking thread left is taken over: the panic itself ends the scope.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Files and links of a bundle without its own manifest. A prefix that several packages are

@@ -21,6 +21,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use simpack::elf::edit::{Edits, PathTag, SearchPathEdit};
+use simpack::parallel::{side_by_side, threads};
 use simpack::patch::apply_own;
 
 const ROUNDS: usize = 7;
@@ -147,7 +148,7 @@ fn main() {
             } else {
                 vec![path_of.to_owned()]
             };
-            files.iter().for_each(|file| drop(apply_own(file, &set(&path)).unwrap()));
+            side_by_side(&files, threads(), || set(&path), |edits, file| drop(apply_own(file, edits).unwrap()));
         }
         return;
     }
@@ -177,18 +178,12 @@ fn in_place(files: &Path, path: &str) -> Command {
 /// by side as `simpack patch`: no program that keeps the old file whole is faster.
 fn replace_unread(dir: &Path) {
     let files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for part in files.chunks(files.len().div_ceil(threads)) {
-            scope.spawn(move || {
-                for file in part {
-                    let copy = file.with_extension("new");
-                    std::fs::write(&copy, std::fs::read(file).unwrap()).unwrap();
-                    std::fs::rename(&copy, file).unwrap();
-                }
-            });
-        }
-    });
+    let replace = |(): &(), file: &PathBuf| {
+        let copy = file.with_extension("new");
+        std::fs::write(&copy, std::fs::read(file).unwrap()).unwrap();
+        std::fs::rename(&copy, file).unwrap();
+    };
+    side_by_side(&files, threads(), || (), replace);
 }
 
 fn one_large(dir: &Path, large: &Path, patchelf: &OsStr) {
@@ -247,7 +242,8 @@ fn many_small(dir: &Path, patchelf: &OsStr) {
         // SAFETY: takes nothing. What is written now is not what is measured.
         unsafe { libc::sync() };
     };
-    print(&format!("{SMALL} libraries of {} bytes, {ROUNDS} rounds", std::fs::metadata(&one).unwrap().len()));
+    let bytes = std::fs::metadata(&one).unwrap().len();
+    print(&format!("{SMALL} libraries of {bytes} bytes in one directory, {ROUNDS} rounds, {} cores", threads()));
     let each = measure("patchelf once per file (peak of the last)", &mut fill, || {
         let start = Instant::now();
         let mut last = None;

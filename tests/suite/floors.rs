@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 7] = [
-    &["config", "data", "error", "fs", "near", "process", "ui"],
+    &["config", "data", "error", "fs", "near", "parallel", "process", "ui"],
     &["report", "target"],
     &["bundle", "elf", "gpu", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "plan", "probe", "toolchain"],

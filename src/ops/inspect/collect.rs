@@ -2,8 +2,6 @@
 
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::archive::{self, Form};
 use super::examine::{Examined, examine, is_interesting};
@@ -11,6 +9,7 @@ use super::facts::{Gap, Inspected, PackageFormat};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
 use crate::gpu::Look;
+use crate::parallel::{side_by_side, threads};
 use crate::ui::Ui;
 
 /// The first bytes by which a file is judged.
@@ -71,29 +70,23 @@ fn tree(root: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     let bar = (all > LONG).then(|| ui.bytes("inspect", all));
     // The largest first, so that no core is left with one at the end.
     work.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(Inspected::default());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(work.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut own = Inspected::default();
-                while let Some((path, size)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = below(root, path, *size, look, &mut own) {
-                        own.unexamined.push(Gap { path: path.clone(), reason: error.to_string() });
-                    }
-                    if let Some(bar) = &bar {
-                        bar.inc(slow(path, *size));
-                    }
-                }
-                merge(&mut found.lock().unwrap_or_else(PoisonError::into_inner), own);
-            });
+    let one = |(): &(), (path, size): &(String, u64)| {
+        let mut own = Inspected::default();
+        if let Err(error) = below(root, path, *size, look, &mut own) {
+            own.unexamined.push(Gap { path: path.clone(), reason: error.to_string() });
         }
-    });
+        if let Some(bar) = &bar {
+            bar.inc(slow(path, *size));
+        }
+        own
+    };
+    let found = side_by_side(&work, threads(), || (), one);
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let mut all = Inspected::default();
+    found.into_iter().for_each(|own| merge(&mut all, own));
+    Ok(all)
 }
 
 fn merge(all: &mut Inspected, own: Inspected) {

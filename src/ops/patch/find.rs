@@ -94,7 +94,7 @@ fn below(root: &Path) -> Result<Vec<PathBuf>> {
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..super::run::threads() {
+        for _ in 1..crate::parallel::threads() {
             scope.spawn(worker);
         }
         worker();

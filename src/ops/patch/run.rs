@@ -3,8 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use object::elf;
 use tempfile::TempPath;
@@ -19,6 +18,7 @@ use crate::elf::{ElfError, FileKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Root;
 use crate::manifest::Manifests;
+use crate::parallel::{side_by_side, threads};
 use crate::patch::{Machine, Replacement, Subject, commit, driver_use, prepare, sweep, sweep_dir};
 use crate::ui::Ui;
 
@@ -50,10 +50,10 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
         clean(&finding, request);
     }
     let (mut files, mut old, loader) = (Vec::new(), Vec::new(), OnceLock::new());
-    for batch in finding.files.chunks(batch()) {
+    for batch in finding.files.chunks(batch(finding.files.len())) {
         let worker =
             || Worker { request, intent: &intent, manifests: &manifests, loader: &loader, machine: OnceCell::new() };
-        let looked = side_by_side(batch, worker, Worker::one);
+        let looked = side_by_side(batch, threads(), worker, Worker::one);
         files.extend(patched(looked, &mut old));
     }
     let report = PatchReport::new(request, files);
@@ -92,58 +92,37 @@ fn patched(looked: Vec<Option<Looked>>, old: &mut Vec<TempPath>) -> Vec<FileRepo
     reports
 }
 
-/// How many threads work.
-pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// How many copies may wait: each holds a descriptor, of which a process has 1,024 if it asks for no more.
-fn batch() -> usize {
+/// How many copies of `files` may wait: each holds a descriptor, of which a process has 1,024 if it asks for no more.
+fn batch(files: usize) -> usize {
     // Each thread has a file, its copy and the directories it looks into.
     let others = 64 + threads() * (Machine::DIRECTORIES + 4);
+    let most = BATCH.min(files);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place lives through the calls.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max.min((BATCH + others) as u64).max(limit.rlim_cur);
+            limit.rlim_cur = limit.rlim_max.min((most + others) as u64).max(limit.rlim_cur);
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
             libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
         }
     }
     let descriptors = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
-    descriptors.saturating_sub(others).clamp(64, BATCH)
-}
-
-/// Results of `work` over all files, in their order; each thread has a worker of its own.
-fn side_by_side<W, T: Send>(
-    files: &[Found],
-    worker: impl Fn() -> W + Sync,
-    work: impl Fn(&W, &Found) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
-    let thread = || {
-        let worker = worker();
-        while let Some((index, file)) = take(files, &next) {
-            let result = work(&worker, file);
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
+    let batch = descriptors.saturating_sub(others).clamp(64, BATCH);
+    // Each time the kernel makes the table of descriptors larger, it waits until no thread looks at the old one: six
+    // times here, longer than all other work on a thousand small files. Before there are threads, there is no waiting.
+    let last = libc::c_int::try_from(others + batch.min(files)).unwrap_or(libc::c_int::MAX);
+    // SAFETY: numbers only; the first descriptor is open in every Rust program, and the new one is nobody else's.
+    unsafe {
+        let there = libc::fcntl(
+            0,
+            libc::F_DUPFD_CLOEXEC,
+            last.min(libc::c_int::try_from(descriptors.saturating_sub(1)).unwrap_or(last)),
+        );
+        if there >= 0 {
+            libc::close(there);
         }
-    };
-    std::thread::scope(|scope| {
-        // This thread works too.
-        for _ in 1..threads().min(files.len()) {
-            scope.spawn(thread);
-        }
-        thread();
-    });
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn take<'f>(files: &'f [Found], next: &AtomicUsize) -> Option<(usize, &'f Found)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, files.get(index)?))
+    }
+    batch
 }
 
 /// The loader of this machine, for libraries of its own kind.
