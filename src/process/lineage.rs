@@ -30,11 +30,11 @@ pub(super) fn taken(pid: u32, known: u64) -> Taken {
     let mut sum = Taken::default();
     let mut waiting = vec![pid];
     while let Some(pid) = waiting.pop() {
-        let Some(now) = read(&format!("/proc/{pid}/stat")).and_then(|text| Now::of(&text)) else { continue };
+        let Some(now) = read(format!("/proc/{pid}/stat")).and_then(|text| Now::of(&text)) else { continue };
         sum.cpu += Duration::from_secs_f64(now.ticks as f64 / constant(libc::_SC_CLK_TCK, 100.0));
         let bytes = now.pages as f64 * constant(libc::_SC_PAGESIZE, 4096.0);
         if bytes * 2.0 > known.max(sum.peak) as f64 {
-            let peak = read(&format!("/proc/{pid}/status")).and_then(|text| peak(&text));
+            let peak = read(format!("/proc/{pid}/status")).and_then(|text| peak(&text));
             sum.peak = sum.peak.max(peak.unwrap_or(0));
         }
         waiting.extend(children(pid, now.threads));
@@ -45,7 +45,7 @@ pub(super) fn taken(pid: u32, known: u64) -> Taken {
 /// Children of all threads; a process with one thread has no list but its own.
 fn children(pid: u32, threads: u64) -> Vec<u32> {
     if threads == 1 {
-        return read(&format!("/proc/{pid}/task/{pid}/children")).map(|text| numbers(&text)).unwrap_or_default();
+        return read(format!("/proc/{pid}/task/{pid}/children")).map(|text| numbers(&text)).unwrap_or_default();
     }
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| read(thread.path().join("children")));
