@@ -13,11 +13,13 @@ use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry, StepKind};
 use super::diagnose::Cause;
+use super::expected::waiting;
 use super::headers::HeaderStore;
 use super::history::History;
 use super::isolation::StepIsolation;
 use super::memory;
-use super::slots::{Next, Slots, Waiting};
+use super::shared::Apart;
+use super::slots::{Next, Slots};
 use super::step::{Share, StepFailure, StepRun};
 use super::tokens::Tokens;
 use super::toolset::Toolset;
@@ -93,8 +95,9 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let found = look_up(plan, cache, options.jobs)?;
     bar.set_position(found.len() as u64);
     let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
-    let missing = plan.steps.iter().enumerate().filter(|(index, _)| !found.contains_key(index));
-    let waiting = missing.map(|(index, step)| expect(index, step, &history, options)).collect();
+    let missing: Vec<usize> = (0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect();
+    let waiting = waiting(plan, &missing, &history, options);
+    let to_run = missing.iter().map(|index| &plan.steps[*index]);
     let crew = Crew {
         plan,
         cache,
@@ -103,7 +106,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
         jobs: options.jobs.max(1),
         tokens: Tokens::new(&options.work, options.jobs.max(1), plan)?,
         keep_going: options.keep_going,
-        run: StepRun { tools, cache, options, logs: &logs },
+        run: StepRun::new((tools, cache, options, &logs), to_run)?,
         // Without any word from the system, jobs are the only bound.
         state: Mutex::new(State::new(
             Slots::new(options.jobs, memory::available().unwrap_or(u64::MAX), waiting),
@@ -179,30 +182,6 @@ fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
     })
 }
 
-/// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
-const SMALLEST: u64 = 8 << 20;
-
-/// What a step is expected to take: what it took the last time, else what the model says.
-fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) -> Waiting {
-    let took = history.of(&step.id).unwrap_or_default();
-    let (tool, source, processes) = match &step.action {
-        Action::Kernel { source, .. } => ("nvcc", Some(options.source.join(source)), 1),
-        Action::Host { .. } => ("host", None, options.jobs.max(1) as u64),
-    };
-    let peak = match took.peak {
-        0..SMALLEST => {
-            let bytes = source.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |data| data.len());
-            options.memory.expected(tool, bytes)
-        }
-        // Inputs have changed since; a tenth more is cheap.
-        peak => peak.saturating_add(peak / 10),
-    };
-    // A step that nobody knows may be the longest: host builds before kernels, and both before the known.
-    let unknown = if processes > 1 || matches!(step.action, Action::Host { .. }) { f64::MAX } else { 1e9 };
-    let seconds = if took.seconds > 0.0 { took.seconds } else { unknown };
-    Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false }
-}
-
 /// What the threads share.
 struct Crew<'a> {
     plan: &'a BuildPlan,
@@ -235,6 +214,8 @@ struct State {
 /// A step whose turn it is.
 struct Turn {
     index: usize,
+    /// Others that the same call takes.
+    with: Vec<usize>,
     /// For the second time, because memory was not enough.
     again: bool,
     /// Processes that it may have at a time.
@@ -268,17 +249,12 @@ impl Crew<'_> {
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.min(missing) {
                 scope.spawn(|| {
-                    while let Some(Turn { index, jobs, client, .. }) = self.next() {
-                        let step = &self.plan.steps[index];
-                        self.bar.set_message(step.id.clone());
-                        let share = Share { jobs, tokens: client.then_some(&self.tokens) };
-                        let end = match self.cache.get(step.key) {
-                            // Another run was faster.
-                            Ok(Some(entry)) => Ok((entry, true)),
-                            Ok(None) => self.run.run(step, share).map(|entry| (entry, false)),
-                            Err(error) => Err(error.into()),
-                        };
-                        self.ended(index, end);
+                    while let Some(turn) = self.next() {
+                        self.bar.set_message(self.plan.steps[turn.index].id.clone());
+                        match turn.with.is_empty() {
+                            true => self.take(&turn),
+                            false => self.take_together(&turn),
+                        }
                     }
                     // Whoever waits may be done, too.
                     self.changed.notify_all();
@@ -286,6 +262,43 @@ impl Crew<'_> {
             }
         });
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one step.
+    fn take(&self, turn: &Turn) {
+        let step = &self.plan.steps[turn.index];
+        let share = Share { jobs: turn.jobs, tokens: turn.client.then_some(&self.tokens) };
+        let end = match self.cache.get(step.key) {
+            // Another run was faster.
+            Ok(Some(entry)) => Ok((entry, true)),
+            Ok(None) => self.run.run(step, share).map(|entry| (entry, false)),
+            Err(error) => Err(error.into()),
+        };
+        self.ended(turn.index, end);
+    }
+
+    /// Runs several steps by one call. When that does not do, they wait again, each for a call of its own.
+    fn take_together(&self, turn: &Turn) {
+        let all = || std::iter::once(turn.index).chain(turn.with.iter().copied());
+        let steps: Vec<&Step> = all().map(|index| &self.plan.steps[index]).collect();
+        let end = self.run.run_together(&steps);
+        let mut state = self.lock();
+        self.put_back(&mut state, turn.index);
+        match end {
+            Ok(entries) => {
+                state.slots.ended(turn.index);
+                all().zip(entries).for_each(|(index, entry)| self.done(&mut state, index, entry, false));
+            }
+            Err(Apart { why, slow }) => {
+                self.ui.detail(format!("  build      {} and {} more one by one: {why}", steps[0].id, turn.with.len()));
+                state.slots.apart(turn.index);
+                if slow {
+                    state.slots.share_no_more();
+                }
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -310,7 +323,9 @@ impl Crew<'_> {
                 continue;
             }
             match state.slots.next(memory::available().unwrap_or(u64::MAX)) {
-                Next::Start { index, too_large } => return Some(self.start(&mut state, index, too_large)),
+                Next::Start { index, with, too_large } => {
+                    return Some(self.start(&mut state, index, with, too_large));
+                }
                 Next::Done => {
                     self.tokens.put(1);
                     return None;
@@ -329,13 +344,13 @@ impl Crew<'_> {
     }
 
     /// Says how many processes a step may have; one token is taken for it.
-    fn start(&self, state: &mut State, index: usize, too_large: bool) -> Turn {
+    fn start(&self, state: &mut State, index: usize, with: Vec<usize>, too_large: bool) -> Turn {
         let step = &self.plan.steps[index];
         if too_large && self.jobs > 1 {
             self.ui.note(format!("  memory     {} is expected to need more than is free: it runs alone", step.id));
         }
         let again = state.again.contains_key(&index);
-        let mut turn = Turn { index, again, jobs: 1, client: false };
+        let mut turn = Turn { index, with, again, jobs: 1, client: false };
         let mut held = 1;
         match &step.action {
             Action::Kernel { .. } => {}
@@ -368,6 +383,16 @@ impl Crew<'_> {
         }
     }
 
+    /// Notes what came of a step, and tells it.
+    fn done(&self, state: &mut State, index: usize, entry: CacheEntry, cached: bool) {
+        state.done.insert(index, (entry, cached));
+        let done = state.done.len();
+        self.bar.set_position(done as u64);
+        if !self.ui.is_interactive() && !cached {
+            self.ui.note(format!("  build      {done}/{}  {}", self.plan.steps.len(), self.plan.steps[index].id));
+        }
+    }
+
     fn ended(&self, index: usize, end: Result<(CacheEntry, bool), StepFailure>) {
         let step = &self.plan.steps[index];
         let mut state = self.lock();
@@ -375,12 +400,7 @@ impl Crew<'_> {
         match end {
             Ok((entry, cached)) => {
                 state.slots.ended(index);
-                state.done.insert(index, (entry, cached));
-                let done = state.done.len();
-                self.bar.set_position(done as u64);
-                if !self.ui.is_interactive() && !cached {
-                    self.ui.note(format!("  build      {done}/{}  {}", self.plan.steps.len(), step.id));
-                }
+                self.done(&mut state, index, entry, cached);
             }
             Err(StepFailure { error, cause: Cause::Memory(why), peak }) if !state.again.contains_key(&index) => {
                 self.ui.note(format!("  memory     {}: {why}; once more, alone and with fewer jobs", step.id));

@@ -4,6 +4,7 @@
 mod cache;
 mod diagnose;
 mod engine;
+mod expected;
 mod headers;
 mod history;
 mod host;
@@ -11,6 +12,7 @@ mod isolation;
 mod kernel;
 mod memory;
 mod nvcc;
+mod shared;
 mod slots;
 mod stage;
 mod step;

@@ -56,10 +56,94 @@ pub fn same_file_names(dir: &Path) -> Result<[String; 3]> {
 /// nvcc hands what follows `-Xcompiler` to a shell as it is, and cuts it at commas. A path with such letters is
 /// therefore left to the shell, which knows it by a variable.
 pub(super) fn list_of_read(list: &str) -> [String; 6] {
-    let is_plain = list.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c));
-    let path = if is_plain { list.to_owned() } else { format!("\"$TMPDIR/{LIST}\"") };
+    let path = if is_plain(list) { list.to_owned() } else { format!("\"$TMPDIR/{LIST}\"") };
     let option = || "-Xcompiler".to_owned();
     [option(), "-MD".to_owned(), option(), "-MF".to_owned(), option(), path]
+}
+
+/// Whether nvcc and the shell that it calls take a path as it is.
+pub(super) fn is_plain(path: &str) -> bool {
+    path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c))
+}
+
+/// What nvcc calls the parts of a path that it makes names of intermediate files of.
+pub(super) fn stem(source: &str) -> &str {
+    let file = source.rsplit('/').next().unwrap_or(source);
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem)
+}
+
+/// Arguments by which one call for several capabilities gives each what a call of its own gives, bit for bit, and
+/// leaves it in the directory `kept`: `STEM.compute_90.cubin`, and what was read for it, `STEM.compute_90.cpp1.d`.
+///
+/// A call of several differs from calls of one in two things (found by comparing bytes with CUDA 11.8.89, 13.0.88 and
+/// 13.5.37):
+/// 1. The preprocessor is told all capabilities as `__CUDA_ARCH_LIST__`. What `-Xcompiler` hands on stands behind
+///    that, so the macro is defined anew: as the one capability that the pass is for.
+/// 2. The module id holds the name of the first thing that a unit defines for others. The first pass finds it, and
+///    the others take it from a file, though they may define another thing first. So each is told to find its own.
+pub(super) fn each_as_if_alone(kept: &Path) -> Result<Vec<String>> {
+    let mut args: Vec<String> = same_file_names(kept)?.into();
+    args.extend(["-Xcudafe", "--gen_module_id_file"].map(str::to_owned));
+    for option in ["-MD", "-U__CUDA_ARCH_LIST__", "-D__CUDA_ARCH_LIST__=__CUDA_ARCH__"] {
+        args.extend(["-Xcompiler", option].map(str::to_owned));
+    }
+    Ok(args)
+}
+
+/// Flags of a kernel group under which [`each_as_if_alone`] was found to hold.
+const ALIKE: [&str; 13] = [
+    "O0",
+    "O1",
+    "O2",
+    "O3",
+    "use_fast_math",
+    "expt-relaxed-constexpr",
+    "expt-extended-lambda",
+    "extended-lambda",
+    "extra-device-vectorization",
+    "restrict",
+    "lineinfo",
+    "generate-line-info",
+    "allow-unsupported-compiler",
+];
+
+/// The same for flags with a value, which stands behind `=` or in the next argument.
+const ALIKE_WITH_VALUE: [&str; 11] = [
+    "std",
+    "ftz",
+    "fmad",
+    "prec-div",
+    "prec-sqrt",
+    "maxrregcount",
+    "default-stream",
+    "diag-suppress",
+    "include",
+    "isystem",
+    "include-path",
+];
+
+/// Whether with these flags one call for several capabilities gives what calls of their own give. Of many more that
+/// may be so; `-G` puts names of intermediate files into cubins, and a flag that writes files would write one for all.
+pub(super) fn are_alike(flags: &[String]) -> bool {
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        let Some(name) = flag.strip_prefix("--").or_else(|| flag.strip_prefix('-')) else { return false };
+        let is_alike = match name.split_once('=') {
+            _ if ALIKE.contains(&name) => true,
+            Some((name, _)) if ALIKE_WITH_VALUE.contains(&name) => true,
+            None if ALIKE_WITH_VALUE.contains(&name) => flags.next().is_some(),
+            // Macros and directories; what nvcc defines itself is not to be touched.
+            _ => match name.split_at_checked(1) {
+                Some(("D" | "U" | "I", "")) => flags.next().is_some_and(|value| !value.starts_with("__CUDA")),
+                Some(("D" | "U" | "I", value)) => !flag.starts_with("--") && !value.starts_with("__CUDA"),
+                _ => false,
+            },
+        };
+        if !is_alike {
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -72,5 +156,44 @@ mod tests {
         for odd in ["/a b/tmp/read.d", "/a,b/tmp/read.d", "/a'b/tmp/read.d", "/\u{e4}/tmp/read.d"] {
             assert_eq!(list_of_read(odd)[5], "\"$TMPDIR/read.d\"");
         }
+    }
+
+    #[test]
+    fn calls_are_shared_under_flags_that_are_known() {
+        let alike = |flags: &str| are_alike(&flags.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        for flags in [
+            "",
+            "-O3 --fmad=false -std=c++17",
+            "--std c++17 -maxrregcount 32 --use_fast_math -lineinfo",
+            "-DX -DY=1 -D Z=2 -UW -I. -I include -include k.h --expt-relaxed-constexpr",
+        ] {
+            assert!(alike(flags), "{flags}");
+        }
+        for flags in [
+            "-G",
+            "-O3 -g -G",
+            "-MMD",
+            "--keep",
+            "-time t.csv",
+            "-arch=sm_90",
+            "-gencode arch=compute_80,code=sm_80",
+            "-Xcompiler -MF,other.d",
+            "-U__CUDA_ARCH_LIST__",
+            "-D __CUDA_ARCH_LIST__=7",
+            "--threads 2",
+            "-Xptxas -v",
+            "-o x",
+            "other.cu",
+            "-I",
+            "-std",
+            "-",
+        ] {
+            assert!(!alike(flags), "{flags}");
+        }
+    }
+
+    #[test]
+    fn a_unit_gives_its_name_up_to_the_last_dot() {
+        assert_eq!([stem("k/a.cu"), stem("a.b.cu"), stem("k.d/a")], ["a", "a.b", "a"]);
     }
 }

@@ -1,6 +1,7 @@
-//! Which step starts next: as many at a time as there are jobs, and only what memory holds. A plain
-//! state machine: it sees numbers only.
+//! Which step starts next, and which others its call takes along: as many calls at a time as there are jobs, and only
+//! what memory holds. A plain state machine: it sees numbers only.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// How often a step that does not fit yet is overtaken before everybody waits for it.
@@ -17,15 +18,19 @@ pub(super) struct Waiting {
     pub seconds: f64,
     /// Nothing may run beside it.
     pub alone: bool,
+    /// Steps of one family can be taken by one call, one after the other.
+    pub family: Option<usize>,
 }
 
 /// What to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// Start this step.
     Start {
         /// Its index.
         index: usize,
+        /// Others of its family that the same call takes. All of them run and end under this step's index.
+        with: Vec<usize>,
         /// Nothing runs beside it, because it is expected to need more than there is.
         too_large: bool,
     },
@@ -42,8 +47,8 @@ pub(super) struct Slots {
     budget: u64,
     /// In the order in which they should start, with how often each was overtaken.
     waiting: Vec<(Waiting, u32)>,
-    /// Expected bytes by index.
-    running: BTreeMap<usize, u64>,
+    /// What each call that runs has taken, by the index of the step it was started for.
+    running: BTreeMap<usize, Vec<Waiting>>,
     /// The one that runs alone.
     alone: Option<usize>,
 }
@@ -52,7 +57,7 @@ impl Slots {
     /// `jobs` at a time at most, within `budget` bytes.
     pub(super) fn new(jobs: usize, budget: u64, steps: Vec<Waiting>) -> Self {
         let mut waiting: Vec<(Waiting, u32)> = steps.into_iter().map(|step| (step, 0)).collect();
-        waiting.sort_by(|(a, _), (b, _)| b.seconds.total_cmp(&a.seconds).then(a.index.cmp(&b.index)));
+        waiting.sort_by(|(a, _), (b, _)| before(a, b));
         Self { jobs: jobs.max(1), budget, waiting, running: BTreeMap::new(), alone: None }
     }
 
@@ -69,7 +74,7 @@ impl Slots {
         if self.alone.is_some() || self.running.len() >= self.jobs {
             return Next::Wait;
         }
-        let reserved = self.running.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+        let reserved = self.running.values().map(|steps| peak(steps)).fold(0_u64, u64::saturating_add);
         let free = self.budget.saturating_sub(reserved).min(available);
         let is_idle = self.running.is_empty();
         let mut chosen = None;
@@ -88,12 +93,36 @@ impl Slots {
             *overtaken += 1;
         }
         let (step, _) = self.waiting.remove(place);
-        self.running.insert(step.index, step.memory);
         self.alone = alone.then_some(step.index);
-        Next::Start { index: step.index, too_large: alone && !step.alone }
+        let companions = if alone { Vec::new() } else { self.companions(&step, free) };
+        let with = companions.iter().map(|step| step.index).collect();
+        self.running.insert(step.index, std::iter::once(step).chain(companions).collect());
+        Next::Start { index: step.index, with, too_large: alone && !step.alone }
     }
 
-    /// A step has ended.
+    /// Takes out of those that wait what the call for `first` takes along. While much is left that is the whole
+    /// family; towards the end ever less, so that all jobs come to an end together: a call takes half of what is one
+    /// job's part of the work that is left, at most (guided self-scheduling).
+    fn companions(&mut self, first: &Waiting, free: u64) -> Vec<Waiting> {
+        if first.family.is_none() {
+            return Vec::new();
+        }
+        let shared = self.waiting.iter().filter(|(step, _)| step.family.is_some());
+        let left = shared.map(|(step, _)| step.seconds).sum::<f64>() + first.seconds;
+        let most = left / (2 * self.jobs) as f64;
+        let (mut taken, mut seconds) = (Vec::new(), first.seconds);
+        self.waiting.retain(|(step, _)| {
+            let is_taken = step.family == first.family && step.memory <= free && seconds + step.seconds <= most;
+            if is_taken {
+                seconds += step.seconds;
+                taken.push(*step);
+            }
+            !is_taken
+        });
+        taken
+    }
+
+    /// A call has ended, and with it all steps that it took.
     pub(super) fn ended(&mut self, index: usize) {
         self.running.remove(&index);
         if self.alone == Some(index) {
@@ -101,11 +130,35 @@ impl Slots {
         }
     }
 
+    /// A call of several steps has ended without them: they wait again, each for a call of its own.
+    pub(super) fn apart(&mut self, index: usize) {
+        for step in self.running.remove(&index).unwrap_or_default() {
+            let step = Waiting { family: None, ..step };
+            let place = self.waiting.partition_point(|(other, _)| before(other, &step).is_lt());
+            self.waiting.insert(place, (step, 0));
+        }
+    }
+
+    /// From now on every step has a call of its own.
+    pub(super) fn share_no_more(&mut self) {
+        self.waiting.iter_mut().for_each(|(step, _)| step.family = None);
+    }
+
     /// A step that has ended is to run once more, with nothing beside it.
     pub(super) fn again_alone(&mut self, index: usize, memory: u64) {
         self.ended(index);
-        self.waiting.push((Waiting { index, memory, seconds: 0.0, alone: true }, 0));
+        self.waiting.push((Waiting { index, memory, seconds: 0.0, alone: true, family: None }, 0));
     }
+}
+
+/// The longest first.
+fn before(a: &Waiting, b: &Waiting) -> Ordering {
+    b.seconds.total_cmp(&a.seconds).then(a.index.cmp(&b.index))
+}
+
+/// Bytes of a call that takes these steps one after the other.
+fn peak(steps: &[Waiting]) -> u64 {
+    steps.iter().map(|step| step.memory).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -115,11 +168,83 @@ mod tests {
     use super::*;
 
     fn step(index: usize, memory: u64, seconds: f64) -> Waiting {
-        Waiting { index, memory, seconds, alone: false }
+        Waiting { index, memory, seconds, alone: false, family: None }
     }
 
     fn start(index: usize) -> Next {
-        Next::Start { index, too_large: false }
+        Next::Start { index, with: Vec::new(), too_large: false }
+    }
+
+    /// Units of so many steps each, a second and a byte a step.
+    fn units(count: usize, each: usize) -> Vec<Waiting> {
+        (0..count * each).map(|index| Waiting { family: Some(index / each), ..step(index, 1, 1.0) }).collect()
+    }
+
+    /// How many steps each call takes, when calls end in the order in which they were started.
+    fn sizes(slots: &mut Slots) -> Vec<usize> {
+        let (mut sizes, mut running) = (Vec::new(), std::collections::VecDeque::new());
+        loop {
+            match slots.next(u64::MAX) {
+                Next::Start { index, with, .. } => {
+                    sizes.push(1 + with.len());
+                    running.push_back(index);
+                }
+                Next::Wait => slots.ended(running.pop_front().unwrap()),
+                Next::Done => return sizes,
+            }
+        }
+    }
+
+    #[test]
+    fn calls_take_whole_families_while_much_is_left_and_single_steps_at_the_end() {
+        let cases: [(usize, usize, usize, &[usize]); 6] = [
+            (1, 2, 6, &[6, 3, 1, 1, 1]),
+            (2, 5, 6, &[6, 6, 4, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1]),
+            (2, 1, 6, &[1, 1, 1, 1, 1, 1]),
+            (4, 3, 4, &[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+            (4, 3, 1, &[1, 1, 1]),
+            (64, 2, 3, &[1, 1, 1, 1, 1, 1]),
+        ];
+        for (jobs, count, each, expected) in cases {
+            let found = sizes(&mut Slots::new(jobs, 1000, units(count, each)));
+            assert_eq!(found, expected, "{count} units of {each} on {jobs} jobs");
+        }
+        let found = sizes(&mut Slots::new(2, 1000, units(24, 6)));
+        assert!(found.iter().sum::<usize>() == 144 && found.len() < 45 && found.ends_with(&[1, 1, 1]), "{found:?}");
+    }
+
+    #[test]
+    fn a_call_takes_along_what_memory_holds_and_counts_for_its_largest_step() {
+        let mut steps = units(2, 6);
+        steps[1].memory = 60;
+        steps[2].memory = 101;
+        let mut slots = Slots::new(1, 100, steps.clone());
+        assert_eq!(slots.next(100), Next::Start { index: 0, with: vec![1, 3, 4, 5], too_large: false });
+        slots.ended(0);
+        let mut slots = Slots::new(1, 100, steps.clone());
+        assert_eq!(slots.next(59), Next::Start { index: 0, with: vec![3, 4, 5], too_large: false });
+        steps.push(step(12, 50, 0.5));
+        let mut slots =
+            Slots::new(2, 100, steps.iter().copied().filter(|step| step.index < 2 || step.index > 5).collect());
+        assert_eq!(slots.next(100), Next::Start { index: 0, with: vec![1], too_large: false });
+        assert_eq!(slots.next(100), Next::Start { index: 6, with: vec![], too_large: false });
+        slots.ended(6);
+        for index in 7..12 {
+            assert_eq!(slots.next(100), Next::Start { index, with: vec![], too_large: false });
+            slots.ended(index);
+        }
+        assert_eq!(slots.next(100), Next::Wait, "50 beside 60");
+    }
+
+    #[test]
+    fn what_a_shared_call_did_not_make_is_made_step_by_step() {
+        let mut slots = Slots::new(1, 100, units(2, 2));
+        assert_eq!(slots.next(100), Next::Start { index: 0, with: vec![1], too_large: false });
+        slots.apart(0);
+        assert_eq!(sizes(&mut slots), [1, 1, 1, 1]);
+        let mut slots = Slots::new(1, 100, units(2, 6));
+        slots.share_no_more();
+        assert_eq!(sizes(&mut slots), [1; 12]);
     }
 
     #[test]
@@ -143,7 +268,7 @@ mod tests {
         slots.ended(1);
         assert_eq!(slots.next(100), Next::Wait);
         slots.ended(2);
-        assert_eq!(slots.next(100), Next::Start { index: 3, too_large: true });
+        assert_eq!(slots.next(100), Next::Start { index: 3, with: vec![], too_large: true });
         assert_eq!(slots.next(100), Next::Wait);
         slots.ended(3);
         assert_eq!(slots.next(100), Next::Done);
@@ -173,33 +298,41 @@ mod tests {
         fn never_too_much_and_never_too_late(
             jobs in 1_usize..9,
             budget in 1_u64..2_000,
-            steps in prop::collection::vec((0_u64..2_500, 0.0_f64..100.0), 0..120),
+            steps in prop::collection::vec((0_u64..2_500, 0.0_f64..100.0, prop::option::of(0_usize..9)), 0..120),
             ends in prop::collection::vec((any::<prop::sample::Index>(), 0_u64..3_000), 400),
         ) {
             let count = steps.len();
-            let memory: Vec<u64> = steps.iter().map(|(memory, _)| *memory).collect();
+            let memory: Vec<u64> = steps.iter().map(|(memory, ..)| *memory).collect();
+            let steps = steps.into_iter().enumerate();
             let steps: Vec<Waiting> =
-                steps.into_iter().enumerate().map(|(index, (memory, seconds))| step(index, memory, seconds)).collect();
+                steps.map(|(index, (memory, seconds, family))| Waiting { family, ..step(index, memory, seconds) }).collect();
             let order: Vec<usize> = Slots::new(jobs, budget, steps.clone()).waiting.iter().map(|(step, _)| step.index).collect();
             let rank = |index: usize| order.iter().position(|found| *found == index).unwrap();
             let mut slots = Slots::new(jobs, budget, steps);
             let mut running: Vec<usize> = Vec::new();
             let mut started: Vec<usize> = Vec::new();
+            let mut taken: Vec<usize> = Vec::new();
+            let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
             let mut ends = ends.into_iter().cycle();
             loop {
                 let (which, available) = ends.next().unwrap();
                 match slots.next(available) {
-                    Next::Start { index, too_large } => {
-                        prop_assert!(!started.contains(&index));
+                    Next::Start { index, with, too_large } => {
+                        for index in with.iter().chain([&index]) {
+                            prop_assert!(!started.contains(index) && !taken.contains(index));
+                        }
+                        prop_assert!(with.is_empty() || !too_large);
+                        largest.insert(index, with.iter().chain([&index]).map(|index| memory[*index]).max().unwrap());
+                        taken.extend(with);
                         let overtaken = order[..rank(index)].iter().filter(|first| !started.contains(first)).count();
                         prop_assert!(overtaken <= count);
                         started.push(index);
                         running.push(index);
-                        let sum: u64 = running.iter().map(|index| memory[*index]).sum();
+                        let sum: u64 = running.iter().map(|index| largest[index]).sum();
                         prop_assert!(running.len() <= jobs);
                         prop_assert!(running.len() == 1 || sum <= budget, "{sum} of {budget}");
                         prop_assert!(!too_large || running.len() == 1);
-                        prop_assert!(running.len() == 1 || memory[index] <= available);
+                        prop_assert!(running.len() == 1 || largest[&index] <= available);
                     }
                     Next::Wait => {
                         prop_assert!(!running.is_empty(), "nothing runs and nothing starts");
@@ -209,7 +342,7 @@ mod tests {
                     Next::Done => break,
                 }
             }
-            prop_assert_eq!(started.len(), count);
+            prop_assert_eq!(started.len() + taken.len(), count);
             // Nobody was overtaken more often than patience allows: once it is used up, nothing later starts.
             for (place, index) in started.iter().enumerate() {
                 let later = started[..place].iter().filter(|other| rank(**other) > rank(*index)).count();

@@ -1,14 +1,17 @@
 //! One step: a directory of its own, its calls one after the other, a log, and the result into the cache.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::cache::{Cache, CacheEntry, Made};
+use tempfile::TempDir;
+
+use super::cache::{Cache, CacheEntry, Made, StepKind};
 use super::diagnose::{Cause, cause};
 use super::engine::{BuildOptions, kind_of};
 use super::host::HostStep;
-use super::isolation::{copy_declared, plain};
-use super::kernel::KernelStep;
+use super::isolation::{copy_declared, outside_links, plain};
+use super::kernel::KernelPlace;
 use super::tokens::Tokens;
 use super::toolset::Toolset;
 use super::undeclared::{Scene, explain};
@@ -28,6 +31,12 @@ pub(super) struct StepRun<'a> {
     pub cache: &'a Cache,
     pub options: &'a BuildOptions,
     pub logs: &'a Path,
+    /// Root of the source tree, where it really lies.
+    root: PathBuf,
+    /// The directory for intermediate files, where it really lies.
+    work: PathBuf,
+    /// What kernel steps see of the machine besides the system and the tools: the source, and where its links lead.
+    seen: BTreeSet<PathBuf>,
 }
 
 /// How many processes a step may have.
@@ -86,39 +95,61 @@ fn remove_while_it_is_written(dir: &Path) -> Result<()> {
     }
 }
 
-impl StepRun<'_> {
+impl<'a> StepRun<'a> {
+    /// Looks once at what all steps share; `steps` are those that are to run.
+    pub(super) fn new<'b>(
+        (tools, cache, options, logs): (&'a Toolset, &'a Cache, &'a BuildOptions, &'a Path),
+        mut steps: impl Iterator<Item = &'b Step>,
+    ) -> Result<Self> {
+        let root = fs_err::canonicalize(&options.source)?;
+        let work = fs_err::canonicalize(&options.work)?;
+        let mut seen = BTreeSet::from([root.clone()]);
+        if steps.any(|step| kind_of(step) == StepKind::Kernel) {
+            seen.extend(outside_links(&root, &options.sources)?);
+        }
+        Ok(Self { tools, cache, options, logs, root, work, seen })
+    }
+
+    /// An empty directory for one call or one step.
+    pub(super) fn scratch(&self) -> Result<TempDir> {
+        let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(&self.work);
+        made.map_err(|error| Error::file(&self.work, "cannot make a directory for a step").because(error))
+    }
+
+    /// Where kernel steps are compiled that have the directory `work`.
+    pub(super) fn kernels<'b>(&'b self, work: &'b Path) -> KernelPlace<'b> {
+        KernelPlace { tools: self.tools, options: self.options, root: &self.root, seen: &self.seen, work }
+    }
+
     /// Runs a step; `share` counts for one that has several processes.
     pub(super) fn run(&self, step: &Step, share: Share<'_>) -> Result<CacheEntry, StepFailure> {
         let options = self.options;
         let started = Instant::now();
-        let scratch = tempfile::Builder::new()
-            .prefix(SCRATCH)
-            .tempdir_in(&options.work)
-            .map_err(|error| Error::file(&options.work, "cannot make a directory for a step").because(error))?;
-        let work = fs_err::canonicalize(scratch.path()).map_err(Error::from)?;
-        let root = fs_err::canonicalize(&options.source).map_err(Error::from)?;
+        let scratch = self.scratch()?;
+        let (root, work) = (&self.root, scratch.path());
         let isolation = &options.isolation;
         let (step, peak, tree) = match &step.action {
             Action::Kernel { .. } => {
-                let kernel = KernelStep { step, root: &root, work: &work, options };
+                let place = self.kernels(work);
                 let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
-                let scene = Scene { seen_as: &root, source: &root, declared: &declared, isolation, work: &work };
-                let peak = self.call_all(step, &[kernel.call(self.tools)?], &scene)?;
-                (kernel.finish()?, peak, kernel.made())
+                let scene = Scene { seen_as: root, source: root, declared: &declared, isolation, work };
+                let (call, made) = place.call(step)?;
+                let peak = self.call_all(step, &[call], &scene)?;
+                (place.finish(step, &made)?, peak, made.dir)
             }
             Action::Host { driver, source, options: settings, targets } => {
                 let copy = work.join("source");
-                copy_declared(&root, source, step.inputs(), &copy)?;
+                copy_declared(root, source, step.inputs(), &copy)?;
                 let host = HostStep {
                     driver: *driver,
                     name: &options.name,
                     source: copy.clone(),
                     options: settings,
                     targets,
-                    work: &work,
+                    work,
                     share,
                 };
-                let sandbox = isolation.sandbox(&work, [], self.tools.compiler_cache.clone())?;
+                let sandbox = isolation.sandbox(work, [], self.tools.compiler_cache.clone())?;
                 let (calls, tree) = host.calls(self.tools)?;
                 let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
                 let real = plain(&root.join(source));
@@ -126,7 +157,7 @@ impl StepRun<'_> {
                     let path = Path::new(source).join(path);
                     step.inputs().any(|(input, _)| Path::new(input) == path)
                 };
-                let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work: &work };
+                let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work };
                 let peak = self.call_all(step, &calls, &scene)?;
                 host.finish(&step.id)?;
                 (step.clone(), peak, tree)
@@ -138,8 +169,7 @@ impl StepRun<'_> {
 
     /// Makes the calls; answers the memory of the largest process.
     fn call_all(&self, step: &Step, calls: &[Call], scene: &Scene<'_>) -> Result<u64, StepFailure> {
-        let path = self.logs.join(log_name(step));
-        let mut log = Log { path, text: String::new(), lost: None };
+        let mut log = Log::of(self.logs, step);
         let mut peak = 0;
         for call in calls {
             let mut watched = call.run_watched(self.options.step_timeout)?;
@@ -200,7 +230,7 @@ impl StepRun<'_> {
 }
 
 /// Calls and what they printed, on disk after each.
-struct Log {
+pub(super) struct Log {
     path: PathBuf,
     text: String,
     /// Why it is not on disk.
@@ -208,7 +238,12 @@ struct Log {
 }
 
 impl Log {
-    fn add(&mut self, call: &Call, watched: &Watched) {
+    /// That of a step, with nothing in it.
+    pub(super) fn of(logs: &Path, step: &Step) -> Self {
+        Self { path: logs.join(log_name(step)), text: String::new(), lost: None }
+    }
+
+    pub(super) fn add(&mut self, call: &Call, watched: &Watched) {
         let outcome = &watched.outcome;
         self.text.push_str(&format!(
             "$ {}\n{}# {} after {:.2} s, {:.2} s of processor, {} MB\n",

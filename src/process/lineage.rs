@@ -1,7 +1,8 @@
 //! What a program and its descendants take, read while they run. The kernel hands that on to whoever waits for them, from
 //! process to process; bubblewrap ends without having waited for its child, and then it is lost.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 /// What was seen so far.
@@ -20,26 +21,43 @@ impl Taken {
     }
 }
 
-/// What the descendants of the process `pid` have taken. What ends meanwhile, or cannot be read, counts as nothing; so does
-/// all on a kernel that does not list children.
-pub(super) fn taken(pid: u32) -> Taken {
+/// What the process `pid` and its descendants have taken, of which `known` bytes is the largest peak so far. What ends
+/// meanwhile, or cannot be read, counts as nothing; so does all on a kernel that does not list children.
+///
+/// Asked for every few moments of every step, it must cost next to nothing: one call for each text, and a process
+/// that holds less than half of what another one had is not asked for its peak.
+pub(super) fn taken(pid: u32, known: u64) -> Taken {
     let mut sum = Taken::default();
-    let mut waiting = children(pid);
+    let mut waiting = vec![pid];
     while let Some(pid) = waiting.pop() {
-        let peak = std::fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|text| peak(&text));
-        let cpu = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|text| ticks(&text));
-        sum.peak = sum.peak.max(peak.unwrap_or(0));
-        sum.cpu += Duration::from_secs_f64(cpu.unwrap_or(0) as f64 / ticks_per_second());
-        waiting.extend(children(pid));
+        let Some(now) = read(format!("/proc/{pid}/stat")).and_then(|text| Now::of(&text)) else { continue };
+        sum.cpu += Duration::from_secs_f64(now.ticks as f64 / constant(libc::_SC_CLK_TCK, 100.0));
+        let bytes = now.pages as f64 * constant(libc::_SC_PAGESIZE, 4096.0);
+        if bytes * 2.0 > known.max(sum.peak) as f64 {
+            let peak = read(format!("/proc/{pid}/status")).and_then(|text| peak(&text));
+            sum.peak = sum.peak.max(peak.unwrap_or(0));
+        }
+        waiting.extend(children(pid, now.threads));
     }
     sum
 }
 
-/// Children of all threads.
-fn children(pid: u32) -> Vec<u32> {
+/// Children of all threads; a process with one thread has no list but its own.
+fn children(pid: u32, threads: u64) -> Vec<u32> {
+    if threads == 1 {
+        return read(format!("/proc/{pid}/task/{pid}/children")).map(|text| numbers(&text)).unwrap_or_default();
+    }
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = threads.map(|thread| thread.path().join("children"));
-    lists.flat_map(|list: PathBuf| numbers(&std::fs::read_to_string(list).unwrap_or_default())).collect()
+    let lists = threads.filter_map(|thread| read(thread.path().join("children")));
+    lists.flat_map(|list| numbers(&list)).collect()
+}
+
+/// The beginning of one of the kernel's texts, which is all of it: they are short, and made when they are read.
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    let mut text = vec![0; 4096];
+    let count = std::fs::File::open(path).ok()?.read(&mut text).ok()?;
+    text.truncate(count);
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn numbers(text: &str) -> Vec<u32> {
@@ -52,19 +70,32 @@ fn peak(status: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Time in user and kernel mode, its own and that of children it has waited for: fields 14 to 17 of proc(5)'s `stat`, whose
-/// second one is a name in parentheses that may hold anything.
-fn ticks(stat: &str) -> Option<u64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields = rest.split_whitespace().skip(11).take(4).map(|field| field.parse::<u64>().ok());
-    fields.sum()
+/// What a process is now.
+#[derive(Debug, PartialEq, Eq)]
+struct Now {
+    /// Time in user and kernel mode, its own and that of children it has waited for.
+    ticks: u64,
+    threads: u64,
+    /// Pages of memory that it holds.
+    pages: u64,
 }
 
-fn ticks_per_second() -> f64 {
-    // SAFETY: a question about a constant of the system.
-    match unsafe { libc::sysconf(libc::_SC_CLK_TCK) } {
-        ticks if ticks > 0 => ticks as f64,
-        _ => 100.0,
+impl Now {
+    /// Fields 14 to 17, 20 and 24 of proc(5)'s `stat`, whose second one is a name in parentheses that may hold anything.
+    fn of(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse::<u64>().ok();
+        let ticks = field(14)? + field(15)? + field(16)? + field(17)?;
+        Some(Self { ticks, threads: field(20)?, pages: field(24)? })
+    }
+}
+
+/// A constant of the system.
+fn constant(name: libc::c_int, usual: f64) -> f64 {
+    // SAFETY: a question without pointers.
+    match unsafe { libc::sysconf(name) } {
+        value if value > 0 => value as f64,
+        _ => usual,
     }
 }
 
@@ -76,9 +107,9 @@ mod tests {
     fn fields_of_proc() {
         assert_eq!(peak("Name:\tcicc\nVmHWM:\t  61536 kB\nVmRSS:\t 5 kB\n"), Some(61536 << 10));
         assert_eq!(peak("Name:\tkthreadd\n"), None);
-        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 0 0 7 8 30 40 20 0 1 0 99 1 1";
-        assert_eq!(ticks(stat), Some(85));
-        assert_eq!(ticks("12 (a"), None);
+        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 0 0 7 8 30 40 20 0 3 0 99 4096 25 1";
+        assert_eq!(Now::of(stat), Some(Now { ticks: 85, threads: 3, pages: 25 }));
+        assert_eq!(Now::of("12 (a"), None);
         assert_eq!(numbers("3 14 159 "), [3, 14, 159]);
     }
 }

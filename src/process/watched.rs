@@ -15,6 +15,10 @@ use crate::error::{Error, Result};
 /// How often an interruption is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// The shortest and the longest time between two looks at what a program's descendants take. Between them it is an
+/// eighth of the time that the program has run: what lasts is seen, and a look costs a hundredth of that at most.
+const LOOKS: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(500)];
+
 /// How long a killed program may take to be gone: longer only when the kernel itself waits in a call of it.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -81,6 +85,7 @@ impl Call {
         let mut watch = Watch {
             pid: child.id() as i32,
             exit: pidfd(child.id()),
+            started,
             looked: matches!(&self.sandbox, Some(Sandbox { by: Isolation::Bubblewrap(_), .. })).then_some(started),
             taken: Taken::default(),
             grace: GRACE,
@@ -146,7 +151,8 @@ struct Watch {
     pid: i32,
     /// Readable when it has ended; none on kernels before 5.3.
     exit: Option<OwnedFd>,
-    /// When was last looked at what its descendants take; none where the kernel tells that at its end.
+    started: Instant,
+    /// When was last looked at what it and its descendants take; none where the kernel tells that at its end.
     looked: Option<Instant>,
     /// What they took, as far as it was seen.
     taken: Taken,
@@ -200,12 +206,12 @@ impl Watch {
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, tick.as_millis() as i32) };
     }
 
-    /// Looks at what its descendants take, once a tick.
+    /// Looks at what its descendants take, when it is time to.
     fn look(&mut self) {
-        let is_due = |looked: &Instant| looked.elapsed() >= TICK / 2;
-        if let Some(looked) = self.looked.as_mut().filter(|looked| is_due(looked)) {
+        let pause = (self.started.elapsed() / 8).clamp(LOOKS[0], LOOKS[1]);
+        if let Some(looked) = self.looked.as_mut().filter(|looked| looked.elapsed() >= pause) {
             *looked = Instant::now();
-            self.taken = self.taken.max(taken(self.pid as u32));
+            self.taken = self.taken.max(taken(self.pid as u32, self.taken.peak));
         }
     }
 
@@ -286,6 +292,7 @@ mod tests {
             pid: child.id() as i32,
             exit: pidfd(child.id()),
             grace,
+            started: Instant::now(),
             looked: None,
             taken: Taken::default(),
             pipes: [None, None],

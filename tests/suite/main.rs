@@ -53,6 +53,7 @@ mod sarif;
 mod schemas;
 mod second_release;
 mod selecting;
+mod sharing_calls;
 mod sharing_jobs;
 mod simulating;
 mod slicing;
