@@ -56,7 +56,13 @@ pub mod slice;
 pub mod verify;
 
 // Floor 5
+#[cfg(feature = "tool")]
 pub mod ops;
+/// The verbs that only read.
+#[cfg(not(feature = "tool"))]
+pub mod ops {
+    pub mod inspect;
+}
 
 // Floor 6
 #[cfg(feature = "tool")]

@@ -17,16 +17,16 @@ pub fn side_by_side<I: Sync, W, T: Send>(
     items: &[I],
     threads: usize,
     worker: impl Fn() -> W + Sync,
-    work: impl Fn(&W, &I) -> T + Sync,
+    work: impl Fn(&mut W, &I) -> T + Sync,
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(items.len()));
     let thread = || {
-        let worker = worker();
+        let mut worker = worker();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { return };
-            let answer = work(&worker, item);
+            let answer = work(&mut worker, item);
             done.lock().unwrap_or_else(PoisonError::into_inner).push((index, answer));
         }
     };
@@ -51,7 +51,7 @@ pub fn until_failure<I: Sync, T: Send>(
     work: impl Fn(&I) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let failed = AtomicBool::new(false);
-    let one = |(): &(), item: &I| -> Option<Result<T>> {
+    let one = |(): &mut (), item: &I| -> Option<Result<T>> {
         if failed.load(Ordering::Relaxed) {
             return None;
         }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn answers_come_in_the_order_of_the_items_however_many_threads_there_are() {
         let items: Vec<usize> = (0..100).collect();
-        let slow = |_: &(), item: &usize| {
+        let slow = |(): &mut (), item: &usize| {
             std::thread::sleep(std::time::Duration::from_micros(((100 - item) % 7) as u64 * 50));
             item * 2
         };

@@ -94,23 +94,23 @@ fn by_hand(from: &File, to: &File, start: u64, end: u64) -> Result<()> {
 /// as the user's rights and the file system allow: only root may give files away.
 pub(super) fn attributes(subject: &Subject, to: &File, own: &Metadata) -> Result<()> {
     let (from, data) = (subject.file.file(), &subject.data);
-    let mut mode = own.mode();
+    let mut has_mode = own.mode() == data.mode();
     if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
         // The group alone may be one of the user's own.
         let both = fchown(to, Some(data.uid()), Some(data.gid()));
         tolerated(both.or_else(|_| fchown(to, None, Some(data.gid()))))?;
         // It may have lost bits by that.
-        mode = 0;
+        has_mode = false;
     }
     // Behind the owner: a change of it takes file capabilities away (capabilities(7)).
     for name in subject.attributes() {
         if let Some(value) = tolerated(from.get_xattr(name))?.flatten() {
             tolerated(to.set_xattr(name, &value))?;
             // An access list changes the mode.
-            mode = 0;
+            has_mode = false;
         }
     }
-    if mode != data.mode() {
+    if !has_mode {
         to.set_permissions(data.permissions())?;
     }
     to.set_times(std::fs::FileTimes::new().set_modified(data.modified()?).set_accessed(data.accessed()?))

@@ -43,8 +43,8 @@ pub struct Replacement {
 pub fn prepare(subject: &Subject, output: &Path, plan: &PatchPlan) -> Result<Replacement> {
     // What a link names is patched, not the link.
     let is_link = || output.symlink_metadata().is_ok_and(|data| data.is_symlink());
-    let own = subject.direct && output == subject.path();
-    let target = if !own && is_link() { fs_err::canonicalize(output)? } else { output.to_owned() };
+    let in_its_place = subject.direct && output == subject.path();
+    let target = if !in_its_place && is_link() { fs_err::canonicalize(output)? } else { output.to_owned() };
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (copy, own) = temporary(parent, &subject.data).map_err(|error| failed(&target, &error))?;
     let (from, to) = (subject.file.file(), copy.as_file());

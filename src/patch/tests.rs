@@ -166,3 +166,33 @@ fn what_cannot_be_patched_names_the_file() {
     std::fs::write(&path, "").unwrap();
     assert!(apply(&path, &spec(&["/x"]), &drivers()).is_err());
 }
+
+#[test]
+fn a_copy_in_the_making_is_as_private_as_its_original() {
+    let dir = fixture::dir();
+    let original = dir.path().join("original");
+    std::fs::write(&original, "").unwrap();
+    for (mode, most) in [(0o644, 0o644), (0o4755, 0o755), (0o666, 0o644), (0o640, 0o600), (0o400, 0o600)] {
+        std::fs::set_permissions(&original, std::fs::Permissions::from_mode(mode)).unwrap();
+        let (_copy, data) = leftover::temporary(dir.path(), &original.metadata().unwrap()).unwrap();
+        // What the user's mask takes away comes back when the copy is finished.
+        assert_eq!(data.mode() & 0o7777 & !most, 0, "{mode:o}: {:o}", data.mode());
+        assert_eq!(data.mode() & 0o600, 0o600, "{mode:o}");
+    }
+}
+
+#[test]
+fn what_changes_meanwhile_is_not_overwritten() {
+    let dir = fixture::dir();
+    let path = fixture::library(dir.path(), "libmeanwhile.so", &[]);
+    let subject = Subject::open(&path).unwrap();
+    let plan = subject.plan(&subject.source().unwrap(), &set("/meanwhile")).unwrap();
+    // Neither length nor modification time tells.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let error = prepare(&subject, &path, &plan).err().unwrap();
+    assert!(error.to_string().contains("changed while it was being patched"), "{error}");
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700);
+    assert_eq!(runpath(&path), None);
+    assert!(leftovers(dir.path()).is_empty());
+}

@@ -52,7 +52,8 @@ fn children(pid: u32, threads: u64) -> Vec<u32> {
     lists.flat_map(|list| numbers(&list)).collect()
 }
 
-/// The beginning of one of the kernel's texts, which is all of it: they are short, and made when they are read.
+/// The beginning of one of the kernel's texts, which is all of it nearly always: they are short, and made when they are
+/// read.
 fn read(path: impl AsRef<Path>) -> Option<String> {
     let mut text = vec![0; 4096];
     let count = std::fs::File::open(path).ok()?.read(&mut text).ok()?;
@@ -60,8 +61,10 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Numbers with a space behind each: the last one of a text that was cut has none.
 fn numbers(text: &str) -> Vec<u32> {
-    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    let whole = text.rsplit_once(' ').map_or("", |(whole, _)| whole);
+    whole.split(' ').filter_map(|word| word.parse().ok()).collect()
 }
 
 /// Bytes in the line `VmHWM:     1234 kB` of proc(5)'s `status`.
@@ -111,5 +114,7 @@ mod tests {
         assert_eq!(Now::of(stat), Some(Now { ticks: 85, threads: 3, pages: 25 }));
         assert_eq!(Now::of("12 (a"), None);
         assert_eq!(numbers("3 14 159 "), [3, 14, 159]);
+        assert_eq!(numbers("3 14 15"), [3, 14]);
+        assert!(numbers("").is_empty());
     }
 }

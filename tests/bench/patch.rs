@@ -175,10 +175,10 @@ fn in_place(files: &Path, path: &str) -> Command {
 }
 
 /// Replaces every file by a copy with nothing changed, in as few calls of the system as that takes, side
-/// by side as `simpack patch`: no program that keeps the old file whole is faster.
+/// by side as `simpack patch`: what copying and renaming take, whatever happens to the content.
 fn replace_unread(dir: &Path) {
     let files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let replace = |(): &(), file: &PathBuf| {
+    let replace = |(): &mut (), file: &PathBuf| {
         let copy = file.with_extension("new");
         std::fs::write(&copy, std::fs::read(file).unwrap()).unwrap();
         std::fs::rename(&copy, file).unwrap();

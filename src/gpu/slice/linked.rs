@@ -99,8 +99,7 @@ fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<
             regions.push(Region { index, section, pieces });
         }
     }
-    let mut ranges: Vec<(u64, u64)> =
-        regions.iter().map(|region| (region.section.offset, region.section.offset + region.section.size)).collect();
+    let mut ranges: Vec<(u64, u64)> = regions.iter().map(|region| (region.section.offset, region.end())).collect();
     ranges.sort_unstable();
     if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Err(ElfError::damaged("its device code sections overlap").into());

@@ -1,6 +1,5 @@
 //! All containers of a file, one by one: what stays of each, the sums, and what kernels would lose.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::container::{Remains, remains};
@@ -114,9 +113,8 @@ impl<'o, 'a> Survey<'o, 'a> {
 /// Kernels of the containers without code. The code is unpacked for that, one entry at a time and thread.
 fn losses(lacking: &[Lacking<'_>], order: Order<'_>) -> Vec<Loss> {
     let bytes = lacking.iter().flat_map(|it| &it.entries).map(|entry| entry.stored_size).sum();
-    let worker = || RefCell::new(Unpacker::default());
-    let found = side_by_side(lacking, order.threads_for(bytes), worker, |unpacker, it| {
-        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), &mut unpacker.borrow_mut())
+    let found = side_by_side(lacking, order.threads_for(bytes), Unpacker::default, |unpacker, it| {
+        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), unpacker)
     });
     let mut losses = Vec::new();
     for (it, kernels) in lacking.iter().zip(found).filter(|(_, kernels)| !kernels.is_empty()) {

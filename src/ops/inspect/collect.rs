@@ -70,7 +70,7 @@ fn tree(root: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     let bar = (all > LONG).then(|| ui.bytes("inspect", all));
     // The largest first, so that no core is left with one at the end.
     work.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let one = |(): &(), (path, size): &(String, u64)| {
+    let one = |(): &mut (), (path, size): &(String, u64)| {
         let mut own = Inspected::default();
         if let Err(error) = below(root, path, *size, look, &mut own) {
             own.unexamined.push(Gap { path: path.clone(), reason: error.to_string() });

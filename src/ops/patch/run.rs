@@ -53,7 +53,7 @@ pub fn run(request: &PatchRequest, ui: &Ui) -> Result<u8> {
     for batch in finding.files.chunks(batch(finding.files.len())) {
         let worker =
             || Worker { request, intent: &intent, manifests: &manifests, loader: &loader, machine: OnceCell::new() };
-        let looked = side_by_side(batch, threads(), worker, Worker::one);
+        let looked = side_by_side(batch, threads(), worker, |worker, file| worker.one(file));
         files.extend(patched(looked, &mut old));
     }
     let report = PatchReport::new(request, files);
@@ -93,6 +93,7 @@ fn patched(looked: Vec<Option<Looked>>, old: &mut Vec<TempPath>) -> Vec<FileRepo
 }
 
 /// How many copies of `files` may wait: each holds a descriptor, of which a process has 1,024 if it asks for no more.
+/// That many can be opened afterwards without waiting.
 fn batch(files: usize) -> usize {
     // Each thread has a file, its copy and the directories it looks into.
     let others = 64 + threads() * (Machine::DIRECTORIES + 4);
@@ -108,21 +109,22 @@ fn batch(files: usize) -> usize {
     }
     let descriptors = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
     let batch = descriptors.saturating_sub(others).clamp(64, BATCH);
-    // Each time the kernel makes the table of descriptors larger, it waits until no thread looks at the old one: six
-    // times here, longer than all other work on a thousand small files. Before there are threads, there is no waiting.
-    let last = libc::c_int::try_from(others + batch.min(files)).unwrap_or(libc::c_int::MAX);
+    make_room((others + batch.min(files)).min(descriptors.saturating_sub(1)));
+    batch
+}
+
+/// Makes the kernel's table of descriptors large enough for `last`. Each time the kernel makes it larger it waits until
+/// no thread looks at the old one: six times for a thousand files, longer than all other work on them. Before there
+/// are threads, there is no waiting.
+fn make_room(last: usize) {
+    let last = libc::c_int::try_from(last).unwrap_or(libc::c_int::MAX);
     // SAFETY: numbers only; the first descriptor is open in every Rust program, and the new one is nobody else's.
     unsafe {
-        let there = libc::fcntl(
-            0,
-            libc::F_DUPFD_CLOEXEC,
-            last.min(libc::c_int::try_from(descriptors.saturating_sub(1)).unwrap_or(last)),
-        );
+        let there = libc::fcntl(0, libc::F_DUPFD_CLOEXEC, last);
         if there >= 0 {
             libc::close(there);
         }
     }
-    batch
 }
 
 /// The loader of this machine, for libraries of its own kind.
