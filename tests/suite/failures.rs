@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Mount, Ran, Tiny, changed, digests, need};
+use crate::support::{Mount, Ran, Tiny, changed, clock_can_be_set, digests, need, set_clock};
 
 /// Numbers that look random and are the same each time (splitmix64).
 struct Numbers(u64);
@@ -418,18 +418,10 @@ fn no_clock_decides_what_is_built() {
         Ran::of(&mut tiny.build(&[])).exit(0);
         assert_eq!(changed(&first, &tiny.dist()), [""; 0]);
     }
-    // Nor does the clock itself, where it can be faked.
-    let Ok(faketime) = which::which("faketime") else { return };
-    let build = tiny.build(&["--dist", "then/dist", "--work", "then/work"]);
-    let mut command = Command::new(faketime);
-    command.arg("2001-01-01 00:00:00").arg(build.get_program()).args(build.get_args());
-    command.current_dir(build.get_current_dir().unwrap());
-    for (name, value) in build.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    // Nor does the clock itself.
+    need!(clock_can_be_set(), "libfaketime is not here");
+    let mut command = tiny.build(&["--dist", "then/dist", "--work", "then/work"]);
+    set_clock(&mut command, "2001-01-01 00:00:00");
     Ran::of(command.env("SIMPACK_CACHE_DIR", tiny.path("then/cache"))).exit(0);
     assert_eq!(changed(&first, &digests(&tiny.path("then/dist"))), [""; 0]);
 }

@@ -1,6 +1,7 @@
 //! What the tests stand on: the program, one shared build of volley, real tools, and honest skipping.
 
 mod archive;
+mod clock;
 pub mod cuobjdump;
 mod program;
 mod python;
@@ -11,6 +12,7 @@ mod tree;
 mod volley;
 
 pub use archive::{conda_index, package_file, unpack};
+pub use clock::{clock_can_be_set, set_clock};
 pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
 pub use skip::{set_up, skip};
