@@ -152,16 +152,24 @@ pub(crate) fn hash_size(bytes: Bytes<'_>, at: u64) -> Option<u64> {
 }
 
 fn relocated_symbols(image: &Image<'_>, dynamic: &Dynamic<'_>) -> u64 {
-    [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)]
-        .into_iter()
-        .filter_map(|(address, size)| {
-            let at = image.offset_of(dynamic.value(address)?)?;
-            Some(Bytes(image.bytes.get(at, dynamic.value(size)?)?))
-        })
+    relocation_tables(image, dynamic)
+        .filter_map(|(at, size)| Some(Bytes(image.bytes.get(at, size)?)))
         .flat_map(|table| (0..table.len() / 24).filter_map(move |index| table.u64(index * 24 + 8)))
         .map(|info| (info >> 32) + 1)
         .max()
         .unwrap_or(0)
+}
+
+/// File offset and bytes of the tables of relocations that name symbols.
+pub(crate) fn relocation_tables<'i>(
+    image: &'i Image<'_>,
+    dynamic: &'i Dynamic<'_>,
+) -> impl Iterator<Item = (u64, u64)> {
+    let tables = [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)];
+    tables.into_iter().filter_map(|(address, size)| {
+        let at = image.offset_of(dynamic.value(address)?)?;
+        Some((at, dynamic.value(size)?))
+    })
 }
 
 /// Version records of a file, by the index that `.gnu.version` uses.

@@ -5,8 +5,8 @@ use object::elf;
 
 use super::needs::NeedsTable;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
-use crate::elf::symbols::{SYMBOL_SIZE, hash_size};
-use crate::elf::{Dynamic, ElfError, Image, Section, SymbolTable};
+use crate::elf::symbols::{SYMBOL_SIZE, hash_size, relocation_tables};
+use crate::elf::{Dynamic, ElfError, Image, Section, Segment, SymbolTable};
 
 /// What a piece is. The order is the one in which moved pieces are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,13 +107,17 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
         let outside = || ElfError::damaged("the dynamic section names an address outside the file");
         let offset = image.offset_of(address).ok_or_else(outside)?;
         let size = size(image, dynamic, kind, address, offset)?;
+        // What lies behind the segment in the file is not what the loader finds there.
+        let is_inside = |segment: &Segment| segment.file_size - (address - segment.address) >= size;
+        let load = image.loads().find(|segment| segment.offset_of(address).is_some());
+        load.filter(|segment| is_inside(segment)).ok_or_else(outside)?;
         image.bytes.get(offset, size).ok_or_else(outside)?;
         pieces.push(Piece { kind, offset, address, size, align });
     }
     if pieces.iter().any(|piece| image.bytes.get(piece.offset, piece.size).is_none()) {
         return Err(ElfError::damaged("a note or the interpreter reaches past the end of the file"));
     }
-    refuse_overlaps(image, &pieces)?;
+    refuse_overlaps(image, dynamic, &pieces)?;
     pieces.sort_by_key(|piece| (piece.kind, piece.offset));
     Ok(pieces)
 }
@@ -129,18 +133,22 @@ fn left_over(image: &Image<'_>, kind: PieceKind) -> Option<u64> {
 }
 
 /// Tables of a hostile file may lie in each other: then no change of one leaves the others alone.
-fn refuse_overlaps(image: &Image<'_>, pieces: &[Piece]) -> Result<(), ElfError> {
+fn refuse_overlaps(image: &Image<'_>, dynamic: &Dynamic<'_>, pieces: &[Piece]) -> Result<(), ElfError> {
     let headers = image.segments.len() as u64 * SEGMENT_SIZE;
     let mut areas: Vec<(u64, u64)> = vec![(0, HEADER_SIZE), (image.header.segments_at, headers)];
     areas.extend(pieces.iter().filter(|piece| piece.size > 0).map(|piece| (piece.offset, piece.size)));
     areas.sort_unstable();
     let overlap = areas.windows(2).any(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0);
+    // Tables of relocations never move, and some linkers let them lie in each other.
+    let mut tables = relocation_tables(image, dynamic).filter(|(_, size)| *size > 0);
+    let relocated = tables
+        .any(|(at, size)| pieces.iter().any(|piece| piece.size > 0 && piece.overlaps(at, at.saturating_add(size))));
     // A note without a segment is no piece, but must not be taken for the interpreter.
     let interpreter = pieces.iter().find(|piece| piece.kind == PieceKind::Interpreter && piece.size > 0);
     let mut notes = image.sections.iter().filter(|section| section.kind == elf::SHT_NOTE && section.size > 0);
     let noted = interpreter
         .is_some_and(|piece| notes.any(|note| piece.overlaps(note.offset, note.offset.saturating_add(note.size))));
-    if overlap || noted { Err(ElfError::damaged("two of its tables overlap")) } else { Ok(()) }
+    if overlap || relocated || noted { Err(ElfError::damaged("two of its tables overlap")) } else { Ok(()) }
 }
 
 fn size(image: &Image<'_>, dynamic: &Dynamic<'_>, kind: PieceKind, address: u64, offset: u64) -> Result<u64, ElfError> {

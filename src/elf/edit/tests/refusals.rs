@@ -67,6 +67,19 @@ fn lies_about_tables_are_refused() {
     let said = refused(image.header.sections_at + symbols as u64 * 64 + 24, &elsewhere, &long);
     assert!(said.contains("another place") || said.contains("past the end"), "{said}");
 
+    // Strings that reach into what is no string: texts were written wherever there were zeros.
+    let entry = |tag| {
+        let place = dynamic.entries.iter().position(|entry| entry.tag == tag).unwrap() as u64;
+        dynamic.offset + place * 16 + 8
+    };
+    let load = image.loads().next().unwrap();
+    let strings = dynamic.value(object::elf::DT_STRTAB).unwrap() - load.address;
+    let said = refused(entry(object::elf::DT_STRSZ), &(load.file_size - strings + 1).to_le_bytes(), &long);
+    assert!(said.contains("outside the file") || said.contains("do not end"), "{said}");
+    let into = dynamic.value(object::elf::DT_STRTAB).unwrap().to_le_bytes();
+    let said = refused(entry(object::elf::DT_RELA), &into, &long);
+    assert!(said.contains("overlap"), "{said}");
+
     // A note that is called the interpreter: a new interpreter would be written over it.
     let header = image.header.segments_at + note * 56;
     let interpreter = Edits { interpreter: Some("/lib/ld.so".into()), ..Edits::default() };
