@@ -29,7 +29,9 @@ struct Package<'a> {
 pub(super) fn cmake(model: &Model, templates: &Templates) -> Result<FileSet> {
     linkable(model)?;
     let mut files = FileSet::default();
-    let lowest = model.library(ComponentKind::Core).map(|library| library.soname.clone());
+    // Where core's code ships cut, its library is in the kernel packages.
+    let library = model.library(ComponentKind::Core).or_else(|| model.library(ComponentKind::Kernels));
+    let lowest = library.map(|library| library.soname.clone());
     let values = Package { model, lowest: lowest.unwrap_or_else(|| model.version.to_string()) };
     let name = &model.name;
     files.add(format!("{name}Config.cmake"), templates.fill("cmake/Config.cmake", &values)?);

@@ -14,7 +14,7 @@ use crate::bundle::{ArtifactKind, Bundle, BundleManifest};
 use crate::elf::{self, Facts};
 use crate::error::Result;
 use crate::fs::Content;
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, Form, Recipe};
 use crate::verify::{self, Opened};
 
 /// How the packages of a directory stand to a recipe.
@@ -50,7 +50,8 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// Looks into the packages with host code of `dist`; those of device code hold nothing that texts depend on.
+    /// Looks into the packages with host code of `dist`; those of device code hold nothing that texts depend on, but for
+    /// a library that ships cut: the package without a target has its host code, too.
     ///
     /// # Errors
     /// A package cannot be read.
@@ -66,7 +67,10 @@ impl Built {
             Err(_) if fs_err::read_dir(place)?.next().is_none() => Opened::default(),
             Err(error) => return Err(error),
         };
-        let has_host_code = |bundle: &&Bundle| bundle.manifest.component != ComponentKind::Kernels;
+        let cut = recipe.groups.iter().any(|group| group.form == Form::Slice);
+        let has_host_code = |bundle: &&Bundle| {
+            bundle.manifest.component != ComponentKind::Kernels || cut && bundle.manifest.target.is_none()
+        };
         let bundles: Vec<&Bundle> = opened.bundles.iter().filter(has_host_code).collect();
         let Some(of_it) = bundles.iter().find(|bundle| bundle.manifest.simulator == recipe.name) else {
             let standing = if bundles.is_empty() { Standing::Absent } else { Standing::Foreign };

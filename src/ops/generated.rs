@@ -205,33 +205,37 @@ fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
     found
 }
 
-/// Libraries that others link: from the globs by which components name them, or as they were built.
+/// Libraries that others link: from the globs by which components name them, or as they were built. A library that
+/// ships cut to one capability is in the kernel packages, and its SONAME is core's.
 fn libraries(recipe: &Recipe, built: Option<&Built>) -> Result<Vec<Library>> {
+    let is_linked = |kind| matches!(kind, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Static);
+    let components = recipe.components.iter().filter(|component| is_linked(component.kind));
+    let components = components.map(|component| (component.kind, &component.files, component.policy));
+    let core = recipe.component(ComponentKind::Core).map(|core| core.policy);
+    let cut = recipe.groups.iter().filter(|group| group.form == Form::Slice);
+    let cut = cut.map(|group| (ComponentKind::Kernels, &group.files, core.unwrap_or(VersionPolicy::Major)));
     let mut found: Vec<Library> = Vec::new();
-    for component in &recipe.components {
-        if !matches!(component.kind, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Static) {
-            continue;
-        }
-        let named = named_library(recipe, component);
-        let library = match built.filter(|built| built.manifest(component.kind).is_some()) {
+    for (kind, files, policy) in components.chain(cut) {
+        let named = named_library(recipe, kind, files, policy);
+        let library = match built.filter(|built| built.manifest(kind).is_some()) {
             None => named,
-            Some(built) => built_library(component.kind, named.as_ref(), built)?,
+            Some(built) => built_library(kind, named.as_ref(), built)?,
         };
         found.extend(library.filter(|library| found.iter().all(|other| other.file != library.file)));
     }
     Ok(found)
 }
 
-/// The library that a component's globs name.
-fn named_library(recipe: &Recipe, component: &Component) -> Option<Library> {
-    let globs = component.files.iter().filter_map(|glob| library_base(glob));
+/// The library that globs over a component's files name.
+fn named_library(recipe: &Recipe, kind: ComponentKind, files: &[String], policy: VersionPolicy) -> Option<Library> {
+    let globs = files.iter().filter_map(|glob| library_base(glob));
     let mut named = globs.filter(|(base, _)| !base.contains('*'));
     // A glob over all archives stands for the one of the simulator's name.
-    let wild = component.files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
+    let wild = files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
     let (base, archive) = named.next().or_else(|| wild.then_some((recipe.name.as_str(), true)))?;
-    let soname = component.policy.soname_version(recipe.version).unwrap_or_default();
+    let soname = policy.soname_version(recipe.version).unwrap_or_default();
     let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
-    Some(Library { component: component.kind, base: base.to_owned(), soname, archive, file })
+    Some(Library { component: kind, base: base.to_owned(), soname, archive, file })
 }
 
 /// The library that was built for a component: the one that its globs name, or the first.
@@ -253,7 +257,10 @@ fn built_library(kind: ComponentKind, named: Option<&Library>, built: &Built) ->
                 true => "its package holds no library".to_owned(),
                 false => format!("its package holds {}", names.join(", ")),
             })
-            .hint(format!("correct `files` of [component.{kind}]"))),
+            .hint(match kind {
+                ComponentKind::Kernels => "correct `files` of the kernel group that ships cut".to_owned(),
+                kind => format!("correct `files` of [component.{kind}]"),
+            })),
     }
 }
 

@@ -11,7 +11,7 @@ fn source() -> PathBuf {
 }
 
 /// A build tool of simpack's own toolchain store, so that the machine needs none.
-fn tool(name: &str) -> PathBuf {
+pub fn tool(name: &str) -> PathBuf {
     let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", name, "--json"])).exit(0).json();
     PathBuf::from(shown["program"].as_str().unwrap_or_else(|| panic!("{shown}")))
 }

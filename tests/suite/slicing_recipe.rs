@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::consumers::tool;
 use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
 
 /// A build of `tests/recipes/whole` with the real compilers.
@@ -82,12 +83,51 @@ fn a_library_that_cannot_be_split_ships_cut_and_exactly_one_is_installed() {
     let both = whole.client("solve.py", Some("9.0"), &["whole-kernels-sm_80", "whole-kernels-sm_90"]).exit(1);
     assert!(both.stderr.contains("whole-slice"), "{}", both.stderr);
 
+    programs_link_it(&whole, &whole.path("prefix-1"));
+
     let compared = whole.simpack(&["plan", "recipe", "--compare", "--json"]).exit(0).json();
     let way = |name: &str| compared["ways"].as_array().unwrap().iter().find(|way| way["way"] == name).cloned().unwrap();
     let number = |name: &str, what: &str| way(name)[what].as_u64().unwrap();
     assert!(number("sliced", "download") < number("fat", "download"), "{compared}");
     assert!(number("fat", "stored") < number("sliced", "stored"), "{compared}");
     assert_eq!((&way("sliced")["estimated"], &way("rebuilt")["estimated"]), (&false.into(), &true.into()));
+}
+
+/// Generated files name the library in the kernel packages, from the recipe and from what was built; programs link it.
+fn programs_link_it(whole: &Whole, prefix: &Path) {
+    need!(which::which("cc").is_ok(), "no C compiler");
+    need!(which::which("pkg-config").is_ok(), "pkg-config is not here");
+    let (config, modules) = (prefix.join("lib/cmake/whole"), prefix.join("lib/pkgconfig"));
+    for (target, output) in [("cmake", &config), ("pkgconfig", &modules)] {
+        whole.simpack(&["generate", target, "recipe", "--dist", "dist", "--output", output.to_str().unwrap()]).exit(0);
+        whole.simpack(&["generate", target, "recipe", "--output", &format!("unbuilt-{target}")]).exit(0);
+    }
+    for file in ["wholeConfig.cmake", "wholeConfigVersion.cmake"] {
+        let unbuilt = fs_err::read_to_string(whole.path("unbuilt-cmake").join(file)).unwrap();
+        assert_eq!(fs_err::read_to_string(config.join(file)).unwrap(), unbuilt, "{file}");
+    }
+    let (main, program) = (whole.path("main.c"), whole.path("by-pkg-config"));
+    let text =
+        "#include <stdio.h>\n#include <whole.h>\nint main(void) { printf(\"%d\\n\", whole_answer(-1)); return 0; }\n";
+    fs_err::write(&main, text).unwrap();
+    let mut command = Command::new("pkg-config");
+    command.args(["--cflags", "--libs", "whole-kernels"]).env("PKG_CONFIG_LIBDIR", &modules);
+    let flags = Ran::of(&mut command).exit(0).stdout;
+    let mut command = Command::new("cc");
+    command.arg(&main).arg("-o").arg(&program).args(flags.split_whitespace());
+    Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).exit(0);
+    assert_eq!(Ran::of(Command::new(&program).env_clear()).exit(0).stdout, "100\n");
+    let text = "cmake_minimum_required(VERSION 3.16)\nproject(linked LANGUAGES C)\n\
+                find_package(whole 1 REQUIRED COMPONENTS kernels)\nadd_executable(linked main.c)\n\
+                target_link_libraries(linked PRIVATE whole::kernels)\n";
+    fs_err::write(whole.path("CMakeLists.txt"), text).unwrap();
+    let build = whole.path("by-cmake");
+    let mut command = Command::new(tool("cmake"));
+    command.arg("-S").arg(whole.path("")).arg("-B").arg(&build).args(["-G", "Ninja"]);
+    command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
+    Ran::of(command.arg(format!("-Dwhole_DIR={}", config.display()))).exit(0);
+    Ran::of(Command::new(tool("cmake")).arg("--build").arg(&build)).exit(0);
+    assert_eq!(Ran::of(Command::new(build.join("linked")).env_clear()).exit(0).stdout, "100\n");
 }
 
 /// What keeps a recipe from being cut is said where it stands.
