@@ -54,8 +54,7 @@ fn conda_package(dir: &Path, version: &str, source: &str) -> Option<PathBuf> {
 fn older_form(package: &Path, dir: &Path) -> PathBuf {
     let name = package.file_name().unwrap().to_string_lossy().replace(".conda", ".tar.bz2");
     let (tree, old) = (dir.join(format!("{name}-tree")), dir.join(name));
-    let extract = "import sys; from rattler.package_streaming import extract; extract(sys.argv[1], sys.argv[2])";
-    Ran::of(python().unwrap().args(["-c", extract]).arg(package).arg(&tree)).exit(0);
+    Ran::of(client("extract.py").unwrap().arg(package).arg(&tree)).exit(0);
     Ran::of(Command::new("tar").arg("-cjf").arg(&old).arg("-C").arg(&tree).arg(".")).exit(0);
     old
 }

@@ -7,12 +7,6 @@ use crate::patching::compiler;
 use crate::slicing::Workshop;
 use crate::support::{Ran, client, conda_index, copy_tree, need, python};
 
-/// Indexes a directory of packages as a channel, by another program than simpack.
-const INDEX: &str = "import asyncio, pathlib, sys\n\
-    from rattler.index import index_fs\n\
-    pathlib.Path(sys.argv[1], 'noarch').mkdir(exist_ok=True)\n\
-    asyncio.run(index_fs(sys.argv[1]))\n";
-
 /// A fat package of others and its slices in one channel: the client takes the slice where it runs, else the fat one,
 /// finds what `paths.json` says, and the library works.
 #[test]
@@ -53,7 +47,7 @@ fn a_conda_package_stays_one_and_is_chosen_by_the_gpu() {
     shop.slice(&["both/fat-1.0-sm80_sm90_0.conda", "--capability", "9.0", "--output", "again"]).exit(0);
     let (again, one) = (conda_index(&shop.path("again/fat-1.0-sm90_0.conda")), conda_index(&shop.path(slices[1])));
     assert_eq!(again, one);
-    Ran::of(python().unwrap().args(["-c", INDEX]).arg(shop.path("channel"))).exit(0);
+    Ran::of(client("index.py").unwrap().arg(shop.path("channel"))).exit(0);
     for (gpu, build, listed) in [
         ("9.0", "sm90_0", vec!["sm_90"; 3]),
         ("8.6", "sm80_0", vec!["sm_80"; 3]),

@@ -227,3 +227,17 @@ fn not_concerned(source: &Source<'_>) -> Option<&'static str> {
         FileKind::Executable | FileKind::PieExecutable | FileKind::Library => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_descriptors_is_made_large_first() {
+        let batch = batch(700);
+        assert!(batch >= 64);
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
+        assert!(size.trim().parse::<usize>().unwrap() > batch.min(700), "{size} for {batch}");
+    }
+}
