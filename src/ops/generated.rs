@@ -213,7 +213,8 @@ fn libraries(recipe: &Recipe, built: Option<&Built>) -> Result<Vec<Library>> {
     let components = components.map(|component| (component.kind, &component.files, component.policy));
     let core = recipe.component(ComponentKind::Core).map(|core| core.policy);
     let cut = recipe.groups.iter().filter(|group| group.form == Form::Slice);
-    let cut = cut.map(|group| (ComponentKind::Kernels, &group.files, core.unwrap_or(VersionPolicy::Major)));
+    let cut: Vec<String> = cut.flat_map(|group| group.files.clone()).collect();
+    let cut = (!cut.is_empty()).then_some((ComponentKind::Kernels, &cut, core.unwrap_or(VersionPolicy::Major)));
     let mut found: Vec<Library> = Vec::new();
     for (kind, files, policy) in components.chain(cut) {
         let named = named_library(recipe, kind, files, policy);
