@@ -29,9 +29,7 @@ struct Package<'a> {
 pub(super) fn cmake(model: &Model, templates: &Templates) -> Result<FileSet> {
     linkable(model)?;
     let mut files = FileSet::default();
-    // Where core's code ships cut, its library is in the kernel packages.
-    let library = model.library(ComponentKind::Core).or_else(|| model.library(ComponentKind::Kernels));
-    let lowest = library.map(|library| library.soname.clone());
+    let lowest = model.main_library().map(|library| library.soname.clone());
     let values = Package { model, lowest: lowest.unwrap_or_else(|| model.version.to_string()) };
     let name = &model.name;
     files.add(format!("{name}Config.cmake"), templates.fill("cmake/Config.cmake", &values)?);
@@ -45,9 +43,8 @@ pub(super) fn pkg_config(model: &Model, templates: &Templates) -> Result<FileSet
     let mut files = FileSet::default();
     for library in &model.libraries {
         let module = format!("{}-{}", model.name, library.component);
-        // Whoever links runtime compilation calls core, too.
-        let requires = (library.component == ComponentKind::Rtc && model.library(ComponentKind::Core).is_some())
-            .then(|| format!("{}-core", model.name));
+        let main = model.main_library().filter(|_| library.component == ComponentKind::Rtc);
+        let requires = main.map(|main| format!("{}-{}", model.name, main.component));
         let values = Component { model, library, module: module.clone(), requires };
         files.add(format!("{module}.pc"), templates.fill("pkgconfig/component.pc", &values)?);
     }

@@ -257,6 +257,12 @@ impl Model {
         self.libraries.iter().find(|library| library.component == component)
     }
 
+    /// The library that whoever links another one links, too: core's, or that of the kernel packages where core's code
+    /// ships cut.
+    pub fn main_library(&self) -> Option<&Library> {
+        self.library(ComponentKind::Core).or_else(|| self.library(ComponentKind::Kernels))
+    }
+
     /// Address and digest (SHA-256, in hex) of the source's archive.
     pub fn archive(&self) -> Option<(&str, &str)> {
         match (&self.source.of, &self.source.listed) {

@@ -15,6 +15,7 @@ use crate::elf::{self, Facts};
 use crate::error::Result;
 use crate::fs::Content;
 use crate::recipe::{ComponentKind, Form, Recipe};
+use crate::target::KernelTarget;
 use crate::verify::{self, Opened};
 
 /// How the packages of a directory stand to a recipe.
@@ -51,7 +52,7 @@ pub(super) struct Built {
 
 impl Built {
     /// Looks into the packages with host code of `dist`; those of device code hold nothing that texts depend on, but for
-    /// a library that ships cut: the package without a target has its host code, too.
+    /// a library that ships cut: the package for machines without a GPU has its host code and nothing else.
     ///
     /// # Errors
     /// A package cannot be read.
@@ -68,8 +69,9 @@ impl Built {
             Err(error) => return Err(error),
         };
         let cut = recipe.groups.iter().any(|group| group.form == Form::Slice);
-        let has_host_code = |bundle: &&Bundle| {
-            bundle.manifest.component != ComponentKind::Kernels || cut && bundle.manifest.target.is_none()
+        let has_host_code = |bundle: &&Bundle| match bundle.manifest.component {
+            ComponentKind::Kernels => cut && bundle.manifest.target == Some(KernelTarget::Cpu),
+            _ => true,
         };
         let bundles: Vec<&Bundle> = opened.bundles.iter().filter(has_host_code).collect();
         let Some(of_it) = bundles.iter().find(|bundle| bundle.manifest.simulator == recipe.name) else {
@@ -115,7 +117,7 @@ impl Built {
 
     /// The manifest of a component's package.
     pub(super) fn manifest(&self, component: ComponentKind) -> Option<&BundleManifest> {
-        self.manifests.iter().find(|manifest| manifest.component == component && manifest.target.is_none())
+        self.manifests.iter().find(|manifest| manifest.component == component)
     }
 
     /// How many packages were looked into.

@@ -1,5 +1,6 @@
 //! Every fuzz target replays its seeds and then runs for a minute; a crash fails with its input. The minute begins with
-//! the same random numbers each time: what it finds anew is a change's doing. Finding more is for longer runs.
+//! the same random numbers each time: what it finds anew is nearly always a change's doing. Finding more is for longer
+//! runs.
 //!
 //! `tests/run` builds the targets and names them in SIMPACK_TEST_FUZZ. Longer runs: `tests/fuzz/long`.
 

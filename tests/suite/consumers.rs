@@ -11,9 +11,33 @@ fn source() -> PathBuf {
 }
 
 /// A build tool of simpack's own toolchain store, so that the machine needs none.
-pub fn tool(name: &str) -> PathBuf {
+fn tool(name: &str) -> PathBuf {
     let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", name, "--json"])).exit(0).json();
     PathBuf::from(shown["program"].as_str().unwrap_or_else(|| panic!("{shown}")))
+}
+
+/// CMake that configures a project; `dir` is where it finds the config package, as a variable.
+pub fn configure(project: &Path, build: &Path, dir: &str) -> Command {
+    let mut command = Command::new(tool("cmake"));
+    command.arg("-S").arg(project).arg("-B").arg(build).args(["-G", "Ninja"]);
+    command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display())).arg(format!("-D{dir}"));
+    command
+}
+
+/// Configures the project and builds it.
+pub fn by_cmake(project: &Path, build: &Path, dir: &str) {
+    Ran::of(&mut configure(project, build, dir)).exit(0);
+    Ran::of(Command::new(tool("cmake")).arg("--build").arg(build)).exit(0);
+}
+
+/// Compiles one file with what pkg-config says of a module, for libraries below `prefix`.
+pub fn by_pkg_config(main: &Path, module: &str, modules: &Path, prefix: &Path, program: &Path) {
+    let mut command = Command::new("pkg-config");
+    command.args(["--cflags", "--libs", module]).env("PKG_CONFIG_LIBDIR", modules);
+    let flags = Ran::of(&mut command).exit(0).stdout;
+    let mut command = Command::new("cc");
+    command.arg(main).arg("-o").arg(program).args(flags.split_whitespace());
+    Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).exit(0);
 }
 
 /// What the program prints: version, count, digest.
@@ -33,33 +57,18 @@ fn cmake_and_pkg_config_consumers_build_and_run() {
     let prefix = &installed().unwrap().prefix;
     let dir = scratch();
 
-    let (cmake, build) = (tool("cmake"), dir.path().join("build"));
-    let mut command = Command::new(&cmake);
-    command.arg("-S").arg(source()).arg("-B").arg(&build).args(["-G", "Ninja"]);
-    command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
-    command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
-    Ran::of(&mut command).exit(0);
-    Ran::of(Command::new(&cmake).arg("--build").arg(&build)).exit(0);
-    let by_cmake = run(&build.join("consumer"));
-
-    let mut command = Command::new("pkg-config");
-    command.args(["--cflags", "--libs", "volley"]).env("PKG_CONFIG_LIBDIR", prefix.join("lib/pkgconfig"));
-    let flags = Ran::of(&mut command).exit(0).stdout;
+    let (build, place) = (dir.path().join("build"), format!("CMAKE_PREFIX_PATH={}", prefix.display()));
+    by_cmake(&source(), &build, &place);
     let program = dir.path().join("consumer");
-    let mut command = Command::new("cc");
-    command.arg(source().join("main.c")).arg("-o").arg(&program).args(flags.split_whitespace());
-    Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).exit(0);
-    assert_eq!(run(&program), by_cmake);
+    by_pkg_config(&source().join("main.c"), "volley", &prefix.join("lib/pkgconfig"), prefix, &program);
+    assert_eq!(run(&program), run(&build.join("consumer")));
 
     // Another major is not taken.
     let other = dir.path().join("other");
     fs_err::create_dir(&other).unwrap();
     let text = "cmake_minimum_required(VERSION 3.16)\nproject(other LANGUAGES C)\nfind_package(volley 2 REQUIRED)\n";
     fs_err::write(other.join("CMakeLists.txt"), text).unwrap();
-    let mut command = Command::new(&cmake);
-    command.arg("-S").arg(&other).arg("-B").arg(other.join("build")).args(["-G", "Ninja"]);
-    command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
-    let ran = Ran::of(command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())));
+    let ran = Ran::of(&mut configure(&other, &other.join("build"), &place));
     assert!(ran.code != Some(0) && ran.stderr.contains("version: 1.0.0"), "{ran:?}");
 }
 
@@ -82,33 +91,18 @@ fn consumers_find_components_by_generated_files() {
                 add_executable(consumer main.c)\ntarget_link_libraries(consumer PRIVATE volley::core)\n";
     fs_err::copy(source().join("main.c"), dir.path().join("main.c")).unwrap();
     fs_err::write(dir.path().join("CMakeLists.txt"), text).unwrap();
-    let configure = |build: &Path| {
-        let mut command = Command::new(tool("cmake"));
-        command.arg("-S").arg(dir.path()).arg("-B").arg(build).args(["-G", "Ninja"]);
-        command.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display()));
-        command.arg(format!("-Dvolley_DIR={}", config.display()));
-        command
-    };
-    let build = dir.path().join("build");
-    Ran::of(&mut configure(&build)).exit(0);
-    Ran::of(Command::new(tool("cmake")).arg("--build").arg(&build)).exit(0);
-    let by_cmake = run(&build.join("consumer"));
-
-    let mut command = Command::new("pkg-config");
-    command.args(["--cflags", "--libs", "volley-core"]).env("PKG_CONFIG_LIBDIR", &modules);
-    // The module believes that it lies in lib/pkgconfig, as this directory does.
-    let flags = Ran::of(&mut command).exit(0).stdout;
+    let (build, place) = (dir.path().join("build"), format!("volley_DIR={}", config.display()));
+    by_cmake(dir.path(), &build, &place);
     let program = dir.path().join("by-pkg-config");
-    let mut command = Command::new("cc");
-    command.arg(source().join("main.c")).arg("-o").arg(&program).args(flags.split_whitespace());
-    Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.path().join("lib").display()))).exit(0);
-    assert_eq!(run(&program), by_cmake);
+    // The module believes that it lies in lib/pkgconfig, as this directory does.
+    by_pkg_config(&source().join("main.c"), "volley-core", &modules, prefix.path(), &program);
+    assert_eq!(run(&program), run(&build.join("consumer")));
 
     // A component that is not installed is missed, and so is another major.
     fs_err::remove_file(prefix.path().join("lib/libvolley_rtc.so.1.0")).unwrap();
-    let ran = Ran::of(&mut configure(&dir.path().join("without")));
+    let ran = Ran::of(&mut configure(dir.path(), &dir.path().join("without"), &place));
     assert!(ran.code != Some(0) && ran.stderr.contains("component rtc is not installed"), "{}", ran.stderr);
     fs_err::write(dir.path().join("CMakeLists.txt"), text.replace("volley 1", "volley 2")).unwrap();
-    let ran = Ran::of(&mut configure(&dir.path().join("major")));
+    let ran = Ran::of(&mut configure(dir.path(), &dir.path().join("major"), &place));
     assert!(ran.code != Some(0) && ran.stderr.contains("version: 1.0.0"), "{}", ran.stderr);
 }

@@ -6,7 +6,7 @@ use object::elf;
 use super::needs::NeedsTable;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::{SYMBOL_SIZE, hash_size, relocation_tables};
-use crate::elf::{Dynamic, ElfError, Image, Section, Segment, SymbolTable};
+use crate::elf::{Dynamic, ElfError, Image, Section, SymbolTable};
 
 /// What a piece is. The order is the one in which moved pieces are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,12 +105,13 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
         let address = kind.tag().and_then(|tag| dynamic.value(tag)).or_else(|| left_over(image, kind));
         let Some(address) = address else { continue };
         let outside = || ElfError::damaged("the dynamic section names an address outside the file");
-        let offset = image.offset_of(address).ok_or_else(outside)?;
+        let found = image.loads().find_map(|load| Some((load, load.offset_of(address)?)));
+        let (load, offset) = found.ok_or_else(outside)?;
         let size = size(image, dynamic, kind, address, offset)?;
         // What lies behind the segment in the file is not what the loader finds there.
-        let is_inside = |segment: &Segment| segment.file_size - (address - segment.address) >= size;
-        let load = image.loads().find(|segment| segment.offset_of(address).is_some());
-        load.filter(|segment| is_inside(segment)).ok_or_else(outside)?;
+        if load.file_size - (address - load.address) < size {
+            return Err(outside());
+        }
         image.bytes.get(offset, size).ok_or_else(outside)?;
         pieces.push(Piece { kind, offset, address, size, align });
     }

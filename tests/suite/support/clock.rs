@@ -11,7 +11,7 @@ const LIBRARY: &str = "/usr/$LIB/faketime/libfaketime.so.1";
 /// `2031-08-17 23:59:58`.
 ///
 /// The library is loaded without its program `faketime`: that one makes a semaphore named by its process number
-/// and fails where a process that was killed left one of that name.
+/// and fails where one of that name is left, as every process leaves one that ends without clearing up.
 pub fn set_clock(command: &mut Command, time: &str) {
     command.env("LD_PRELOAD", LIBRARY).env("FAKETIME", format!("@{time}"));
 }
