@@ -19,8 +19,8 @@ pub mod ui;
 mod skip;
 
 // Floor 1
+pub mod arch;
 pub mod report;
-pub mod target;
 
 // Floor 2
 pub mod bundle;
@@ -42,9 +42,9 @@ pub mod probe;
 pub mod toolchain;
 
 // Floor 4
-#[cfg(feature = "tool")]
-pub mod build;
 pub mod doctor;
+#[cfg(feature = "tool")]
+pub mod engine;
 #[cfg(feature = "tool")]
 pub mod generate;
 #[cfg(feature = "tool")]

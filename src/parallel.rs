@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::process::go_on;
+use crate::process::check_interrupted;
 
 /// Threads that this process may use: its cores, or what is left of them by affinity and control group.
 pub fn threads() -> usize {
@@ -55,7 +55,7 @@ pub fn until_failure<I: Sync, T: Send>(
         if failed.load(Ordering::Relaxed) {
             return None;
         }
-        let answer = go_on().and_then(|()| work(item));
+        let answer = check_interrupted().and_then(|()| work(item));
         failed.fetch_or(answer.is_err(), Ordering::Relaxed);
         Some(answer)
     };

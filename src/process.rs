@@ -21,7 +21,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub use answering::Answering;
-pub use interrupt::{InterruptGuard, attended, go_on, interrupted, signal_name};
+pub use interrupt::{InterruptGuard, check_interrupted, interrupted, run_interruptible, signal_name};
 pub use sandbox::{Isolation, Sandbox, candidates};
 pub use watched::{Ended, Watched};
 
@@ -84,7 +84,7 @@ impl Outcome {
 /// Starts a program, again for up to two seconds while its file counts as being written: a thread
 /// that forks between another one's writing and closing of the file keeps it open until its own
 /// `exec`, and the kernel refuses to run what is open for writing (`ETXTBSY`).
-pub fn patient<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+pub fn retry_text_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     let first = Instant::now();
     loop {
         match start() {
@@ -236,7 +236,7 @@ impl Call {
     pub fn run(&self) -> Result<Outcome> {
         let started = Instant::now();
         let mut command = self.command()?;
-        let output = patient(|| command.output())
+        let output = retry_text_busy(|| command.output())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
         let status = self.how_it_ended(output.status);
         Ok(Outcome { status, stdout: output.stdout, stderr: output.stderr, time: started.elapsed() })

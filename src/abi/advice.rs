@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Release, Weight};
-use crate::target::VersionPolicy;
+use crate::arch::VersionPolicy;
 
 /// The answer to "may this replace that?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

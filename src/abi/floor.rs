@@ -107,7 +107,7 @@ fn lookup<'a>(
 
 /// `volley-core >=1.0.1,<2`.
 fn spec(file: &SymbolsFile, lowest: &Release, gone: Option<&Release>) -> String {
-    use crate::target::VersionPolicy;
+    use crate::arch::VersionPolicy;
     let bound = match file.policy {
         VersionPolicy::Major => format!("{}", lowest.number(0) + 1),
         VersionPolicy::MajorMinor | VersionPolicy::Capability => {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Interface, Release, SymbolName};
-use crate::target::VersionPolicy;
+use crate::arch::VersionPolicy;
 
 const FIRST_LINE: &str = "simpack-symbols 1";
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Artifact;
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget};
 use crate::gpu::KernelSignature;
-use crate::target::{CudaVersion, KernelAbiTag, KernelTarget};
 
 /// Name of the file.
 pub const KERNELS_LIST: &str = "kernels.json";

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::fs::Digest;
 use crate::gpu::KernelSignature;
 use crate::recipe::{ComponentKind, Smoke};
-use crate::target::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 
 /// Version of the `simpack.json` schema.
 pub const MANIFEST_SCHEMA: u32 = 1;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::abi::Release;
+use crate::arch::VersionPolicy;
 use crate::error::Result;
 use crate::ops::abi::{self, DiffRequest, UpdateRequest};
-use crate::target::VersionPolicy;
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
 use crate::ops::request::{BuildRequest, CudaSource, SandboxMode};
-use crate::target::{Capability, CudaVersion};
 
 /// Which compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

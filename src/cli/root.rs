@@ -26,7 +26,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
 use crate::probe;
-use crate::process::attended;
+use crate::process::run_interruptible;
 use crate::ui::Ui;
 
 /// Turns one recipe of a GPU simulator into a distribution
@@ -165,7 +165,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
         None => dispatch(cli.verb, line, &ui),
         Some(kept) => {
             let own = ui.clone();
-            attended(kept, move || dispatch(cli.verb, line, &own))
+            run_interruptible(kept, move || dispatch(cli.verb, line, &own))
         }
     };
     (ui, answer)

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::arch::{Capability, CudaVersion};
 use crate::error::{Error, Result};
 use crate::ops::select::{self, Format, SelectRequest};
-use crate::target::{Capability, CudaVersion};
 use crate::ui::Ui;
 
 /// Forms of the answer.

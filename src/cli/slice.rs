@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::arch::Capability;
 use crate::error::Result;
-use crate::gpu::slice::{LtoRule, PtxRule, Room, SliceAsk};
+use crate::gpu::slice::{FreedSpace, LtoRule, PtxRule, SliceSpec};
 use crate::ops::slice::{self, SliceRequest};
-use crate::target::Capability;
 use crate::ui::Ui;
 
 /// What becomes of PTX.
@@ -117,7 +117,7 @@ impl SliceArgs {
     fn request(self) -> SliceRequest {
         SliceRequest {
             files: self.files,
-            ask: SliceAsk {
+            ask: SliceSpec {
                 capabilities: self.capability,
                 ptx: match self.ptx {
                     PtxArg::Needed => PtxRule::Needed,
@@ -135,9 +135,9 @@ impl SliceArgs {
             per_capability: self.per_capability,
             output: self.output,
             room: match (self.zero, self.sparse) {
-                (true, _) => Room::Zero,
-                (_, true) => Room::Sparse,
-                _ => Room::Cut,
+                (true, _) => FreedSpace::Zero,
+                (_, true) => FreedSpace::Sparse,
+                _ => FreedSpace::Cut,
             },
             allow_missing: self.allow_missing,
             permission: self.permission,

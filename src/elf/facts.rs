@@ -7,7 +7,7 @@ use object::elf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::target::GlibcVersion;
+use crate::arch::GlibcVersion;
 
 /// The processor a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

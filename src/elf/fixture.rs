@@ -12,7 +12,7 @@ pub(crate) fn dir() -> tempfile::TempDir {
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     let mut command = Command::new(program);
     command.args(args).env("LC_ALL", "C");
-    let output = crate::process::patient(|| command.output()).unwrap();
+    let output = crate::process::retry_text_busy(|| command.output()).unwrap();
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cover;
 use super::distribution::{Distribution, KernelPackage};
+use crate::arch::{Capability, CudaVersion, KernelTarget, Version};
 use crate::gpu::{Available, Choice, Considered, Place, Verdict, choose};
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion, KernelTarget, Version};
 
 /// How one simulator fits a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::bundle::BundleManifest;
 use crate::gpu::Available;
 use crate::manifest::PtxIsa;
 use crate::recipe::ComponentKind;
-use crate::target::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 
 /// One simulator's packages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{Capability, CudaVersion, KernelTarget};
 use crate::gpu::{Available, Place, choose};
 use crate::manifest::{Manifests, PtxIsa};
-use crate::target::{Capability, CudaVersion, KernelTarget};
 
 /// Device code that stands or falls together: a library, an archive, the loose files of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

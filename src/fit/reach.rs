@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::foreign::{ForeignFit, Unit, UnitFit};
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// How far the files of one subject reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl Reach {
     }
 
     fn device(&self, capability: Option<Capability>, manifests: &Manifests) -> DeviceReach {
-        let device = capability.unwrap_or_else(|| unborn(manifests));
+        let device = capability.unwrap_or_else(|| future_capability(manifests));
         // As new as can be: what a driver needs is said apart.
         let driver = Some(CudaVersion::new(u32::MAX, 0));
         let mut how = How::Native;
@@ -206,7 +206,7 @@ impl Reach {
 }
 
 /// A capability that nobody knows yet: the next major.
-fn unborn(manifests: &Manifests) -> Capability {
+fn future_capability(manifests: &Manifests) -> Capability {
     let highest = manifests.capabilities.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
     Capability::new(highest.saturating_add(1), 0)
 }

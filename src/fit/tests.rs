@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::*;
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::data::Data;
 use crate::gpu::Available;
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
-use crate::target::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

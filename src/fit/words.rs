@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs};
+use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
-use crate::target::{Capability, KernelTarget};
 
 impl fmt::Display for Runs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

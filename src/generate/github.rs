@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{FileSet, Model, Release, Templates};
+use crate::arch::KernelTarget;
 use crate::error::Result;
-use crate::target::KernelTarget;
 
 /// One job.
 #[derive(Serialize)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::manifest::CondaForge;
 use crate::recipe::{BuildDriver, ComponentKind, Source};
-use crate::target::{CudaVersion, KernelTarget, Version};
 
 /// A simulator and its packages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

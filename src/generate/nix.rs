@@ -6,9 +6,9 @@
 use serde::Serialize;
 
 use super::{Build, FileSet, Model, Templates};
+use crate::arch::KernelTarget;
 use crate::error::{Error, Result};
 use crate::recipe::{BuildDriver, ComponentKind, Source};
-use crate::target::KernelTarget;
 
 #[derive(Serialize)]
 struct Values<'a> {

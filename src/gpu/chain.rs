@@ -9,8 +9,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// Kernels that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CodeError, KernelSignature, Param};
+use crate::arch::{Capability, Suffix};
 use crate::elf::bytes::{Bytes, round_up};
 use crate::elf::{ElfError, Image, Section, Symbol, SymbolTable};
-use crate::target::{Capability, Suffix};
 
 /// What a cubin says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use super::offload::{self, is_offload_bundle, offload_bundles};
 use super::ptx::{PtxModule, is_ptx, ptx};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv};
 use super::{CodeError, KernelSignature};
+use crate::arch::{Capability, KernelTarget};
 use crate::elf::{Image, is_elf};
-use crate::target::{Capability, KernelTarget};
 
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

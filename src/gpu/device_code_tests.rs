@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::arch::Suffix;
 use crate::elf::fixture as host;
 use crate::gpu::fixture::{self, PTX, Store, container, entry};
-use crate::target::Suffix;
 
 /// A host object whose section `name` holds `content`.
 fn object(dir: &Path, name: &str, content: &[u8]) -> PathBuf {

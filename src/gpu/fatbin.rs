@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CodeError;
+use crate::arch::{Capability, Suffix};
 use crate::elf::bytes::{Bytes, round_up};
-use crate::target::{Capability, Suffix};
 
 /// First four bytes of a container, little-endian.
 pub const CONTAINER_MAGIC: u32 = 0xba55_ed50;
@@ -115,15 +115,15 @@ impl<'a> FatbinEntry<'a> {
 /// Unpacks one entry after another in the same room, and a group once for all of its members.
 #[derive(Default)]
 pub(super) struct Unpacker<'a> {
-    room: Room,
+    room: FreedSpace,
     /// The packed bytes of the group that was unpacked last.
     group: Option<&'a [u8]>,
-    group_room: Room,
+    group_room: FreedSpace,
 }
 
 /// Unpacked bytes, and what unpacking takes.
 #[derive(Default)]
-struct Room {
+struct FreedSpace {
     bytes: Vec<u8>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
@@ -148,7 +148,7 @@ impl<'a> Unpacker<'a> {
 }
 
 impl Packed<'_> {
-    fn unpack<'r>(&self, room: &'r mut Room) -> Result<&'r [u8], CodeError> {
+    fn unpack<'r>(&self, room: &'r mut FreedSpace) -> Result<&'r [u8], CodeError> {
         if self.unpacked > (1 << 20) + MOST_EXPANSION * self.bytes.len() as u64 {
             return Err(CodeError::damaged(format!("device code that unpacks to {} bytes", self.unpacked)));
         }
@@ -166,7 +166,7 @@ impl Packed<'_> {
         Ok(&room.bytes)
     }
 
-    fn unpack_lz4(&self, size: usize, room: &mut Room) -> Result<(), CodeError> {
+    fn unpack_lz4(&self, size: usize, room: &mut FreedSpace) -> Result<(), CodeError> {
         // A block of LZ4 unpacks to at most 255 times its size.
         if size / 255 > self.bytes.len() {
             return Err(CodeError::damaged("LZ4 device code with an impossible size"));
@@ -181,7 +181,7 @@ impl Packed<'_> {
         if count == size { Ok(()) } else { Err(CodeError::damaged("LZ4 device code of another size")) }
     }
 
-    fn unpack_zstd(&self, size: usize, room: &mut Room) -> Result<(), CodeError> {
+    fn unpack_zstd(&self, size: usize, room: &mut FreedSpace) -> Result<(), CodeError> {
         let broken = |error: std::io::Error| CodeError::damaged(format!("zstd device code: {error}"));
         // Padding may follow the frame.
         let frame = zstd::zstd_safe::find_frame_compressed_size(self.bytes).ok();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CodeError, KernelSignature, Param};
-use crate::target::Capability;
+use crate::arch::Capability;
 
 /// What a PTX module says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spirv::SpirvResource;
+use crate::arch::KernelAbiTag;
 use crate::fs::Digest;
-use crate::target::KernelAbiTag;
 
 /// One kernel parameter: bytes from the start of the parameter block, and its size in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{CudaVersion, GlibcVersion};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
-use crate::target::{CudaVersion, GlibcVersion};
 
 /// Edition of the file that this simpack reads and writes.
 pub const LOCK_EDITION: u32 = 1;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::target::CudaVersion;
+use crate::arch::CudaVersion;
 
 /// The driver that a program would get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +133,7 @@ pub struct DriverFailure {
     pub text: String,
     /// It gave no answer at all; none where it answered with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silence: Option<Silence>,
+    pub silence: Option<NoResponse>,
 }
 
 impl DriverFailure {
@@ -146,7 +146,7 @@ impl DriverFailure {
 /// How a library of the driver failed to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "how")]
-pub enum Silence {
+pub enum NoResponse {
     /// It was still at work when its time was over.
     Hung {
         /// The time that it had, in seconds.
@@ -159,7 +159,7 @@ pub enum Silence {
     },
 }
 
-impl std::fmt::Display for Silence {
+impl std::fmt::Display for NoResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Hung { seconds } => write!(f, "did not answer within {seconds} s"),

@@ -20,13 +20,14 @@ use serde::{Deserialize, Serialize};
 pub use cache::RuntimeCache;
 pub use device::{ComputeMode, Device, DeviceKind, DeviceState};
 pub use driver::{
-    DeviceNode, Driver, DriverAnswer, DriverFailure, DriverFiles, DriverLibrary, DriverRole, Silence, compare_versions,
+    DeviceNode, Driver, DriverAnswer, DriverFailure, DriverFiles, DriverLibrary, DriverRole, NoResponse,
+    compare_versions,
 };
 pub use installed::{InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
 pub use process::{MappedLibrary, RunningProcess};
 pub use provider::{Failing, Provider, Wanted};
 pub use redact::Redaction;
-pub use system::{CxxLibrary, Preload, SearchEntry, Surroundings, System, Variables};
+pub use system::{CxxLibrary, HostEnvironment, Preload, SearchEntry, System, Variables};
 pub use tools::{Compiler, CompilerFamily, Program, Toolkit, Tools};
 pub use vulkan::{Vulkan, VulkanDevice, VulkanKind};
 

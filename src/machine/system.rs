@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::target::GlibcVersion;
+use crate::arch::GlibcVersion;
 
 /// The machine without its GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct System {
     pub cpu_level: u32,
     /// What surrounds a process, sorted.
     #[serde(default)]
-    pub surroundings: Vec<Surroundings>,
+    pub surroundings: Vec<HostEnvironment>,
 }
 
 /// A C++ library.
@@ -54,7 +54,7 @@ pub struct CxxLibrary {
 /// What surrounds a process and changes where things are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Surroundings {
+pub enum HostEnvironment {
     /// Docker, Podman, Kubernetes.
     Container,
     /// Apptainer or Singularity.
@@ -71,7 +71,7 @@ pub enum Surroundings {
     Wsl,
 }
 
-impl Surroundings {
+impl HostEnvironment {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {

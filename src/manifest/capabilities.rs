@@ -4,9 +4,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::load::ManifestText;
+use crate::arch::{Capability, CudaVersion, Suffix};
 use crate::data::Data;
 use crate::error::Result;
-use crate::target::{Capability, CudaVersion, Suffix};
 
 /// All known capabilities, ascending.
 #[derive(Debug, Clone)]

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::load::ManifestText;
+use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::Result;
-use crate::target::CudaVersion;
 
 /// A PTX ISA version (major, minor): `.version 9.0`.
 pub type PtxIsa = (u32, u32);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::load::ManifestText;
 use crate::data::Data;
 use crate::error::Result;
-use crate::machine::Surroundings;
+use crate::machine::HostEnvironment;
 
 /// All of `manifests/environment.toml`.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct EnvironmentMarks {
     /// Those that are lists of directories.
     pub lists: Vec<String>,
     /// Kinds of machines.
-    pub surroundings: Vec<SurroundingsMark>,
+    pub surroundings: Vec<HostEnvironmentMark>,
     /// Directories that may hold a toolkit; a star at the end stands for any rest of the name.
     pub toolkits: Vec<String>,
     /// A stub of the driver is smaller, in bytes.
@@ -27,9 +27,9 @@ pub struct EnvironmentMarks {
 /// How a kind of machine is known: one of these is enough.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SurroundingsMark {
+pub struct HostEnvironmentMark {
     /// The kind.
-    pub kind: Surroundings,
+    pub kind: HostEnvironment,
     /// Files or directories that are there.
     #[serde(default)]
     pub files: Vec<String>,
@@ -56,7 +56,7 @@ struct File {
     edition: u32,
     variables: Vec<String>,
     lists: Vec<String>,
-    surroundings: Vec<SurroundingsMark>,
+    surroundings: Vec<HostEnvironmentMark>,
     toolkits: Toolkits,
     stub: Stub,
     driver: Driver,

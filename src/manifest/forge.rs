@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::load::ManifestText;
+use crate::arch::{CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::error::Result;
-use crate::target::{CudaVersion, GlibcVersion};
 
 /// conda-forge's pins, as far as generated recipes repeat them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

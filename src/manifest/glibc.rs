@@ -4,9 +4,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::load::ManifestText;
+use crate::arch::GlibcVersion;
 use crate::data::Data;
 use crate::error::Result;
-use crate::target::GlibcVersion;
 
 /// All levels, ascending by glibc.
 #[derive(Debug, Clone)]

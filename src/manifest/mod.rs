@@ -19,7 +19,7 @@ pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
 pub use contracts::{Agree, Contract, Contracts, LinkedCode, LinkerAge, Maker};
 pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
-pub use environment::{EnvironmentMarks, SurroundingsMark, WordMark};
+pub use environment::{EnvironmentMarks, HostEnvironmentMark, WordMark};
 pub use forge::{CondaCompilers, CondaForge, HostPin};
 pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;

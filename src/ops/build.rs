@@ -9,23 +9,23 @@ use serde::Serialize;
 
 use super::cache;
 use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
-use super::job::{Ground, Job, machine_paths};
+use super::job::{BuildInputs, Job, machine_paths};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::summary::{Row, table};
 use super::unchanged::{self, LastResult, LastWords};
 use super::{slices, symbols, watched, why};
 use crate::abi::SymbolsFile;
-use crate::build::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
+use crate::arch::KernelTarget;
 use crate::bundle::Bundle;
 use crate::data::Data;
+use crate::engine::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIsolation, StepReport, Toolset};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
-use crate::process::go_on;
+use crate::process::check_interrupted;
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
-use crate::target::KernelTarget;
 use crate::ui::{Ui, size};
 use crate::verify::{Staging, VerifyContext, verify};
 
@@ -75,7 +75,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 }
 
 fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
-    build::remove_leftovers(&request.work)?;
+    engine::remove_leftovers(&request.work)?;
     let began = SystemTime::now();
     if !request.dry_run
         && let Some(from) = watched::origin(request)
@@ -83,7 +83,7 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     {
         return same_as_last(last, request, ui, started);
     }
-    let ground = Ground::find(request, ui)?;
+    let ground = BuildInputs::find(request, ui)?;
     if request.dry_run {
         return dry_run(&ground.plan(request)?.plan, &cache::look()?, ui);
     }
@@ -130,14 +130,14 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         memory: job.manifests.memory.clone(),
     };
     let cache = cache::open(&request.work, request.artifacts.as_deref())?;
-    let means = Means { from, began, toolset, options, cache: &cache, settings, context, symbols };
+    let means = BuildEnv { from, began, toolset, options, cache: &cache, settings, context, symbols };
     let answer = packages(job, request, means, ui, started);
     cache::finish(cache, ui);
     answer
 }
 
 /// What a build works with.
-struct Means<'a> {
+struct BuildEnv<'a> {
     /// Everything that decides what comes out.
     from: Option<fs::Digest>,
     /// When this run began to look at it.
@@ -152,10 +152,10 @@ struct Means<'a> {
 }
 
 /// From steps to `dist/`.
-fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, started: Instant) -> Result<u8> {
-    let Means { from, began, toolset, options, cache, settings, context, symbols } = means;
+fn packages(mut job: Job, request: &BuildRequest, means: BuildEnv<'_>, ui: &Ui, started: Instant) -> Result<u8> {
+    let BuildEnv { from, began, toolset, options, cache, settings, context, symbols } = means;
     let group = ui.group("build");
-    let outcome = build::run(&job.plan, &toolset, cache, &options, ui)?;
+    let outcome = engine::run(&job.plan, &toolset, cache, &options, ui)?;
     // Compilers have said which headers they read: keys are final now.
     job.settle();
     let (recipe, plan) = (&job.recipe, &job.plan);
@@ -175,14 +175,14 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
         fs_err::remove_dir_all(&bundles_dir)?;
     }
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
-    let mut staged = build::stage(&inputs, &bundles_dir)?;
+    let mut staged = engine::stage(&inputs, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
     slices::cut(recipe, &job.manifests, &staged, scratch.path())?;
     drop(scratch);
     for bundle in &mut staged.bundles {
-        go_on()?;
+        check_interrupted()?;
         patch(recipe, &job.manifests.drivers, bundle, options.jobs)?;
-        build::seal(bundle)?;
+        engine::seal(bundle)?;
     }
 
     let staging = Staging {
@@ -194,7 +194,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     };
     let context = context.build_paths(machine_paths(&job, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, &settings);
-    go_on()?;
+    check_interrupted()?;
     if report.is_denied() || !report.incomplete.is_empty() {
         return stopped(&report, ui);
     }
@@ -218,7 +218,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: Means<'_>, ui: &Ui, sta
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
     // The last moment: from here on the packages are the new ones, and what follows is soon done.
-    go_on()?;
+    check_interrupted()?;
     dist.publish()?;
     why::remember(plan, &request.work)?;
     drop(group);

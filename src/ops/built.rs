@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::symbols;
 use crate::abi::{self, SymbolsFile};
-use crate::build::recipe_digest;
+use crate::arch::KernelTarget;
 use crate::bundle::{ArtifactKind, Bundle, BundleManifest};
 use crate::elf::{self, Facts};
+use crate::engine::recipe_digest;
 use crate::error::Result;
 use crate::fs::Content;
 use crate::recipe::{ComponentKind, Form, Recipe};
-use crate::target::KernelTarget;
 use crate::verify::{self, Opened};
 
 /// How the packages of a directory stand to a recipe.

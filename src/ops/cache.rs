@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::amount;
-use crate::build::{
+use crate::config;
+use crate::engine::{
     Bounds, Cache, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, HeaderStore, KindStat, Trimmed,
 };
-use crate::config;
 use crate::error::Result;
 use crate::fs;
 use crate::ui::{Ui, size};

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::recipes::{Found, files_of, find, source_elsewhere};
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::recipe::{self, Component, HostToolchain, Mistake, MistakeRecord, Recipe, RecipeFiles, Selection};
-use crate::target::{CudaVersion, KernelTarget};
+use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, HostToolchain, Recipe, RecipeFiles, Selection};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -24,7 +24,7 @@ pub(super) struct Checked<'a> {
     /// The recipe's file.
     path: &'a str,
     /// Its mistakes, in the order of the file.
-    mistakes: Vec<MistakeRecord>,
+    mistakes: Vec<DiagnosticRecord>,
     /// One for every CUDA release of the matrix; none when there are mistakes.
     recipes: &'a [Recipe],
 }
@@ -51,7 +51,7 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
     };
-    let records = mistakes.iter().map(Mistake::record).collect();
+    let records = mistakes.iter().map(Diagnostic::record).collect();
     if !ui.json(&Checked { schema: 1, path: &path, mistakes: records, recipes })? {
         ui.say(if mistakes.is_empty() { summary(recipes, &shown) } else { complaint(mistakes) });
     }
@@ -78,7 +78,7 @@ pub(super) fn resolve_all(
     dir: &Path,
     files: &dyn RecipeFiles,
     manifests: &Manifests,
-) -> Result<Vec<Recipe>, Vec<Mistake>> {
+) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     let load = |selection: &Selection| recipe::load(text, path, dir, files, manifests, selection);
     let own = load(&Selection::default())?;
     let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
@@ -95,7 +95,7 @@ pub(super) fn resolve_all(
     if mistakes.is_empty() { Ok(recipes) } else { Err(mistakes) }
 }
 
-fn complaint(mistakes: &[Mistake]) -> String {
+fn complaint(mistakes: &[Diagnostic]) -> String {
     let plural = if mistakes.len() == 1 { "" } else { "s" };
     format!("{}{} mistake{plural}, nothing built", recipe::render_all(mistakes), mistakes.len())
 }
@@ -160,7 +160,7 @@ sources = ["one.cu"]
 table = "table.toml"
 "#;
 
-    fn resolved(text: &str) -> Result<Vec<Recipe>, Vec<Mistake>> {
+    fn resolved(text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
         let dir = tempfile::tempdir().unwrap();
         fs_err::write(dir.path().join("one.cu"), "").unwrap();
         let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";

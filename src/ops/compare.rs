@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use super::job::Job;
 use super::slices;
-use crate::build::{Cache, CacheEntry, Claims};
+use crate::arch::{KernelTarget, Version};
 use crate::bundle::ArtifactKind;
+use crate::engine::{Cache, CacheEntry, Claims};
 use crate::error::{Error, Result};
 use crate::fs::Content;
-use crate::gpu::slice::{Part as Piece, Room, SliceError, plan};
+use crate::gpu::slice::{FreedSpace, Part as Piece, SliceError, plan};
 use crate::manifest::Manifests;
 use crate::pack;
 use crate::plan::{Action, Step};
 use crate::recipe::ComponentKind;
-use crate::target::{KernelTarget, Version};
 use crate::ui::size;
 
 /// The answer.
@@ -232,7 +232,7 @@ impl Cost {
     fn add_slice(&mut self, path: &Path, target: KernelTarget, manifests: &Manifests) -> Result<()> {
         let content = Content::open(path)?;
         let bytes = content.bytes();
-        let parts = match plan(bytes, &slices::ask(target), Room::Cut, manifests) {
+        let parts = match plan(bytes, &slices::ask(target), FreedSpace::Cut, manifests) {
             Ok(plan) => plan.parts,
             Err(SliceError::Nothing | SliceError::Elf(_)) => vec![Piece::Copy { from: 0, size: bytes.len() as u64 }],
             Err(SliceError::Code(error)) => return Err(error.at(path)),

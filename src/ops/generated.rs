@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::GlobBuilder;
 
 use super::built::Built;
+use crate::arch::{KernelTarget, VersionPolicy};
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
@@ -14,10 +15,9 @@ use crate::generate::{
     Target, Use, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, Manifests};
-use crate::pack::{self, PackageSpec, Surroundings};
+use crate::pack::{self, PackContext, PackageSpec};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{BuildDriver, Component, ComponentKind, Form, HostToolchain, KernelGroup, Recipe, Source};
-use crate::target::{KernelTarget, VersionPolicy};
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -179,7 +179,7 @@ fn group(group: &KernelGroup) -> Group {
             .when
             .iter()
             .map(|when| {
-                let number = |bound: Option<crate::target::Capability>| bound.map(|bound| bound.number());
+                let number = |bound: Option<crate::arch::Capability>| bound.map(|bound| bound.number());
                 (number(when.from), number(when.below), arguments(&when.flags, &when.define))
             })
             .collect(),
@@ -275,7 +275,7 @@ fn packages(recipes: &[Recipe], built: Option<&Built>, manifests: &Manifests) ->
     let mut found: Vec<Package> = Vec::new();
     for recipe in recipes {
         let bundles = plan::bundles(recipe).iter().map(|one| bundle(recipe, one, built)).collect::<Result<Vec<_>>>()?;
-        let surroundings = Surroundings {
+        let surroundings = PackContext {
             manifests,
             needed: BTreeMap::new(),
             providers: BTreeMap::new(),

@@ -11,8 +11,8 @@ use super::sources::scan;
 use super::symbols;
 use super::tools::{Tools, identify};
 use super::watched;
-use crate::build::HeaderStore;
 use crate::data::Data;
+use crate::engine::HeaderStore;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lock::Update;
@@ -24,7 +24,7 @@ use crate::toolchain::Store;
 use crate::ui::Ui;
 
 /// Everything that decides what a build gives, found and looked at.
-pub(super) struct Ground {
+pub(super) struct BuildInputs {
     pub recipe: Recipe,
     pub manifests: Manifests,
     pub store: Store,
@@ -49,14 +49,14 @@ pub(super) struct Ground {
 
 /// A request that has become a plan.
 pub(super) struct Job {
-    ground: Ground,
+    ground: BuildInputs,
     pub plan: BuildPlan,
 }
 
 impl std::ops::Deref for Job {
-    type Target = Ground;
+    type Target = BuildInputs;
 
-    fn deref(&self) -> &Ground {
+    fn deref(&self) -> &BuildInputs {
         &self.ground
     }
 }
@@ -65,7 +65,7 @@ impl std::ops::Deref for Job {
 /// first day, and nobody mistakes it for the time of the build.
 const EPOCH: u64 = 1_577_836_800;
 
-impl Ground {
+impl BuildInputs {
     pub(super) fn find(request: &BuildRequest, ui: &Ui) -> Result<Self> {
         let epoch = match (request.source_date_epoch, std::env::var_os("SOURCE_DATE_EPOCH")) {
             (Some(epoch), _) => epoch,
@@ -121,7 +121,7 @@ impl Ground {
     /// One line that says what a job of so many steps is.
     pub(super) fn headline(&self, steps: usize) -> String {
         let recipe = &self.recipe;
-        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::target::KernelTarget::Ptx(_))).count();
+        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::arch::KernelTarget::Ptx(_))).count();
         let sass = recipe.targets.len() - ptx;
         let kernels = match (sass, ptx) {
             (0, 0) => "no device code".to_owned(),
@@ -146,7 +146,7 @@ impl Ground {
 
 impl Job {
     pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
-        Ground::find(request, ui)?.plan(request)
+        BuildInputs::find(request, ui)?.plan(request)
     }
 
     /// Completes keys with what compilers have read by now.

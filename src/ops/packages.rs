@@ -7,16 +7,16 @@ use std::path::Path;
 use super::built::host_facts;
 use super::job::Job;
 use crate::abi::{self, Floor, SymbolsFile};
+use crate::arch::KernelTarget;
 use crate::bundle::Bundle;
 use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::manifest::Drivers;
-use crate::pack::{self, Surroundings};
+use crate::pack::{self, PackContext};
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
-use crate::target::KernelTarget;
 
 /// A package that was written.
 pub(super) struct Packed {
@@ -82,7 +82,7 @@ pub(super) fn pack(
     Ok(packed.collect())
 }
 
-fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<Surroundings<'a>> {
+fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {
     let own: BTreeSet<&str> = bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
     let foreign: Vec<&SymbolsFile> = symbols.iter().filter(|file| !own.contains(file.package.as_str())).collect();
     let mut floors: BTreeMap<String, Vec<Floor>> = BTreeMap::new();
@@ -109,7 +109,7 @@ fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -
         }
     }
     let floors = floors.into_iter().map(|(package, floors)| (package, abi::dependencies(floors)));
-    Ok(Surroundings {
+    Ok(PackContext {
         manifests: &job.manifests,
         needed,
         providers,

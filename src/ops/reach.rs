@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::inspect::{self, Inspected};
+use crate::arch::KernelTarget;
 use crate::error::Result;
 use crate::fit::{Piece, Reach, Unit};
 use crate::gpu::{CodeKind, Look};
 use crate::manifest::Manifests;
-use crate::target::KernelTarget;
 use crate::ui::Ui;
 
 /// Looks into a library, package, tree or environment and says how far it reaches. With `kernels` the code is

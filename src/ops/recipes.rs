@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::recipe_dir::{FetchedSource, LookedAt, RecipeDir};
 use super::request::BuildRequest;
+use crate::arch::GlibcVersion;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
 use crate::recipe::{self, HostToolchain, Recipe, RecipeFiles, Selection, Source};
-use crate::target::GlibcVersion;
 use crate::toolchain::Store;
 use crate::ui::Ui;
 

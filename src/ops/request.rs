@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::tools::CudaSource;
-pub use crate::build::SandboxMode;
-use crate::target::{Capability, CudaVersion};
+use crate::arch::{Capability, CudaVersion};
+pub use crate::engine::SandboxMode;
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

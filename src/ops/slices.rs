@@ -4,23 +4,23 @@
 use std::path::Path;
 
 use super::packages::set_search_path;
-use crate::build::{FatFile, Staged};
+use crate::arch::KernelTarget;
+use crate::engine::{FatFile, Staged};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content};
-use crate::gpu::slice::{LtoRule, PtxRule, Room, SliceAsk, SliceError, plan};
+use crate::gpu::slice::{FreedSpace, LtoRule, PtxRule, SliceError, SliceSpec, plan};
 use crate::manifest::Manifests;
-use crate::process::go_on;
+use crate::process::check_interrupted;
 use crate::recipe::{ComponentKind, Recipe};
 use crate::slice::write_slice;
-use crate::target::KernelTarget;
 
 /// Kernels that an error names.
 const NAMED: usize = 8;
 
 /// What a kernel package for `target` holds of a library: exactly the code for it, and nothing for the CPU.
-pub(super) fn ask(target: KernelTarget) -> SliceAsk {
+pub(super) fn ask(target: KernelTarget) -> SliceSpec {
     let ptx = if matches!(target, KernelTarget::Ptx(_)) { PtxRule::Only } else { PtxRule::Drop };
-    SliceAsk { capabilities: target.capability().into_iter().collect(), ptx, lto: LtoRule::Drop, deep: false }
+    SliceSpec { capabilities: target.capability().into_iter().collect(), ptx, lto: LtoRule::Drop, deep: false }
 }
 
 /// Puts a slice of every fat file into every kernel bundle; `scratch` is an empty directory beside the bundles.
@@ -61,7 +61,7 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
     for bundle in staged.bundles.iter().filter(|bundle| bundle.manifest.component == ComponentKind::Kernels) {
         let Some(target) = bundle.manifest.target else { continue };
         let ask = ask(target);
-        let planned = match plan(content.bytes(), &ask, Room::Cut, manifests) {
+        let planned = match plan(content.bytes(), &ask, FreedSpace::Cut, manifests) {
             Ok(planned) => Some(planned),
             // Nothing to cut, or no file of code at all.
             Err(SliceError::Nothing | SliceError::Elf(_)) => None,
@@ -82,9 +82,9 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
     }
     let with_code = plans.iter().any(|(_, _, plan)| plan.is_some());
     for (output, ask, plan) in plans {
-        go_on()?;
+        check_interrupted()?;
         match plan {
-            Some(plan) => write_slice(&file, &output, &plan, Room::Cut, &ask, manifests)?,
+            Some(plan) => write_slice(&file, &output, &plan, FreedSpace::Cut, &ask, manifests)?,
             None => {
                 if let Some(parent) = output.parent() {
                     fs_err::create_dir_all(parent)?;

@@ -11,7 +11,9 @@ use crate::data::Data;
 use crate::error::Result;
 use crate::lock::Update;
 use crate::manifest::Manifests;
-use crate::toolchain::{Answers, PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
+use crate::toolchain::{
+    PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, VersionCache, system_cuda,
+};
 use crate::ui::{Ui, size};
 
 /// The name under which `show` looks at the CUDA that is installed on the machine.
@@ -151,7 +153,7 @@ pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
 }
 
 fn show_system() -> Result<Shown<'static>> {
-    let cuda = system_cuda(&SystemSearch::from_env(), None, &Answers::default())?;
+    let cuda = system_cuda(&SystemSearch::from_env(), None, &VersionCache::default())?;
     let provenance = Some(cuda.describe());
     Ok(Shown { schema: 1, status: None, pins: None, program: None, cuda: Some(cuda), provenance })
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::build::Toolset;
 use crate::bundle::ToolVersion;
+use crate::engine::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::recipe::{BuildDriver, HostToolchain, Recipe};
 use crate::toolchain::{
-    Answers, CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
-    system_host_compiler,
+    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, VersionCache, nvcc_host_compiler,
+    system_cuda, system_host_compiler,
 };
 use crate::ui::Ui;
 
@@ -32,7 +32,7 @@ pub(super) struct Tools {
     system_cuda: Option<Toolchain>,
     nvcc_cxx: Option<HostCompiler>,
     system_cxx: Option<HostCompiler>,
-    answers: Answers,
+    answers: VersionCache,
 }
 
 /// File of the cache with what the machine's programs say of themselves.
@@ -41,13 +41,19 @@ const ANSWERS: &str = "programs.json";
 /// What the tools of `recipe` are. Only the machine's own compilers are asked for their version;
 /// pinned ones are known from their pins.
 pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
-    let answers = Answers::at(fs::cache_dir()?.join(ANSWERS));
+    let answers = VersionCache::at(fs::cache_dir()?.join(ANSWERS));
     let tools = found(recipe, source, manifests, store, answers)?;
     tools.answers.keep();
     Ok(tools)
 }
 
-fn found(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store, answers: Answers) -> Result<Tools> {
+fn found(
+    recipe: &Recipe,
+    source: CudaSource,
+    manifests: &Manifests,
+    store: &Store,
+    answers: VersionCache,
+) -> Result<Tools> {
     let mut tools = Tools { versions: BTreeMap::new(), system_cuda: None, nvcc_cxx: None, system_cxx: None, answers };
     let mut add = |name: &str, version: String, sha256: Option<fs::Digest>| {
         tools.versions.insert(name.to_owned(), ToolVersion { version, sha256 });
@@ -117,7 +123,7 @@ fn found(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Sto
     Ok(tools)
 }
 
-fn make_version(answers: &Answers) -> Result<String> {
+fn make_version(answers: &VersionCache) -> Result<String> {
     let make = which::which("make").unwrap_or_else(|_| PathBuf::from("make"));
     let text = answers.ask(&crate::process::Call::new(make).arg("--version")).map_err(|error| {
         Error::toolchain("the recipe is built with make, which is not here").because(error).hint("install GNU make")
@@ -230,7 +236,7 @@ impl Tools {
                         toolset.companions.insert(name.to_owned(), vec![fs::utf8(&program)?.to_owned()]);
                     }
                 }
-                for note in cxx.strangers(&toolset.cc, |name| std::env::var(name).ok()) {
+                for note in cxx.ignored_variables(&toolset.cc, |name| std::env::var(name).ok()) {
                     ui.note(format!("  note       {note}"));
                 }
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::Ground;
+use super::job::BuildInputs;
 use super::request::BuildRequest;
 use super::symbols;
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ pub(super) struct LastWords {
 /// Digest over everything that decides what a build gives: the program, what it was asked for, the resolved
 /// recipe, the tools and every file of the source. The plan and its keys follow from these, so it need not be
 /// made. None when a part cannot be read, and then a build is not compared.
-pub(super) fn origin(ground: &Ground, request: &BuildRequest) -> Option<Digest> {
+pub(super) fn origin(ground: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
     let mut digest = DigestBuilder::default()
         .field("simpack-build 3")
         .field(program()?)

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::job::Ground;
+use super::job::BuildInputs;
 use super::request::BuildRequest;
 use super::unchanged;
 use crate::config;
@@ -50,7 +50,7 @@ pub(super) fn origin(request: &BuildRequest) -> Option<Digest> {
 
 /// Remembers what a run looked at that began at `began` and ended with what `from` stands for. Where a file was changed since
 /// shortly before, or cannot be watched, nothing is remembered: the next run reads everything.
-pub(super) fn remember(from: Digest, ground: &Ground, request: &BuildRequest, began: SystemTime) {
+pub(super) fn remember(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: SystemTime) {
     let file = request.work.join(FILE);
     let text = watched(from, ground, request, began).and_then(|watched| serde_json::to_vec(&watched).ok());
     // What is left of an earlier run does no harm, and this file only saves time.
@@ -60,7 +60,7 @@ pub(super) fn remember(from: Digest, ground: &Ground, request: &BuildRequest, be
     };
 }
 
-fn watched(from: Digest, ground: &Ground, request: &BuildRequest, began: SystemTime) -> Option<Watched> {
+fn watched(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: SystemTime) -> Option<Watched> {
     // A lock that is to be written, and cannot, is told each time.
     if !ground.lock.is_current() {
         return None;

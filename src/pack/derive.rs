@@ -23,16 +23,16 @@ use serde_json::{Value, json};
 
 use super::spec::{PackageSpec, build_hash};
 use super::{epoch, pin, selector};
+use crate::arch::{Capability, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 use crate::bundle::{ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance};
 use crate::error::{Error, Result};
 use crate::fs::DigestBuilder;
 use crate::manifest::Manifests;
 use crate::recipe::{ComponentKind, Recipe};
-use crate::target::{Capability, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 
 /// What packages depend on beyond recipe and bundles.
 #[derive(Debug, Clone)]
-pub struct Surroundings<'a> {
+pub struct PackContext<'a> {
     /// Known capabilities and CUDA releases.
     pub manifests: &'a Manifests,
     /// NEEDED sonames of each bundle's files, by package name, without those that the distribution
@@ -54,7 +54,7 @@ pub struct Surroundings<'a> {
 ///
 /// # Errors
 /// A bundle contradicts the recipe, a time stamp fits no archive, or a dependency is no match spec.
-pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings<'_>) -> Result<Vec<PackageSpec>> {
+pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &PackContext<'_>) -> Result<Vec<PackageSpec>> {
     let derivation = Derivation { recipe, bundles, surroundings, tag: recipe.kernel_abi_tag() };
     derivation.check()?;
     let mut specs = Vec::new();
@@ -89,7 +89,7 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], surroundings: &Surroundings
 struct Derivation<'a> {
     recipe: &'a Recipe,
     bundles: &'a [Bundle],
-    surroundings: &'a Surroundings<'a>,
+    surroundings: &'a PackContext<'a>,
     tag: Option<KernelAbiTag>,
 }
 

@@ -22,7 +22,7 @@ mod writer;
 pub use channel::index;
 pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use conda::write_conda;
-pub use derive::{Surroundings, packages};
+pub use derive::{PackContext, packages};
 pub use epoch::parse_epoch;
 pub use listing::{Listed, Listing, list};
 pub use offers::{Offer, offers};

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{pin, selector};
+use crate::arch::{KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
-use crate::target::{KernelAbiTag, KernelTarget, Version};
 
 /// One release of a simulator in a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]

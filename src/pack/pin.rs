@@ -1,6 +1,6 @@
 //! Pins: which versions of a package another one accepts, from the version policy.
 
-use crate::target::{KernelAbiTag, Version, VersionPolicy};
+use crate::arch::{KernelAbiTag, Version, VersionPolicy};
 
 /// Version of the package that ties kernels to a core: the schema of the tag, not the simulator's.
 pub(super) const KERNEL_ABI_VERSION: u32 = 1;

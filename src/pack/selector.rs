@@ -10,8 +10,8 @@
 //! guess. The lowest PTX only *constrains* it: it fits where nothing is known, and not where the
 //! GPU is known to be older.
 
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::{Capabilities, Manifests};
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// A target's condition on `__cuda_arch`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,9 +31,9 @@ pub(super) fn check(steps: &[Step]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::KernelTarget;
     use crate::fs::Digest;
     use crate::recipe::ComponentKind;
-    use crate::target::KernelTarget;
 
     fn step(id: &str, output: &str) -> Step {
         let target: KernelTarget = "sm_90".parse().unwrap();

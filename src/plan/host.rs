@@ -6,9 +6,9 @@ use globset::{Glob, GlobSetBuilder};
 
 use super::kernels::tool_part;
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
+use crate::arch::{KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
 use crate::recipe::{BuildDriver, BuildSpec, Component, Recipe};
-use crate::target::{KernelAbiTag, KernelTarget};
 
 /// Steps of all components with a build.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {

@@ -2,10 +2,10 @@
 
 use super::headers::HeaderList;
 use super::{Action, KeyPart, PlanInputs, Step, kernel_dir, key_of};
+use crate::arch::{Capability, KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, Form, KernelGroup, Recipe, VariantChoice};
-use crate::target::{Capability, KernelAbiTag, KernelTarget};
 
 /// Steps of all kernel groups.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {

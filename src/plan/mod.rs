@@ -14,10 +14,10 @@ pub use model::{Action, BuildPlan, PLAN_SCHEMA, PlanInputs, PlannedBundle, Step,
 
 use std::collections::BTreeMap;
 
+use crate::arch::KernelTarget;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, Recipe};
-use crate::target::KernelTarget;
 
 /// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
 ///

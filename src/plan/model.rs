@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::KeyPart;
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version};
 use crate::bundle::ToolVersion;
 use crate::fs::Digest;
 use crate::recipe::{BuildDriver, ComponentKind, Recipe};
-use crate::target::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;

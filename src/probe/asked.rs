@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Snapshot, cuda, nvml, vulkan};
 use crate::error::{Error, Result};
-use crate::machine::{DriverAnswer, DriverFailure, Silence, Vulkan};
+use crate::machine::{DriverAnswer, DriverFailure, NoResponse, Vulkan};
 use crate::manifest::EnvironmentMarks;
 use crate::process::{Answering, Call, Ended};
 
@@ -49,7 +49,7 @@ pub fn answer(question: &str) -> Result<()> {
 
 /// How questions are asked.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(super) struct DriverQuery {
     /// simpack itself; without, this process opens the libraries.
     pub(super) program: Option<PathBuf>,
     /// How long an answer may take.
@@ -58,7 +58,7 @@ pub(super) struct Asker {
     set: Vec<(String, Option<String>)>,
 }
 
-impl Asker {
+impl DriverQuery {
     pub(super) fn new(marks: &EnvironmentMarks, snapshot: &Snapshot) -> Self {
         let names = marks.variables.iter().chain(snapshot.values.keys());
         let set = names.map(|name| (name.clone(), snapshot.values.get(name).cloned())).collect();
@@ -91,7 +91,7 @@ impl Asker {
     }
 
     /// None where no other process is to ask.
-    fn ask<T: DeserializeOwned>(&self, question: &Question) -> Option<std::result::Result<T, (Silence, String)>> {
+    fn ask<T: DeserializeOwned>(&self, question: &Question) -> Option<std::result::Result<T, (NoResponse, String)>> {
         let program = self.program.as_ref()?;
         let question = serde_json::to_string(question).ok()?;
         let mut call = Call::new(program).args([VERB, &question]).pass_all();
@@ -113,9 +113,9 @@ impl Asker {
         let silence = match watched.ended {
             Ended::Itself => {
                 let how = watched.outcome.how();
-                Silence::Crashed { by: how.strip_prefix("killed by ").unwrap_or(&how).to_owned() }
+                NoResponse::Crashed { by: how.strip_prefix("killed by ").unwrap_or(&how).to_owned() }
             }
-            Ended::TimeOut | Ended::Stuck | Ended::Interrupted => Silence::Hung { seconds: self.limit.as_secs() },
+            Ended::TimeOut | Ended::Stuck | Ended::Interrupted => NoResponse::Hung { seconds: self.limit.as_secs() },
         };
         let said = String::from_utf8_lossy(&watched.outcome.stderr).into_owned();
         let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
@@ -123,13 +123,13 @@ impl Asker {
     }
 }
 
-fn silent((silence, said): (Silence, String)) -> DriverAnswer {
+fn silent((silence, said): (NoResponse, String)) -> DriverAnswer {
     let text = with_last_words(&silence, &said);
     let failure = DriverFailure { code: None, text, silence: Some(silence) };
     DriverAnswer { failure: Some(failure), ..DriverAnswer::default() }
 }
 
 /// What it did, and the last that was heard of it.
-fn with_last_words(silence: &Silence, said: &str) -> String {
+fn with_last_words(silence: &NoResponse, said: &str) -> String {
     if said.is_empty() { format!("it {silence}") } else { format!("it {silence}: {said}") }
 }

@@ -6,8 +6,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use libloading::Library;
 
 use super::nvml::cuda_version;
+use crate::arch::Capability;
 use crate::machine::{ComputeMode, Device, DeviceKind, DeviceState, DriverAnswer, DriverFailure};
-use crate::target::Capability;
 
 /// `CU_DEVICE_ATTRIBUTE_*` (cuda.h).
 const COMPUTE_MODE: c_int = 20;

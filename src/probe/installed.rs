@@ -16,7 +16,7 @@ use super::search::library;
 const LARGEST_MANIFEST: u64 = 64 << 20;
 
 /// What is needed to look at a prefix.
-pub(super) struct Eyes<'a> {
+pub(super) struct PrefixScanner<'a> {
     pub(super) root: &'a Root,
     pub(super) loader: &'a Loader,
     pub(super) environment: &'a Environment,
@@ -24,7 +24,7 @@ pub(super) struct Eyes<'a> {
     pub(super) snapshot: &'a Snapshot,
 }
 
-impl Eyes<'_> {
+impl PrefixScanner<'_> {
     /// The prefixes that are asked for, whatever is in them; without, those of the environment that have packages.
     pub(super) fn prefixes(&self, asked: &[String]) -> Vec<Prefix> {
         let usual = if asked.is_empty() { self.usual() } else { asked.to_vec() };

@@ -6,8 +6,8 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::ComputeMode as NvmlMode;
 use nvml_wrapper::error::NvmlError;
 
+use crate::arch::{Capability, CudaVersion};
 use crate::machine::{ComputeMode, Device, DeviceKind, DeviceState, DriverAnswer, DriverFailure};
-use crate::target::{Capability, CudaVersion};
 
 /// What the library at a path says.
 pub(super) fn ask(path: &str) -> DriverAnswer {

@@ -13,8 +13,8 @@ use crate::machine::{
 };
 use crate::manifest::Manifests;
 
-use super::asked::Asker;
-use super::installed::Eyes;
+use super::asked::DriverQuery;
+use super::installed::PrefixScanner;
 use super::search::{loader, search};
 use super::{Snapshot, amd, caches, driver_files, process, system, tools};
 
@@ -28,7 +28,7 @@ pub struct Probe {
     examined: Vec<String>,
     /// Also what takes long.
     thorough: bool,
-    asker: Asker,
+    asker: DriverQuery,
     loader: OnceLock<Option<Loader>>,
 }
 
@@ -40,7 +40,7 @@ impl Probe {
             manifests: manifests.clone(),
             examined: Vec::new(),
             thorough: false,
-            asker: Asker::new(&manifests.environment, &snapshot),
+            asker: DriverQuery::new(&manifests.environment, &snapshot),
             snapshot,
             loader: OnceLock::new(),
         }
@@ -183,7 +183,7 @@ impl Provider for Probe {
 
     fn prefixes(&self, wanted: &Wanted) -> Answer<Vec<Prefix>> {
         let root = self.root()?;
-        let eyes = Eyes {
+        let eyes = PrefixScanner {
             loader: self.loader(&root)?,
             environment: &self.environment(),
             manifests: &self.manifests,

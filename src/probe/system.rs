@@ -2,7 +2,7 @@
 
 use crate::elf::resolve::{Environment, Loader, Outcome};
 use crate::fs::Root;
-use crate::machine::{CxxLibrary, Preload, SearchEntry, Surroundings, System, Variables};
+use crate::machine::{CxxLibrary, HostEnvironment, Preload, SearchEntry, System, Variables};
 use crate::manifest::Manifests;
 
 use super::Snapshot;
@@ -60,7 +60,7 @@ fn cxx(root: &Root, loader: &Loader, environment: &Environment) -> Vec<CxxLibrar
     found
 }
 
-fn surroundings(root: &Root, manifests: &Manifests, snapshot: &Snapshot) -> Vec<Surroundings> {
+fn surroundings(root: &Root, manifests: &Manifests, snapshot: &Snapshot) -> Vec<HostEnvironment> {
     let marks = manifests.environment.surroundings.iter().filter(|mark| {
         let word = |it: &crate::manifest::WordMark| {
             root.text(&it.file, 4096).is_some_and(|text| text.to_ascii_lowercase().contains(&it.word))
@@ -69,7 +69,7 @@ fn surroundings(root: &Root, manifests: &Manifests, snapshot: &Snapshot) -> Vec<
             || mark.variables.iter().any(|name| snapshot.marks.contains(name))
             || mark.text.as_ref().is_some_and(word)
     });
-    let mut found: Vec<Surroundings> = marks.map(|mark| mark.kind).collect();
+    let mut found: Vec<HostEnvironment> = marks.map(|mark| mark.kind).collect();
     found.sort();
     found.dedup();
     found

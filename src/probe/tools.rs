@@ -1,11 +1,11 @@
 //! Toolkits, NVRTC, host compilers, `ar` and `ld`.
 
+use crate::arch::CudaVersion;
 use crate::elf::resolve::{Environment, Loader};
 use crate::fs::Root;
 use crate::machine::{Compiler, CompilerFamily, Program, Toolkit, Tools};
 use crate::manifest::Manifests;
 use crate::process::Call;
-use crate::target::CudaVersion;
 
 use super::Snapshot;
 use super::search::{directory_of, name_of, search};

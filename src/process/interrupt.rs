@@ -87,7 +87,7 @@ pub fn interrupted() -> Option<&'static str> {
 ///
 /// # Errors
 /// It was.
-pub fn go_on() -> Result<()> {
+pub fn check_interrupted() -> Result<()> {
     interrupted().map_or(Ok(()), |signal| Err(by(signal)))
 }
 
@@ -100,7 +100,10 @@ fn by(signal: &str) -> Error {
 ///
 /// # Errors
 /// Those of the work, or it was interrupted.
-pub fn attended<T: Send + 'static>(kept: &str, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub fn run_interruptible<T: Send + 'static>(
+    kept: &str,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let _guard = InterruptGuard::new();
     let (done, result) = mpsc::channel();
     let worker = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK);

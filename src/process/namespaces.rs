@@ -20,7 +20,7 @@ use super::sandbox::{DEVICES, Sandbox};
 use crate::error::{Error, Result};
 
 /// One deed while the new root is made; paths to are below the new root.
-enum Deed {
+enum MountOp {
     Directory(CString),
     File(CString),
     Link { text: CString, path: CString },
@@ -37,7 +37,7 @@ struct Entry {
     users: Vec<u8>,
     groups: Vec<u8>,
     root: CString,
-    deeds: Vec<Deed>,
+    deeds: Vec<MountOp>,
     dir: CString,
 }
 
@@ -60,23 +60,23 @@ impl Entry {
     fn new(sandbox: &Sandbox, user: bool, call: &Call) -> Result<Self> {
         let inside = |path: &Path| -> PathBuf { sandbox.root.join(path.strip_prefix("/").unwrap_or(path)) };
         let mut deeds = Vec::new();
-        let parents = |deeds: &mut Vec<Deed>, path: &Path| -> Result<()> {
+        let parents = |deeds: &mut Vec<MountOp>, path: &Path| -> Result<()> {
             let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|dir| dir.parent().is_some()).collect();
             above.reverse();
             above.into_iter().try_for_each(|dir| {
-                deeds.push(Deed::Directory(text(&inside(dir))?));
+                deeds.push(MountOp::Directory(text(&inside(dir))?));
                 Ok(())
             })
         };
         for dir in ["/proc", "/dev", "/dev/shm", "/tmp"] {
-            deeds.push(Deed::Directory(text(&inside(Path::new(dir)))?));
+            deeds.push(MountOp::Directory(text(&inside(Path::new(dir)))?));
         }
-        deeds.push(Deed::Processes(text(&inside(Path::new("/proc")))?));
-        deeds.push(Deed::Memory(text(&inside(Path::new("/dev/shm")))?));
+        deeds.push(MountOp::Processes(text(&inside(Path::new("/proc")))?));
+        deeds.push(MountOp::Memory(text(&inside(Path::new("/dev/shm")))?));
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
-            deeds.push(Deed::File(text(&inside(&path))?));
-            deeds.push(Deed::Bind { from: text(&path)?, to: text(&inside(&path))?, writable: true });
+            deeds.push(MountOp::File(text(&inside(&path))?));
+            deeds.push(MountOp::Bind { from: text(&path)?, to: text(&inside(&path))?, writable: true });
         }
         for (path, to) in [
             ("/dev/fd", "/proc/self/fd"),
@@ -84,18 +84,18 @@ impl Entry {
             ("/dev/stdout", "/proc/self/fd/1"),
             ("/dev/stderr", "/proc/self/fd/2"),
         ] {
-            deeds.push(Deed::Link { text: text(Path::new(to))?, path: text(&inside(Path::new(path)))? });
+            deeds.push(MountOp::Link { text: text(Path::new(to))?, path: text(&inside(Path::new(path)))? });
         }
         for (path, to) in &sandbox.links {
-            deeds.push(Deed::Link { text: text(to)?, path: text(&inside(path))? });
+            deeds.push(MountOp::Link { text: text(to)?, path: text(&inside(path))? });
         }
         let temporary = inside(Path::new("/tmp"));
-        deeds.push(Deed::Bind { from: text(&sandbox.temporary)?, to: text(&temporary)?, writable: true });
+        deeds.push(MountOp::Bind { from: text(&sandbox.temporary)?, to: text(&temporary)?, writable: true });
         for (path, writable) in sandbox.mounts() {
             parents(&mut deeds, path)?;
             let to = text(&inside(path))?;
-            deeds.push(if path.is_dir() { Deed::Directory(to.clone()) } else { Deed::File(to.clone()) });
-            deeds.push(Deed::Bind { from: text(path)?, to, writable });
+            deeds.push(if path.is_dir() { MountOp::Directory(to.clone()) } else { MountOp::File(to.clone()) });
+            deeds.push(MountOp::Bind { from: text(path)?, to, writable });
         }
         // SAFETY: no arguments, cannot fail.
         let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -184,7 +184,7 @@ impl Entry {
     }
 }
 
-impl Deed {
+impl MountOp {
     /// # Safety
     /// As [`Entry::enter`].
     unsafe fn perform(&self) -> io::Result<()> {

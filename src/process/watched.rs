@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::interrupt::interrupted;
 use super::lineage::{Taken, taken};
-use super::{Call, Isolation, Outcome, Sandbox, patient};
+use super::{Call, Isolation, Outcome, Sandbox, retry_text_busy};
 use crate::error::{Error, Result};
 
 /// How often an interruption is looked for.
@@ -78,7 +78,7 @@ impl Call {
         if !has_namespaces {
             arrange(&mut command);
         }
-        let mut child = patient(|| command.spawn())
+        let mut child = retry_text_busy(|| command.spawn())
             .map_err(|error| Error::toolchain(format!("cannot start {}", self.program.display())).because(error))?;
         let cannot =
             |error: std::io::Error| Error::toolchain(format!("cannot watch {}", self.program.display())).because(error);

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::mistake::{At, Document};
+use super::diagnostic::{Document, Spanned};
 use super::model::{BuildDriver, ComponentKind, CpuLevel, Form, Source, Waiver};
 use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
+use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 use crate::elf::edit::PathTag;
 use crate::report::Level;
-use crate::target::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 
 /// A recipe as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct RecipeFile {
     /// `[simulator]`.
     pub simulator: SimulatorTable,
     /// `[source]`.
-    pub source: Option<At<Source>>,
+    pub source: Option<Spanned<Source>>,
     /// `[matrix]`.
     pub matrix: MatrixTable,
     /// `[toolchain]`.
@@ -45,15 +45,15 @@ pub struct RecipeFile {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SimulatorTable {
     /// Name.
-    pub name: Option<At<String>>,
+    pub name: Option<Spanned<String>>,
     /// Version.
-    pub version: Option<At<Version>>,
+    pub version: Option<Spanned<Version>>,
     /// SPDX expression.
-    pub license: Option<At<String>>,
+    pub license: Option<Spanned<String>>,
     /// One line.
-    pub summary: Option<At<String>>,
+    pub summary: Option<Spanned<String>>,
     /// Home page.
-    pub homepage: Option<At<String>>,
+    pub homepage: Option<Spanned<String>>,
 }
 
 /// `[matrix]`.
@@ -62,13 +62,13 @@ pub struct MatrixTable {
     /// Where the table stands.
     pub span: Range<usize>,
     /// Platforms.
-    pub platforms: Option<Vec<At<Platform>>>,
+    pub platforms: Option<Vec<Spanned<Platform>>>,
     /// CUDA releases.
-    pub cuda: Option<Vec<At<CudaVersion>>>,
+    pub cuda: Option<Vec<Spanned<CudaVersion>>>,
     /// Capabilities of machine code.
-    pub capabilities: Option<At<Vec<At<Capability>>>>,
+    pub capabilities: Option<Spanned<Vec<Spanned<Capability>>>>,
     /// Capabilities of PTX.
-    pub ptx: Option<Vec<At<Capability>>>,
+    pub ptx: Option<Vec<Spanned<Capability>>>,
 }
 
 /// `[toolchain]`.
@@ -77,7 +77,7 @@ pub struct ToolchainTable {
     /// Host compiler.
     pub host: Option<HostTable>,
     /// CUDA release that builds when none is asked for.
-    pub cuda: Option<At<CudaVersion>>,
+    pub cuda: Option<Spanned<CudaVersion>>,
 }
 
 /// Which host compiler.
@@ -95,13 +95,13 @@ pub struct HostTable {
     /// Where it stands.
     pub span: Range<usize>,
     /// Which compiler.
-    pub kind: Option<At<HostKind>>,
+    pub kind: Option<Spanned<HostKind>>,
     /// Lowest g++.
-    pub cxx: Option<At<u32>>,
+    pub cxx: Option<Spanned<u32>>,
     /// Ceiling for glibc's symbol versions.
-    pub glibc: Option<At<GlibcVersion>>,
+    pub glibc: Option<Spanned<GlibcVersion>>,
     /// The lowest processor.
-    pub cpu: Option<At<CpuLevel>>,
+    pub cpu: Option<Spanned<CpuLevel>>,
 }
 
 /// `[component.*]`.
@@ -110,30 +110,30 @@ pub struct ComponentTable {
     /// Where the table stands.
     pub span: Range<usize>,
     /// Version policy.
-    pub policy: Option<At<VersionPolicy>>,
+    pub policy: Option<Spanned<VersionPolicy>>,
     /// How it is built.
     pub build: Option<BuildTable>,
     /// Globs over the installed tree.
-    pub files: Option<Vec<At<String>>>,
+    pub files: Option<Vec<Spanned<String>>>,
     /// Dependencies.
-    pub uses: Vec<At<Use>>,
+    pub uses: Vec<Spanned<Use>>,
     /// Libraries that its code opens at run time.
-    pub opens: Vec<At<String>>,
+    pub opens: Vec<Spanned<String>>,
 }
 
 /// `build` of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildTable {
     /// Build system.
-    pub driver: Option<At<BuildDriver>>,
+    pub driver: Option<Spanned<BuildDriver>>,
     /// Directory, relative to the source.
-    pub source: Option<At<String>>,
+    pub source: Option<Spanned<String>>,
     /// Options.
-    pub options: BTreeMap<String, At<OptionValue>>,
+    pub options: BTreeMap<String, Spanned<OptionValue>>,
     /// Globs over what it reads.
-    pub inputs: Option<Vec<At<String>>>,
+    pub inputs: Option<Vec<Spanned<String>>>,
     /// Make targets, or the script.
-    pub targets: Vec<At<String>>,
+    pub targets: Vec<Spanned<String>>,
 }
 
 /// Value of a build option.
@@ -151,19 +151,19 @@ pub struct GroupTable {
     /// Where its name stands.
     pub span: Range<usize>,
     /// Translation units.
-    pub sources: Option<At<Vec<At<String>>>>,
+    pub sources: Option<Spanned<Vec<Spanned<String>>>>,
     /// Kernel table.
-    pub table: Option<At<String>>,
+    pub table: Option<Spanned<String>>,
     /// What it ships as.
-    pub form: Option<At<Form>>,
+    pub form: Option<Spanned<Form>>,
     /// Globs over the installed files that are cut to one capability.
-    pub files: Vec<At<String>>,
+    pub files: Vec<Spanned<String>>,
     /// Compiler flags.
-    pub flags: Vec<At<String>>,
+    pub flags: Vec<Spanned<String>>,
     /// Axis to value to additions.
     pub variants: BTreeMap<String, BTreeMap<String, Additions>>,
     /// Range to additions, in the order of the file.
-    pub when: Vec<(At<CapabilityRange>, Additions)>,
+    pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
 }
 
 /// What a variant or a range of capabilities adds.
@@ -179,16 +179,16 @@ pub struct Additions {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DriverTable {
     /// Driver profiles.
-    pub profiles: Option<Vec<At<String>>>,
+    pub profiles: Option<Vec<Spanned<String>>>,
     /// Dynamic tag.
-    pub tag: Option<At<PathTag>>,
+    pub tag: Option<Spanned<PathTag>>,
 }
 
 /// `[lint]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LintTable {
     /// Lint ids and their levels.
-    pub levels: Vec<(At<String>, Level)>,
+    pub levels: Vec<(Spanned<String>, Level)>,
     /// Waivers.
     pub waivers: Vec<Waiver>,
 }
@@ -197,9 +197,9 @@ pub struct LintTable {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PackageTable {
     /// Channel name.
-    pub channel: Option<At<String>>,
+    pub channel: Option<Spanned<String>>,
     /// Build number.
-    pub build_number: Option<At<u64>>,
+    pub build_number: Option<Spanned<u64>>,
     /// Accounts of those who look after generated recipes.
-    pub maintainers: Vec<At<String>>,
+    pub maintainers: Vec<Spanned<String>>,
 }

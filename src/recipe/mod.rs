@@ -1,9 +1,9 @@
 //! The recipe: as people write it (`RecipeFile`) and resolved (`Recipe`).
 
 mod bindings;
+mod diagnostic;
 mod file;
 mod files;
-mod mistake;
 mod model;
 mod parse;
 mod parse_parts;
@@ -18,12 +18,12 @@ mod table;
 mod tests;
 mod words;
 
+pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
     Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
     OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
-pub use mistake::{At, Document, Mistake, MistakeRecord, as_error, render_all};
 pub use model::{
     BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, HostToolchain, KernelGroup,
     LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,

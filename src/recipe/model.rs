@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::smoke::Smoke;
+use crate::arch::{
+    Capability, CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy,
+};
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
-use crate::target::{
-    Capability, CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy,
-};
 
 /// A resolved recipe: one platform, one CUDA release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::diagnostic::{Diagnostic, Document, Spanned, sort};
 use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
-use super::mistake::{At, Document, Mistake, sort};
 use super::model::{CpuLevel, Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::smoke::smoke;
@@ -16,7 +16,7 @@ use crate::report::Level;
 ///
 /// # Errors
 /// All mistakes that can be seen without the manifests and the files beside the recipe.
-pub fn parse(text: &str, path: &str) -> Result<RecipeFile, Vec<Mistake>> {
+pub fn parse(text: &str, path: &str) -> Result<RecipeFile, Vec<Diagnostic>> {
     match parse_all(text, path) {
         (Some(file), mistakes) if mistakes.is_empty() => Ok(file),
         (_, mistakes) => Err(mistakes),
@@ -24,7 +24,7 @@ pub fn parse(text: &str, path: &str) -> Result<RecipeFile, Vec<Mistake>> {
 }
 
 /// Reads what can be read, with all mistakes; nothing when the text is no TOML.
-pub(super) fn parse_all(text: &str, path: &str) -> (Option<RecipeFile>, Vec<Mistake>) {
+pub(super) fn parse_all(text: &str, path: &str) -> (Option<RecipeFile>, Vec<Diagnostic>) {
     let document = Document::new(path, text);
     let (found, mut mistakes) = read(document.clone(), "the recipe", recipe);
     sort(&mut mistakes, &document);
@@ -92,14 +92,14 @@ fn simulator(reader: &mut Reader, mut fields: Fields<'_, '_>) -> SimulatorTable 
     table
 }
 
-fn source(reader: &mut Reader, value: &Value<'_>) -> Option<At<Source>> {
+fn source(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Source>> {
     let mut fields = reader.fields(value, "[source]")?;
     let mut text = |key: &'static str| fields.get(key).map(|value| (value, reader.text(value, key)));
     let [path, git, rev, url, pypi, version, sha256] =
         ["path", "git", "rev", "url", "pypi", "version", "sha256"].map(&mut text);
     let kinds = [("path", &path), ("git", &git), ("url", &url), ("pypi", &pypi)];
     let given: Vec<_> = kinds.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| *name).collect();
-    let hex = |found: &Option<(&Value<'_>, Option<At<String>>)>, key: &str, digits: usize, reader: &mut Reader| {
+    let hex = |found: &Option<(&Value<'_>, Option<Spanned<String>>)>, key: &str, digits: usize, reader: &mut Reader| {
         let at = found.as_ref()?.1.as_ref()?;
         let fits = at.value.len() == digits && at.value.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !fits {
@@ -147,7 +147,7 @@ fn source(reader: &mut Reader, value: &Value<'_>) -> Option<At<Source>> {
             _ => {}
         }
     }
-    let plain = |found: &Option<(&Value<'_>, Option<At<String>>)>| Some(found.as_ref()?.1.as_ref()?.value.clone());
+    let plain = |found: &Option<(&Value<'_>, Option<Spanned<String>>)>| Some(found.as_ref()?.1.as_ref()?.value.clone());
     let found = match needed[0] {
         "path" => plain(&path).map(Source::Path),
         "git" => hex(&rev, "rev", 40, reader).zip(plain(&git)).map(|(rev, url)| Source::Git { url, rev }),
@@ -163,12 +163,12 @@ fn source(reader: &mut Reader, value: &Value<'_>) -> Option<At<Source>> {
     }
     let span = path.or(git).or(url).or(pypi).map_or(fields.span.clone(), |(value, _)| value.span());
     fields.finish(reader);
-    found.map(|value| At { value, span })
+    found.map(|value| Spanned { value, span })
 }
 
 fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
     let platforms = fields.get("platforms").and_then(|value| {
-        let known = [("linux-64", crate::target::Platform::Linux64)];
+        let known = [("linux-64", crate::arch::Platform::Linux64)];
         reader.list(value, "platforms", |reader, value| reader.choice(value, "platform", &known))
     });
     // An empty list names no release, as no list does.
@@ -178,7 +178,7 @@ fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
         .and_then(|value| reader.list(value, "cuda", |reader, value| reader.parsed(value, "a CUDA release")));
     let capabilities = fields.get("capabilities").and_then(|value| {
         let list = reader.list(value, "capabilities", |reader, value| reader.parsed(value, "a capability"))?;
-        Some(At { value: reader.unique("capabilities", list), span: value.span() })
+        Some(Spanned { value: reader.unique("capabilities", list), span: value.span() })
     });
     let ptx = fields.get("ptx").and_then(|value| {
         let list = reader.list(value, "ptx", |reader, value| reader.parsed(value, "a capability"))?;
@@ -241,7 +241,7 @@ fn driver(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DriverTable 
 }
 
 fn lint(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::LintTable {
-    let mut levels: Vec<(At<String>, Level)> = Vec::new();
+    let mut levels: Vec<(Spanned<String>, Level)> = Vec::new();
     for (key, level) in [("allow", Level::Allow), ("note", Level::Note), ("warn", Level::Warn), ("deny", Level::Deny)] {
         let Some(value) = fields.get(key) else { continue };
         for id in reader.list(value, key, lint_id).unwrap_or_default() {
@@ -259,7 +259,7 @@ fn lint(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::LintTable {
     file::LintTable { levels, waivers: waivers.unwrap_or_default() }
 }
 
-fn lint_id(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn lint_id(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     if value.get_ref().is_table() {
         let mistake = reader.mistake(value.span(), "a level lists lint ids, not waivers");
         reader.push(
@@ -305,7 +305,7 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
 }
 
 /// Name of an account on a forge: letters, digits and `-`, or a team as `ORGANISATION/TEAM`.
-fn account(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn account(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     let name = reader.text(value, "a maintainer")?;
     let is_word = |word: &str| {
         !word.is_empty()

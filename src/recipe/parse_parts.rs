@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::diagnostic::Spanned;
 use super::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue};
-use super::mistake::At;
 use super::model::{BuildDriver, ComponentKind, Form};
 use super::reader::{Fields, Reader, Value};
 use super::words::{is_part_name, not_relative, placeholders};
-use crate::target::VersionPolicy;
+use crate::arch::VersionPolicy;
 
 const KINDS: [(&str, ComponentKind); 7] = [
     ("core", ComponentKind::Core),
@@ -46,7 +46,12 @@ pub(super) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<Com
     found
 }
 
-fn component(reader: &mut Reader, mut fields: Fields<'_, '_>, kind: ComponentKind, key: &At<String>) -> ComponentTable {
+fn component(
+    reader: &mut Reader,
+    mut fields: Fields<'_, '_>,
+    kind: ComponentKind,
+    key: &Spanned<String>,
+) -> ComponentTable {
     let policy = fields.get("policy").and_then(|value| reader.choice(value, "version policy", &POLICIES));
     // Kernels are built and placed from their groups, and meta holds nothing.
     let has_files = !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta);
@@ -75,7 +80,7 @@ fn component(reader: &mut Reader, mut fields: Fields<'_, '_>, kind: ComponentKin
 }
 
 /// A name as `dlopen` takes it, which the loader searches for.
-fn library(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn library(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     let name = reader.text(value, "a library")?;
     if name.value.contains('/') || !name.value.contains(".so") || name.value.contains(char::is_whitespace) {
         reader.wrong(name.span, format!("`{}` is not a library's name such as \"libnvrtc.so.13\"", name.value));
@@ -106,7 +111,7 @@ fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<
     Some(table)
 }
 
-fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, At<OptionValue>> {
+fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, Spanned<OptionValue>> {
     let mut found = BTreeMap::new();
     let Some(fields) = reader.fields(value, "options") else { return found };
     for (key, value) in fields.entries() {
@@ -131,7 +136,7 @@ fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, At<Option
             reader.wrong(key.span, format!("`{}` cannot be the name of an option", key.value));
             continue;
         }
-        found.insert(key.value, At { value: option, span: value.span() });
+        found.insert(key.value, Spanned { value: option, span: value.span() });
     }
     found
 }
@@ -156,7 +161,7 @@ fn name_message(what: &str, name: &str) -> String {
     format!("`{name}` cannot be the name of {what}: lower-case letters, digits and `_`")
 }
 
-fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> GroupTable {
+fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>) -> GroupTable {
     let forms = [("cubin", Form::Cubin), ("library", Form::Library), ("spirv", Form::Spirv), ("slice", Form::Slice)];
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &forms));
     if form.as_ref().is_some_and(|form| form.value == Form::Slice) {
@@ -167,7 +172,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> G
         if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
             reader.wrong(value.span(), format!("[kernels.{}] has no sources", key.value));
         }
-        Some(At { value: reader.unique("sources", list), span: value.span() })
+        Some(Spanned { value: reader.unique("sources", list), span: value.span() })
     });
     let table = GroupTable {
         span: key.span.clone(),
@@ -188,8 +193,8 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &At<String>) -> G
 fn slice_group(
     reader: &mut Reader,
     mut fields: Fields<'_, '_>,
-    key: &At<String>,
-    form: Option<At<Form>>,
+    key: &Spanned<String>,
+    form: Option<Spanned<Form>>,
 ) -> GroupTable {
     for other in ["sources", "table", "flags", "variants", "when"] {
         if let Some(value) = fields.get(other) {
@@ -226,7 +231,7 @@ fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap
     axes
 }
 
-fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(At<super::words::CapabilityRange>, Additions)> {
+fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<super::words::CapabilityRange>, Additions)> {
     let Some(fields) = reader.fields(value, "when") else { return Vec::new() };
     let mut found = Vec::new();
     for (key, value) in fields.entries() {
@@ -249,11 +254,11 @@ fn additions(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Addit
     let define = fields.get("define").and_then(|value| reader.list(value, "define", define));
     let flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag));
     fields.finish(reader);
-    let plain = |list: Option<Vec<At<String>>>| list.unwrap_or_default().into_iter().map(|at| at.value).collect();
+    let plain = |list: Option<Vec<Spanned<String>>>| list.unwrap_or_default().into_iter().map(|at| at.value).collect();
     Some(Additions { define: plain(define), flags: plain(flags) })
 }
 
-fn define(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn define(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     let text = reader.text(value, "a definition")?;
     let name = text.value.split('=').next().unwrap_or_default();
     if super::words::is_symbol(name) && !name.contains('$') {
@@ -268,7 +273,7 @@ fn define(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
 }
 
 /// A compiler flag; those that choose the target or the output are simpack's own.
-fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     let flag = reader.text(value, "a flag")?;
     let names = |names: &[&str]| {
         let name = flag.value.split('=').next().unwrap_or_default();
@@ -289,11 +294,11 @@ fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
 }
 
 /// A path below a directory.
-fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     below(reader, value, "path")
 }
 
-fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<At<String>> {
+fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Spanned<String>> {
     let path = reader.text(value, &format!("a {what}"))?;
     if let Some(why) = not_relative(&path.value) {
         reader.wrong(path.span, format!("{what} `{}` {why}", path.value));
@@ -303,11 +308,11 @@ fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<At<String
 }
 
 /// A glob below a directory.
-fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     below(reader, value, "glob").filter(|path| is_glob(reader, path))
 }
 
-pub(super) fn is_glob(reader: &mut Reader, pattern: &At<String>) -> bool {
+pub(super) fn is_glob(reader: &mut Reader, pattern: &Spanned<String>) -> bool {
     match globset::Glob::new(&pattern.value) {
         Ok(_) => true,
         Err(error) => {

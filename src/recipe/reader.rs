@@ -3,18 +3,17 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::mistake::{At, Document, Mistake};
+use super::diagnostic::{Diagnostic, Document, Spanned};
 
 /// A value of the document.
-pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type Value<'a> = toml::Spanned<DeValue<'a>>;
 
 /// The document that is read and the mistakes found so far.
 pub(super) struct Reader {
     pub document: Document,
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Diagnostic>,
 }
 
 impl Reader {
@@ -24,16 +23,16 @@ impl Reader {
 
     /// Notes a mistake.
     pub fn wrong(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.push(Mistake::at(&self.document, span, message));
+        self.push(Diagnostic::at(&self.document, span, message));
     }
 
-    pub fn push(&mut self, mistake: Mistake) {
+    pub fn push(&mut self, mistake: Diagnostic) {
         self.mistakes.push(mistake);
     }
 
     /// A mistake at a place, to be completed and pushed.
-    pub fn mistake(&self, span: Range<usize>, message: impl Into<String>) -> Mistake {
-        Mistake::at(&self.document, span, message)
+    pub fn mistake(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.document, span, message)
     }
 
     fn wrong_type(&mut self, value: &Value<'_>, what: &str, expected: &str) {
@@ -53,9 +52,9 @@ impl Reader {
         self.push(mistake);
     }
 
-    pub fn string(&mut self, value: &Value<'_>, what: &str) -> Option<At<String>> {
+    pub fn string(&mut self, value: &Value<'_>, what: &str) -> Option<Spanned<String>> {
         match value.get_ref() {
-            DeValue::String(text) => Some(At { value: text.to_string(), span: value.span() }),
+            DeValue::String(text) => Some(Spanned { value: text.to_string(), span: value.span() }),
             _ => {
                 self.wrong_type(value, what, "a string");
                 None
@@ -64,7 +63,7 @@ impl Reader {
     }
 
     /// A string that is not empty and holds no control characters.
-    pub fn text(&mut self, value: &Value<'_>, what: &str) -> Option<At<String>> {
+    pub fn text(&mut self, value: &Value<'_>, what: &str) -> Option<Spanned<String>> {
         let text = self.string(value, what)?;
         if text.value.trim().is_empty() {
             self.wrong(text.span, format!("{what} is empty"));
@@ -78,7 +77,7 @@ impl Reader {
     }
 
     /// A string that parses; the type says what is wrong.
-    pub fn parsed<T: FromStr<Err = String>>(&mut self, value: &Value<'_>, what: &str) -> Option<At<T>> {
+    pub fn parsed<T: FromStr<Err = String>>(&mut self, value: &Value<'_>, what: &str) -> Option<Spanned<T>> {
         let text = self.string(value, what)?;
         match text.value.parse() {
             Ok(parsed) => Some(text.with(parsed)),
@@ -90,7 +89,7 @@ impl Reader {
     }
 
     /// One of some words.
-    pub fn choice<T: Copy>(&mut self, value: &Value<'_>, what: &str, choices: &[(&str, T)]) -> Option<At<T>> {
+    pub fn choice<T: Copy>(&mut self, value: &Value<'_>, what: &str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
         let text = self.string(value, what)?;
         if let Some((_, found)) = choices.iter().find(|(name, _)| *name == text.value) {
             return Some(text.with(*found));
@@ -105,7 +104,12 @@ impl Reader {
     }
 
     /// An integer in a range.
-    pub fn integer(&mut self, value: &Value<'_>, what: &str, range: std::ops::RangeInclusive<u64>) -> Option<At<u64>> {
+    pub fn integer(
+        &mut self,
+        value: &Value<'_>,
+        what: &str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Option<Spanned<u64>> {
         let DeValue::Integer(number) = value.get_ref() else {
             self.wrong_type(value, what, "an integer");
             return None;
@@ -115,7 +119,7 @@ impl Reader {
             let (low, high) = (range.start(), range.end());
             self.wrong(value.span(), format!("{what} must be from {low} to {high}"));
         }
-        parsed.map(|parsed| At { value: parsed, span: value.span() })
+        parsed.map(|parsed| Spanned { value: parsed, span: value.span() })
     }
 
     /// A list; wrong items are left out.
@@ -133,8 +137,8 @@ impl Reader {
     }
 
     /// Notes values of a list that stand in it twice, and leaves the first.
-    pub fn unique<T: PartialEq + std::fmt::Display>(&mut self, what: &str, list: Vec<At<T>>) -> Vec<At<T>> {
-        let mut kept: Vec<At<T>> = Vec::new();
+    pub fn unique<T: PartialEq + std::fmt::Display>(&mut self, what: &str, list: Vec<Spanned<T>>) -> Vec<Spanned<T>> {
+        let mut kept: Vec<Spanned<T>> = Vec::new();
         for item in list {
             if kept.iter().any(|other| other.value == item.value) {
                 self.wrong(item.span, format!("{what} lists `{}` twice", item.value));
@@ -189,8 +193,11 @@ impl<'v, 'a> Fields<'v, 'a> {
     }
 
     /// All keys and values: for tables whose keys people choose.
-    pub fn entries(&self) -> Vec<(At<String>, &'v Value<'a>)> {
-        let at = |key: &Spanned<toml::de::DeString<'_>>| At { value: key.get_ref().to_string(), span: key.span() };
+    pub fn entries(&self) -> Vec<(Spanned<String>, &'v Value<'a>)> {
+        let at = |key: &toml::Spanned<toml::de::DeString<'_>>| Spanned {
+            value: key.get_ref().to_string(),
+            span: key.span(),
+        };
         self.table.iter().map(|(key, value)| (at(key), value)).collect()
     }
 
@@ -213,7 +220,7 @@ pub(super) fn read<T>(
     document: Document,
     what: &str,
     work: impl FnOnce(&mut Reader, Fields<'_, '_>) -> Option<T>,
-) -> (Option<T>, Vec<Mistake>) {
+) -> (Option<T>, Vec<Diagnostic>) {
     let text = document.text.clone();
     let mut reader = Reader::new(document);
     let (table, errors) = DeTable::parse_recoverable(&text);

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
+use super::diagnostic::{Diagnostic, Spanned, sort};
 use super::file::{HostKind, RecipeFile};
 use super::files::RecipeFiles;
-use super::mistake::{At, Mistake, sort};
 use super::model::{
     Component, ComponentKind, DriverPolicy, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
 };
 use super::parse::parse_all;
 use super::{resolve_components, resolve_kernels, resolve_targets};
+use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform};
 use crate::elf::edit::PathTag;
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion, GlibcVersion, Platform};
 
 /// What the command line asks for in the place of the recipe's own choice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,7 +40,7 @@ pub fn resolve(
     files: &dyn RecipeFiles,
     manifests: &Manifests,
     selection: &Selection,
-) -> Result<Recipe, Vec<Mistake>> {
+) -> Result<Recipe, Vec<Diagnostic>> {
     let mut resolver = Resolver { file, files, manifests, selection, mistakes: Vec::new() };
     let recipe = resolver.recipe(dir);
     let mut mistakes = resolver.mistakes;
@@ -52,8 +52,8 @@ pub fn resolve(
 }
 
 /// Whoever refuses a recipe must say why; this is for a gap that no test has found.
-fn unexplained() -> Mistake {
-    Mistake::asked("the recipe cannot be resolved, and simpack does not know why")
+fn unexplained() -> Diagnostic {
+    Diagnostic::asked("the recipe cannot be resolved, and simpack does not know why")
         .hint("this is a mistake in simpack: please report it with the recipe")
 }
 
@@ -68,7 +68,7 @@ pub fn load(
     files: &dyn RecipeFiles,
     manifests: &Manifests,
     selection: &Selection,
-) -> Result<Recipe, Vec<Mistake>> {
+) -> Result<Recipe, Vec<Diagnostic>> {
     let (file, mut mistakes) = parse_all(text, path);
     let Some(file) = file else { return Err(mistakes) };
     match resolve(&file, dir, files, manifests, selection) {
@@ -91,16 +91,16 @@ pub(super) struct Resolver<'a> {
     pub files: &'a dyn RecipeFiles,
     pub manifests: &'a Manifests,
     pub selection: &'a Selection,
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Diagnostic>,
 }
 
 impl Resolver<'_> {
     /// A mistake in the recipe's file.
-    pub fn mistake<T>(&self, at: &At<T>, message: impl Into<String>) -> Mistake {
-        Mistake::at(&self.file.document, at.span.clone(), message)
+    pub fn mistake<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.file.document, at.span.clone(), message)
     }
 
-    pub fn wrong<T>(&mut self, at: &At<T>, message: impl Into<String>) {
+    pub fn wrong<T>(&mut self, at: &Spanned<T>, message: impl Into<String>) {
         let mistake = self.mistake(at, message);
         self.mistakes.push(mistake);
     }
@@ -112,7 +112,7 @@ impl Resolver<'_> {
 
     /// Notes a path of the source that leads nowhere. A source that is elsewhere and not fetched is not
     /// looked into.
-    pub fn must_be_in_source(&mut self, at: &At<String>) {
+    pub fn must_be_in_source(&mut self, at: &Spanned<String>) {
         match self.file.source.as_ref().map(|source| &source.value) {
             None => self.must_be_in(self.files, at, &at.value),
             Some(Source::Path(source)) => {
@@ -127,11 +127,11 @@ impl Resolver<'_> {
     }
 
     /// Notes a path of the recipe that leads nowhere.
-    pub fn must_exist(&mut self, at: &At<String>, path: &str) -> bool {
+    pub fn must_exist(&mut self, at: &Spanned<String>, path: &str) -> bool {
         self.must_be_in(self.files, at, path)
     }
 
-    fn must_be_in(&mut self, files: &dyn RecipeFiles, at: &At<String>, path: &str) -> bool {
+    fn must_be_in(&mut self, files: &dyn RecipeFiles, at: &Spanned<String>, path: &str) -> bool {
         if files.exists(path) {
             return true;
         }
@@ -145,8 +145,8 @@ impl Resolver<'_> {
     /// Every part is looked at even when an earlier one is wrong.
     fn recipe(&mut self, dir: &Path) -> Option<Recipe> {
         let file = self.file;
-        if let Some(At { value: Source::Path(path), span }) = &file.source {
-            self.must_exist(&At { value: path.clone(), span: span.clone() }, path);
+        if let Some(Spanned { value: Source::Path(path), span }) = &file.source {
+            self.must_exist(&Spanned { value: path.clone(), span: span.clone() }, path);
         }
         let cuda = resolve_targets::cuda(self);
         let targets = cuda.and_then(|cuda| resolve_targets::targets(self, cuda));

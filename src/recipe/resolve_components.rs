@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::diagnostic::Spanned;
 use super::file::{BuildTable, ComponentTable, OptionValue};
-use super::mistake::At;
 use super::model::{BuildDriver, BuildSpec, Component, ComponentKind};
 use super::resolve::{Resolver, has};
 use super::words::Use;
+use crate::arch::{CudaVersion, VersionPolicy};
 use crate::manifest::SonameVersion;
-use crate::target::{CudaVersion, VersionPolicy};
 
 pub(super) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
     let file = resolver.file;
@@ -16,12 +16,12 @@ pub(super) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>)
         file.components.iter().map(|(kind, table)| component(resolver, *kind, table, cuda)).collect();
     if !file.components.is_empty() && !has(&found, ComponentKind::Core) {
         let first = file.components.values().map(|table| table.span.clone()).min_by_key(|span| span.start);
-        let place = At { value: (), span: first.unwrap_or(0..0) };
+        let place = Spanned { value: (), span: first.unwrap_or(0..0) };
         let mistake = resolver.mistake(&place, "there is no component `core`");
         resolver.mistakes.push(mistake.hint("add [component.core]: the host library and its programs"));
     }
     if let Some(kernels) = file.components.get(&ComponentKind::Kernels).filter(|_| file.groups.is_empty()) {
-        let place = At { value: (), span: kernels.span.clone() };
+        let place = Spanned { value: (), span: kernels.span.clone() };
         let mistake = resolver.mistake(&place, "component `kernels` has no kernel group");
         resolver.mistakes.push(mistake.hint("add [kernels.NAME] with its sources and table"));
     }
@@ -135,13 +135,13 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     }
     if driver == BuildDriver::Copy {
         for wrong in table.targets.iter().map(|target| &target.span).chain(table.options.values().map(|at| &at.span)) {
-            let place = At { value: (), span: wrong.clone() };
+            let place = Spanned { value: (), span: wrong.clone() };
             let mistake = resolver.mistake(&place, "driver `copy` runs nothing: it has neither targets nor options");
             resolver.mistakes.push(mistake.hint("choose the files with `inputs`"));
         }
     }
     if driver == BuildDriver::Script && table.targets.len() != 1 {
-        let place = At { value: (), span: table.driver.as_ref().map_or(0..0, |driver| driver.span.clone()) };
+        let place = Spanned { value: (), span: table.driver.as_ref().map_or(0..0, |driver| driver.span.clone()) };
         let mistake = resolver.mistake(&place, "driver `script` needs one target: the script's file name");
         resolver.mistakes.push(mistake.hint("add targets = [\"build.sh\"]"));
     }
@@ -152,7 +152,7 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     };
     let options: BTreeMap<_, _> =
         table.options.iter().map(|(key, option)| (key.clone(), text(&option.value))).collect();
-    let globs = |list: &[At<String>]| list.iter().map(|glob| glob.value.clone()).collect();
+    let globs = |list: &[Spanned<String>]| list.iter().map(|glob| glob.value.clone()).collect();
     BuildSpec {
         driver,
         source: table.source.as_ref().map_or(".".to_owned(), |source| source.value.clone()),
@@ -163,7 +163,7 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
 }
 
 /// A dependency as a conda match spec.
-fn used(resolver: &mut Resolver<'_>, dependency: &At<Use>, cuda: Option<CudaVersion>) -> Option<String> {
+fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<CudaVersion>) -> Option<String> {
     let Use { name, verbatim, range } = &dependency.value;
     let spec = |name: &str, range: &str| if range.is_empty() { name.to_owned() } else { format!("{name} {range}") };
     if *verbatim {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::diagnostic::{Diagnostic, Spanned};
 use super::file::{Additions, GroupTable};
 use super::files::RecipeFiles;
-use super::mistake::{At, Mistake};
 use super::model::{Form, KernelGroup, VariantChoice, When};
 use super::resolve::Resolver;
 use super::table::{DeclaredKernel, kernel_table};
@@ -39,7 +39,7 @@ fn group(
     }
     let declared = table(resolver, group, seen, name);
     let variants = variants(resolver, group);
-    let plain = |list: &[At<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
+    let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
     Some(KernelGroup {
         name: name.to_owned(),
         sources: plain(&sources?.value),
@@ -66,7 +66,7 @@ fn group(
 fn slice(resolver: &mut Resolver<'_>, name: &str, group: &GroupTable) -> KernelGroup {
     let is_slice = |other: &GroupTable| other.form.as_ref().is_some_and(|form| form.value == Form::Slice);
     if resolver.file.groups.values().any(|other| !is_slice(other)) {
-        let place = At { value: (), span: group.span.clone() };
+        let place = Spanned { value: (), span: group.span.clone() };
         let mistake = resolver.mistake(&place, format!("kernel group `{name}` is sliced, and others are not"));
         resolver.mistakes.push(mistake.hint("a recipe has groups of form \"slice\" only, or none"));
     }
@@ -117,7 +117,7 @@ fn table(
     for kernel in &kernels {
         if let Some(other) = seen.insert(kernel.name.value.clone(), name.to_owned()) {
             let message = format!("kernel `{}` is declared by group `{other}` already", kernel.name.value);
-            resolver.mistakes.push(Mistake::at(&document, kernel.name.span.clone(), message));
+            resolver.mistakes.push(Diagnostic::at(&document, kernel.name.span.clone(), message));
         }
         let Some(source) = &kernel.source else { continue };
         let is_this = |unit: &str| {
@@ -126,7 +126,7 @@ fn table(
         if !sources.is_empty() && !sources.iter().any(|unit| is_this(unit)) {
             let message = format!("`{}` is no source of group `{name}`", source.value);
             let names = sources.iter().map(|unit| unit.rsplit('/').next().unwrap_or(unit));
-            let mistake = Mistake::at(&document, source.span.clone(), message)
+            let mistake = Diagnostic::at(&document, source.span.clone(), message)
                 .known("its sources", &sources)
                 .near(&source.value, names);
             resolver.mistakes.push(mistake);
@@ -136,7 +136,7 @@ fn table(
 }
 
 /// Where a kernel table is; none and a mistake when it is nowhere.
-fn table_files<'a>(resolver: &mut Resolver<'a>, at: &At<String>) -> Option<&'a dyn RecipeFiles> {
+fn table_files<'a>(resolver: &mut Resolver<'a>, at: &Spanned<String>) -> Option<&'a dyn RecipeFiles> {
     let files = resolver.files;
     if files.exists(&at.value) || !resolver.is_source_elsewhere() {
         return resolver.must_exist(at, &at.value).then_some(files);
@@ -164,7 +164,7 @@ fn table_files<'a>(resolver: &mut Resolver<'a>, at: &At<String>) -> Option<&'a d
 fn variants(resolver: &mut Resolver<'_>, group: &GroupTable) -> Option<Vec<VariantChoice>> {
     let count = group.variants.values().map(BTreeMap::len).try_fold(1_usize, usize::checked_mul);
     if count.is_none_or(|count| count > MOST_VARIANTS) {
-        let place = At { value: (), span: group.span.clone() };
+        let place = Spanned { value: (), span: group.span.clone() };
         resolver.wrong(&place, format!("the variant axes make more than {MOST_VARIANTS} combinations"));
         return None;
     }

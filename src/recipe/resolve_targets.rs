@@ -1,9 +1,9 @@
 //! The matrix: which CUDA release builds, for which capabilities and PTX.
 
-use super::mistake::{At, Mistake};
+use super::diagnostic::{Diagnostic, Spanned};
 use super::resolve::Resolver;
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// The release that builds: asked for, the toolchain's, or the first of the matrix.
 pub(super) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
@@ -42,21 +42,21 @@ pub(super) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
         }
         return found;
     }
-    let place = At { value: (), span: file.matrix.span.clone() };
+    let place = Spanned { value: (), span: file.matrix.span.clone() };
     let mistake = resolver.mistake(&place, "no CUDA release is named").hint("add `cuda = [\"13.0\"]` to [matrix]");
     resolver.mistakes.push(mistake);
     None
 }
 
 /// A mistake at a place of the recipe, or in what was asked for.
-fn placed<T>(resolver: &Resolver<'_>, at: Option<&At<T>>, message: String) -> Mistake {
+fn placed<T>(resolver: &Resolver<'_>, at: Option<&Spanned<T>>, message: String) -> Diagnostic {
     match at {
         Some(at) => resolver.mistake(at, message),
-        None => Mistake::asked(message),
+        None => Diagnostic::asked(message),
     }
 }
 
-fn unknown_release(resolver: &Resolver<'_>, at: Option<&At<CudaVersion>>, release: CudaVersion) -> Mistake {
+fn unknown_release(resolver: &Resolver<'_>, at: Option<&Spanned<CudaVersion>>, release: CudaVersion) -> Diagnostic {
     let toolkits = resolver.manifests.cuda.toolkits();
     placed(resolver, at, format!("unknown CUDA release `{release}`"))
         .known("known", &toolkits)
@@ -99,7 +99,7 @@ fn capabilities(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<Ca
     }
     let Some(listed) = &file.matrix.capabilities else {
         if !file.groups.is_empty() {
-            let place = At { value: (), span: file.matrix.span.clone() };
+            let place = Spanned { value: (), span: file.matrix.span.clone() };
             let targets = resolver.manifests.capabilities.targets(cuda);
             let mistake = resolver
                 .mistake(&place, "[matrix] lacks `capabilities`")
@@ -143,10 +143,15 @@ fn asked_for(resolver: &mut Resolver<'_>, asked: Vec<Capability>, cuda: CudaVers
 
 /// The listed capabilities that the release compiles for. Others are mistakes: each by itself when the
 /// recipe chose the release, all in one when the command line did.
-fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVersion, option: &str) -> Vec<Capability> {
+fn fitting(
+    resolver: &mut Resolver<'_>,
+    listed: &[Spanned<Capability>],
+    cuda: CudaVersion,
+    option: &str,
+) -> Vec<Capability> {
     let capabilities = &resolver.manifests.capabilities;
     let mut kept = Vec::new();
-    let mut missing: Vec<(&At<Capability>, Unsupported)> = Vec::new();
+    let mut missing: Vec<(&Spanned<Capability>, Unsupported)> = Vec::new();
     for item in listed {
         match capabilities.check(item.value, cuda) {
             Ok(()) => kept.push(item.value),
@@ -183,11 +188,11 @@ fn fitting(resolver: &mut Resolver<'_>, listed: &[At<Capability>], cuda: CudaVer
 
 fn unsupported(
     resolver: &Resolver<'_>,
-    at: Option<&At<Capability>>,
+    at: Option<&Spanned<Capability>>,
     capability: Capability,
     cuda: CudaVersion,
     why: Unsupported,
-) -> Mistake {
+) -> Diagnostic {
     let message = match why {
         Unsupported::Unknown => format!("unknown capability `{capability}`"),
         Unsupported::NoVariant => format!("capability `{}` has no variant `{capability}`", capability.plain()),

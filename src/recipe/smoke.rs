@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::mistake::At;
+use super::diagnostic::Spanned;
 use super::reader::{Fields, Reader, Value};
 use super::words::{not_relative, placeholders};
 
@@ -87,11 +87,11 @@ fn complete(reader: &mut Reader, fields: Fields<'_, '_>, smoke: &Smoke) {
     fields.finish(reader);
 }
 
-fn plain(list: Vec<At<String>>) -> Vec<String> {
+fn plain(list: Vec<Spanned<String>>) -> Vec<String> {
     list.into_iter().map(|at| at.value).collect()
 }
 
-fn arguments(reader: &mut Reader, value: &Value<'_>, key: &str) -> Option<Vec<At<String>>> {
+fn arguments(reader: &mut Reader, value: &Value<'_>, key: &str) -> Option<Vec<Spanned<String>>> {
     let list = reader.list(value, key, |reader, value| reader.text(value, "an argument"))?;
     for text in &list {
         for word in placeholders(&text.value) {
@@ -105,7 +105,7 @@ fn arguments(reader: &mut Reader, value: &Value<'_>, key: &str) -> Option<Vec<At
     Some(list)
 }
 
-fn pointer(reader: &mut Reader, value: &Value<'_>) -> Option<At<String>> {
+fn pointer(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     let text = reader.text(value, "a JSON pointer")?;
     if is_pointer(&text.value) {
         return Some(text);

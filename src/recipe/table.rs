@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bindings::bindings;
-use super::mistake::{At, Document, Mistake};
+use super::diagnostic::{Diagnostic, Document, Spanned};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::words::is_symbol;
 use crate::gpu::{KernelSignature, Param};
@@ -12,9 +12,9 @@ use crate::gpu::{KernelSignature, Param};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredKernel {
     /// Its name and where it stands.
-    pub name: At<String>,
+    pub name: Spanned<String>,
     /// Its translation unit, if the table says so.
-    pub source: Option<At<String>>,
+    pub source: Option<Spanned<String>>,
     /// Name and parameter layout.
     pub signature: KernelSignature,
 }
@@ -38,7 +38,7 @@ const SCALARS: [(&str, u32); 11] = [
 const MOST_BYTES: u32 = 32764;
 
 /// Reads a kernel table. `path` is how the file is named in mistakes.
-pub(super) fn kernel_table(text: &str, path: &str) -> (Document, Vec<DeclaredKernel>, Vec<Mistake>) {
+pub(super) fn kernel_table(text: &str, path: &str) -> (Document, Vec<DeclaredKernel>, Vec<Diagnostic>) {
     let document = Document::new(path, text);
     let (found, mistakes) = read(document.clone(), "the kernel table", |reader, mut top| {
         edition(reader, &mut top);
@@ -102,7 +102,7 @@ fn layout(sizes: impl Iterator<Item = (u32, u32)>) -> Option<Vec<Param>> {
 }
 
 /// Name, size and alignment of one parameter.
-fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(At<String>, u32, u32)> {
+fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32, u32)> {
     let mut fields = reader.fields(value, "a parameter")?;
     let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
     let types: Vec<(&str, Option<u32>)> =

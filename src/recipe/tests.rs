@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::*;
+use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion};
 
 const VOLLEY: &str = include_str!("../../recipes/volley/simpack.toml");
 

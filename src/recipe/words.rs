@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::target::Capability;
+use crate::arch::Capability;
 
 /// Capabilities from one, inclusive, to below another: `<8.0`, `>=9.0`, `>=8.0,<9.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _, SectionH
 
 use crate::error::{Error, Result};
 use crate::fs::Content;
-use crate::gpu::slice::{SliceAsk, SlicePlan, TargetBytes, holds};
+use crate::gpu::slice::{SlicePlan, SliceSpec, TargetBytes, holds};
 use crate::manifest::Manifests;
 
 /// Compares the slice at `slice` with the plan that made it from `original`.
@@ -18,7 +18,7 @@ pub fn read_back(
     original: &Path,
     slice: &Path,
     planned: &SlicePlan,
-    ask: &SliceAsk,
+    ask: &SliceSpec,
     manifests: &Manifests,
 ) -> Result<()> {
     let content = Content::open(slice)?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::fs::{Content, exchange};
-use crate::gpu::slice::{Part, Room, SliceAsk, SlicePlan};
+use crate::gpu::slice::{FreedSpace, Part, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
 
 /// Up to this size a piece is copied through memory; the kernel copies larger ones from file to file.
@@ -26,8 +26,8 @@ pub fn write_slice(
     path: &Path,
     output: &Path,
     plan: &SlicePlan,
-    room: Room,
-    ask: &SliceAsk,
+    room: FreedSpace,
+    ask: &SliceSpec,
     manifests: &Manifests,
 ) -> Result<()> {
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -66,7 +66,7 @@ fn put(
     original: &File,
     content: &[u8],
     out: &mut std::io::BufWriter<&File>,
-    room: Room,
+    room: FreedSpace,
 ) -> std::io::Result<()> {
     match part {
         Part::Copy { from, size } if *size > SMALL => {
@@ -79,7 +79,7 @@ fn put(
         }
         Part::Bytes(bytes) => out.write_all(bytes),
         // What is never written is a hole, as far as the file system has them.
-        Part::Zeros(size) if room == Room::Sparse || *size > SMALL => {
+        Part::Zeros(size) if room == FreedSpace::Sparse || *size > SMALL => {
             out.seek(SeekFrom::Current(i64::try_from(*size).map_err(|_| std::io::ErrorKind::InvalidInput)?)).map(drop)
         }
         Part::Zeros(size) => out.write_all(&vec![0; *size as usize]),

@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why a request gave nothing.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum FetchError {
     /// It may work in a moment; the server may have said in how many.
     Again(Error, Option<Duration>),
     /// The server has no such thing.
@@ -28,7 +28,7 @@ pub(crate) enum Trouble {
     Final(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for FetchError {
     fn from(error: Error) -> Self {
         Self::Final(error)
     }
@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// A page and its content type, with the address that it came from at last.
-    pub fn page(&self, url: &Url, accept: &str) -> Result<(String, String, Url), Trouble> {
+    pub fn page(&self, url: &Url, accept: &str) -> Result<(String, String, Url), FetchError> {
         let request = self.request(url).header(header::ACCEPT, accept);
         let response = answer(request.send(), url)?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -72,7 +72,7 @@ impl Client {
     }
 
     /// A file's bytes from `start` on. The answer may begin at 0 all the same: look at its status.
-    pub fn file(&self, url: &Url, start: u64) -> Result<Response, Trouble> {
+    pub fn file(&self, url: &Url, start: u64) -> Result<Response, FetchError> {
         // Compression on the way would make the positions in the file meaningless.
         let mut request = self.request(url).header(header::ACCEPT_ENCODING, "identity");
         if start > 0 {
@@ -139,22 +139,22 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     })
 }
 
-fn answer(sent: reqwest::Result<Response>, url: &Url) -> Result<Response, Trouble> {
+fn answer(sent: reqwest::Result<Response>, url: &Url) -> Result<Response, FetchError> {
     let response = sent.map_err(|error| unreachable(url, error))?;
     let status = response.status();
     let error = Error::toolchain(format!("{} answered {status}", shown(url)));
     match status {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
-        StatusCode::NOT_FOUND | StatusCode::GONE => Err(Trouble::Absent(error)),
-        StatusCode::RANGE_NOT_SATISFIABLE => Err(Trouble::Beyond),
+        StatusCode::NOT_FOUND | StatusCode::GONE => Err(FetchError::Absent(error)),
+        StatusCode::RANGE_NOT_SATISFIABLE => Err(FetchError::Beyond),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-            Err(Trouble::Final(
+            Err(FetchError::Final(
                 error.hint("this place wants login data: put them where pip finds them, its address or ~/.netrc"),
             ))
         }
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Trouble::Again(error, pause(&response))),
-        _ if status.is_server_error() => Err(Trouble::Again(error, pause(&response))),
-        _ => Err(Trouble::Final(error)),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(FetchError::Again(error, pause(&response))),
+        _ if status.is_server_error() => Err(FetchError::Again(error, pause(&response))),
+        _ => Err(FetchError::Final(error)),
     }
 }
 
@@ -165,17 +165,17 @@ fn pause(response: &Response) -> Option<Duration> {
 }
 
 /// The server could not be reached, or the connection broke.
-pub(crate) fn unreachable(url: &Url, error: reqwest::Error) -> Trouble {
+pub(crate) fn unreachable(url: &Url, error: reqwest::Error) -> FetchError {
     // A certificate that does not fit will not fit the next time either.
     let text = causes(&error);
     let certificate = text.to_ascii_lowercase().contains("certificate");
     let ours = Error::toolchain(format!("cannot reach {}", shown(url))).detail(text);
     if certificate {
-        return Trouble::Final(
+        return FetchError::Final(
             ours.hint("name your network's certificate file: `pip config set global.cert FILE` or SSL_CERT_FILE"),
         );
     }
-    Trouble::Again(
+    FetchError::Again(
         ours.hint("check the network, the proxy variables and `pip config list`")
             .hint("what was fetched so far is kept, the next run goes on from there"),
         None,

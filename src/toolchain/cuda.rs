@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::answers::Answers;
 use super::pins::PinnedToolchain;
+use super::version_cache::VersionCache;
+use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
 use crate::process::Call;
-use crate::target::CudaVersion;
 
 /// Where a toolchain came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -132,7 +132,7 @@ impl SystemSearch {
 ///
 /// # Errors
 /// There is none, it does not say its release, or it is another one.
-pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>, answers: &Answers) -> Result<Toolchain> {
+pub fn system_cuda(search: &SystemSearch, wanted: Option<CudaVersion>, answers: &VersionCache) -> Result<Toolchain> {
     let found = match &search.home {
         Some(home) => Some(home.join("bin/nvcc")).filter(|nvcc| nvcc.is_file()).ok_or_else(|| {
             Error::toolchain(format!("{} has no bin/nvcc, and CUDA_HOME or CUDA_PATH names it", home.display()))
@@ -253,23 +253,24 @@ mod tests {
         }
         let by_home = SystemSearch { home: Some(root.clone()), path: None };
         let by_path = SystemSearch { home: None, path: Some(root.join("bin").into_os_string()) };
-        let found = system_cuda(&by_home, None, &Answers::default()).unwrap();
-        assert_eq!(found, system_cuda(&by_path, Some(CudaVersion::new(13, 0)), &Answers::default()).unwrap());
+        let found = system_cuda(&by_home, None, &VersionCache::default()).unwrap();
+        assert_eq!(found, system_cuda(&by_path, Some(CudaVersion::new(13, 0)), &VersionCache::default()).unwrap());
         assert_eq!(found.versions["ptxas"], "13.0.88");
         assert_eq!(found.nvrtc.clone().unwrap().library, root.join("lib64/libnvrtc.so.13"));
         assert_eq!(found.lib(), root.join("lib64"));
 
-        let error = system_cuda(&by_home, Some(CudaVersion::new(11, 8)), &Answers::default()).unwrap_err();
+        let error = system_cuda(&by_home, Some(CudaVersion::new(11, 8)), &VersionCache::default()).unwrap_err();
         assert!(error.to_string().contains("is CUDA 13.0, and CUDA 11.8 is wanted"), "{error}");
         let error =
-            system_cuda(&SystemSearch { home: Some(root.join("lib64")), path: None }, None, &Answers::default())
+            system_cuda(&SystemSearch { home: Some(root.join("lib64")), path: None }, None, &VersionCache::default())
                 .unwrap_err();
         assert!(error.to_string().contains("has no bin/nvcc"), "{error}");
-        let error = system_cuda(&SystemSearch { home: None, path: Some("/nowhere".into()) }, None, &Answers::default())
-            .unwrap_err();
+        let error =
+            system_cuda(&SystemSearch { home: None, path: Some("/nowhere".into()) }, None, &VersionCache::default())
+                .unwrap_err();
         assert!(error.to_string().contains("no nvcc on PATH"), "{error}");
         program(&root.join("bin/nvcc"), "something else\n");
-        let error = system_cuda(&by_home, None, &Answers::default()).unwrap_err();
+        let error = system_cuda(&by_home, None, &VersionCache::default()).unwrap_err();
         assert!(error.to_string().contains("does not say its release"), "{error}");
     }
 
@@ -278,7 +279,7 @@ mod tests {
         let digest = || {
             let dir = tempfile::tempdir().unwrap();
             program(&dir.path().join("bin/nvcc"), TEXT);
-            system_cuda(&SystemSearch { home: Some(dir.path().to_owned()), path: None }, None, &Answers::default())
+            system_cuda(&SystemSearch { home: Some(dir.path().to_owned()), path: None }, None, &VersionCache::default())
                 .unwrap()
                 .digest
         };

@@ -11,25 +11,25 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_RANGE;
 use url::Url;
 
-use super::client::{Client, Trouble, unreachable};
+use super::client::{Client, FetchError, unreachable};
 use super::index::{Link, shown};
 use super::pins::Wheel;
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, with_lock};
-use crate::process::{go_on, interrupted};
+use crate::process::{check_interrupted, interrupted};
 
-/// How patient to be.
+/// How retry_text_busy to be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct RetryPolicy {
     /// How often to try again without any progress in between.
     pub retries: u32,
     /// Wait before the first new try; it doubles with each.
     pub pause: Duration,
 }
 
-impl Default for Pace {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { retries: 5, pause: Duration::from_millis(500) }
     }
@@ -40,7 +40,7 @@ pub(crate) struct Fetcher<'a> {
     pub(super) settings: &'a IndexSettings,
     client: OnceLock<Client>,
     downloads: PathBuf,
-    pace: Pace,
+    pace: RetryPolicy,
     pub(super) offline: bool,
     stop: AtomicBool,
 }
@@ -85,8 +85,8 @@ pub(crate) type Progress<'a> = &'a (dyn Fn(Event) + Sync);
 
 impl<'a> Fetcher<'a> {
     /// A fetcher into `downloads`; `offline` uses no network, only directories.
-    pub fn new(settings: &'a IndexSettings, downloads: PathBuf, pace: Pace, offline: bool) -> Self {
-        let pace = Pace { retries: settings.retries.unwrap_or(pace.retries), ..pace };
+    pub fn new(settings: &'a IndexSettings, downloads: PathBuf, pace: RetryPolicy, offline: bool) -> Self {
+        let pace = RetryPolicy { retries: settings.retries.unwrap_or(pace.retries), ..pace };
         Self { settings, client: OnceLock::new(), downloads, pace, offline, stop: AtomicBool::new(false) }
     }
 
@@ -236,31 +236,31 @@ impl<'a> Fetcher<'a> {
                 Err(trouble) => trouble,
             };
             match trouble {
-                Trouble::Again(error, pause) => {
+                FetchError::Again(error, pause) => {
                     if !self.again(&error, &mut tries, pause, progress) {
                         return Err(error);
                     }
                 }
-                Trouble::Beyond if start > 0 => {
+                FetchError::Beyond if start > 0 => {
                     progress(Event::Lost(start));
                     fs_err::remove_file(part)?;
                 }
-                Trouble::Beyond => {
+                FetchError::Beyond => {
                     return Err(Error::toolchain(format!("{} refuses to send the file", shown(&link.url))));
                 }
-                Trouble::Absent(error) => {
+                FetchError::Absent(error) => {
                     return Err(match goal.size {
                         Some(_) => error.hint("the index lists the file and its server lacks it: try another mirror"),
                         None => error,
                     });
                 }
-                Trouble::Final(error) => return Err(error),
+                FetchError::Final(error) => return Err(error),
             }
         }
     }
 
     /// Appends to `part` what one connection gives from `start` on.
-    fn piece(&self, link: &Link, goal: &Goal, part: &Path, start: u64, progress: Progress) -> Result<(), Trouble> {
+    fn piece(&self, link: &Link, goal: &Goal, part: &Path, start: u64, progress: Progress) -> Result<(), FetchError> {
         let mut response = self.client()?.file(&link.url, start)?;
         let from = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -285,7 +285,7 @@ impl<'a> Fetcher<'a> {
         let mut buffer = vec![0; 1 << 16];
         let mut at = from;
         loop {
-            go_on()?;
+            check_interrupted()?;
             if self.stop.load(Ordering::Relaxed) {
                 return Err(
                     Error::toolchain(format!("{} was stopped because another transfer failed", goal.file)).into()
@@ -366,15 +366,15 @@ fn length(path: &Path) -> u64 {
     fs_err::metadata(path).map_or(0, |data| data.len())
 }
 
-fn io(error: std::io::Error) -> Trouble {
-    Trouble::Final(Error::from(error))
+fn io(error: std::io::Error) -> FetchError {
+    FetchError::Final(Error::from(error))
 }
 
-fn broken(url: &Url, error: std::io::Error) -> Trouble {
+fn broken(url: &Url, error: std::io::Error) -> FetchError {
     // reqwest hands its own errors through as the inner error of an io error.
     match error.downcast::<reqwest::Error>() {
         Ok(error) => unreachable(url, error),
-        Err(error) => Trouble::Again(
+        Err(error) => FetchError::Again(
             Error::toolchain(format!("the transfer broke off: {}", shown(url)))
                 .detail(error.to_string())
                 .hint("what was fetched so far is kept, the next run goes on from there"),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::answers::Answers;
 use super::store::Tool;
+use super::version_cache::VersionCache;
+use crate::arch::GlibcVersion;
 use crate::error::{Error, Result};
 use crate::process::Call;
-use crate::target::GlibcVersion;
 
 /// Majors of GCC that distributions install under a numbered name and that some CUDA release accepts.
 const OLDEST: u32 = 4;
@@ -119,7 +119,7 @@ impl HostCompiler {
     }
 
     /// A program that the compiler itself would call, such as `ar` or `ld`; none if it is not there.
-    pub fn companion(&self, name: &str, answers: &Answers) -> Option<PathBuf> {
+    pub fn companion(&self, name: &str, answers: &VersionCache) -> Option<PathBuf> {
         // It looks into these directories: what comes and goes there may change the answer.
         let dirs = self.search_dirs(answers);
         let said = answers.ask_within(&self.call().arg(format!("-print-prog-name={name}")), &dirs).ok()?;
@@ -132,7 +132,7 @@ impl HostCompiler {
     }
 
     /// Where the compiler looks for programs: its own directories, then `PATH`.
-    fn search_dirs(&self, answers: &Answers) -> Vec<PathBuf> {
+    fn search_dirs(&self, answers: &VersionCache) -> Vec<PathBuf> {
         let said = answers.ask(&self.call().arg("-print-search-dirs")).unwrap_or_default();
         let own = said.lines().find_map(|line| line.strip_prefix("programs: =")).unwrap_or_default();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -143,14 +143,14 @@ impl HostCompiler {
     }
 
     /// First line of what the linker says of itself: its version is part of what is made.
-    pub fn binutils(&self, answers: &Answers) -> Option<String> {
+    pub fn binutils(&self, answers: &VersionCache) -> Option<String> {
         let said = answers.ask(&Call::new(self.companion("ld", answers)?).arg("--version")).ok()?;
         said.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
     /// What the environment says of tools that is not followed, because the whole toolchain follows from
     /// the C++ compiler: a line for each. `cc` is the C compiler that is used.
-    pub fn strangers(&self, cc: &[String], variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    pub fn ignored_variables(&self, cc: &[String], variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let mut notes = Vec::new();
         let used = cc.first().map_or("", String::as_str);
@@ -171,7 +171,7 @@ impl HostCompiler {
         notes
     }
 
-    fn ask(program: PathBuf, args: Vec<String>, answers: &Answers) -> Result<Self> {
+    fn ask(program: PathBuf, args: Vec<String>, answers: &VersionCache) -> Result<Self> {
         let call = Call::new(&program).args(args.iter().cloned());
         let banner = answers.ask(&call.clone().arg("--version"))?;
         let kind = if banner.to_ascii_lowercase().contains("clang") { CompilerKind::Clang } else { CompilerKind::Gcc };
@@ -192,7 +192,7 @@ impl HostCompiler {
 ///
 /// # Errors
 /// There is none, or the one that `CXX` names cannot be used.
-pub fn system_host_compiler(search: &HostSearch, answers: &Answers) -> Result<HostCompiler> {
+pub fn system_host_compiler(search: &HostSearch, answers: &VersionCache) -> Result<HostCompiler> {
     if let Some((program, args)) = search.chosen() {
         let path = search.find(&program).ok_or_else(|| {
             Error::toolchain(format!("CXX names `{program}`, which is not there"))
@@ -215,7 +215,7 @@ pub fn system_host_compiler(search: &HostSearch, answers: &Answers) -> Result<Ho
 ///
 /// # Errors
 /// None fits; the details say what was seen.
-pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32, answers: &Answers) -> Result<HostCompiler> {
+pub fn nvcc_host_compiler(search: &HostSearch, min: u32, max: u32, answers: &VersionCache) -> Result<HostCompiler> {
     let chosen = search.chosen();
     // Versions that have names of their own; an open range must not be counted through.
     let named = (min.max(OLDEST)..=max.min(NEWEST)).rev().map(|major| format!("g++-{major}"));
@@ -267,7 +267,7 @@ mod tests {
         };
         let told = |set: &[(&str, &str)]| {
             let find = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-            cxx.strangers(&["/usr/bin/gcc-12".to_owned()], find)
+            cxx.ignored_variables(&["/usr/bin/gcc-12".to_owned()], find)
         };
         assert_eq!(told(&[]), [""; 0]);
         assert_eq!(told(&[("CC", "gcc-12 -m64"), ("CXX", "g++-12"), ("AR", " ")]), [""; 0]);
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn picks_a_compiler_in_range() {
-        let asked = Answers::default();
+        let asked = VersionCache::default();
         let dir = tempfile::tempdir().unwrap();
         let path = || Some(dir.path().as_os_str().to_owned());
         compiler(dir.path(), "g++", "g++ (GCC) 12.2.0", "12.2.0");

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::process::go_on;
+use crate::process::check_interrupted;
 
 /// Transfers and unpackings at the same time.
 const LANES: usize = 3;
@@ -22,7 +22,7 @@ pub(crate) fn in_lanes(count: usize, stop: impl Fn() + Sync, work: impl Fn(usize
                     if index >= count {
                         return;
                     }
-                    if let Err(error) = go_on().and_then(|()| work(index)) {
+                    if let Err(error) = check_interrupted().and_then(|()| work(index)) {
                         next.store(count, Ordering::Relaxed);
                         if let Ok(mut failure) = failure.lock() {
                             failure.get_or_insert(error);

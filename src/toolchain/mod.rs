@@ -7,7 +7,6 @@
 //! (`git`). `cuda` and `host` describe what was fetched
 //! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
-mod answers;
 mod archive;
 mod client;
 mod cuda;
@@ -25,14 +24,15 @@ mod space;
 mod store;
 mod tree;
 mod unpack;
+mod version_cache;
 
 #[cfg(test)]
 mod tests;
 
-pub use answers::Answers;
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use source::without_login;
 pub use store::{Status, Store, Tool};
+pub use version_cache::VersionCache;

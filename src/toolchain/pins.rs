@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
 use crate::lock::{LockedTool, LockedWheel};
-use crate::target::CudaVersion;
 
 /// Raised when the arrangement of a tree changes while the pins stay, so that old trees are not used.
 const LAYOUT: &str = "1";

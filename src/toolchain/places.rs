@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::client::Trouble;
+use super::client::FetchError;
 use super::fetch::{Fetcher, Progress, file_path};
 use super::index::{self, Link, shown};
 use super::pins::Wheel;
@@ -84,14 +84,14 @@ impl Fetcher<'_> {
         loop {
             match self.client()?.page(url, index::ACCEPT) {
                 Ok(page) => return Ok(page),
-                Err(Trouble::Again(error, pause)) => {
+                Err(FetchError::Again(error, pause)) => {
                     if !self.again(&error, &mut tries, pause, progress) {
                         return Err(error);
                     }
                 }
-                Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Absent(error)) => return Err(absent(error)),
-                Err(Trouble::Beyond) => return Err(Error::toolchain("a page was refused as out of range")),
+                Err(FetchError::Final(error)) => return Err(error),
+                Err(FetchError::Absent(error)) => return Err(absent(error)),
+                Err(FetchError::Beyond) => return Err(Error::toolchain("a page was refused as out of range")),
             }
         }
     }

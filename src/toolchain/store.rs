@@ -8,17 +8,17 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::cuda::Toolchain;
-use super::fetch::{Event, Fetcher, Pace};
+use super::fetch::{Event, Fetcher, RetryPolicy};
 use super::host::HostCompiler;
 use super::lanes::in_lanes;
 use super::pins::{PinnedToolchain, Pins, Wheel};
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use super::unpack::Contents;
+use crate::arch::{CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, with_lock_or_wait, write_atomic};
-use crate::target::{CudaVersion, GlibcVersion};
 use crate::ui::{Ui, size};
 
 /// Written last into a tree: a tree with it is whole.
@@ -29,7 +29,7 @@ pub struct Store {
     pub(super) dir: PathBuf,
     pins: Pins,
     pub(super) settings: Option<IndexSettings>,
-    pub(super) pace: Pace,
+    pub(super) pace: RetryPolicy,
 }
 
 /// A fetched program, such as CMake.
@@ -84,7 +84,7 @@ impl Store {
     /// The embedded manifest is wrong.
     pub fn open(cache: impl Into<PathBuf>) -> Result<Self> {
         let pins = Pins::parse(&Data::here().text("manifests/toolchains.toml")?)?;
-        Ok(Self { dir: cache.into(), pins, settings: None, pace: Pace::default() })
+        Ok(Self { dir: cache.into(), pins, settings: None, pace: RetryPolicy::default() })
     }
 
     /// The same with other pins.
@@ -100,7 +100,7 @@ impl Store {
     }
 
     #[cfg(test)]
-    pub(crate) fn pace(self, pace: Pace) -> Self {
+    pub(crate) fn pace(self, pace: RetryPolicy) -> Self {
         Self { pace, ..self }
     }
 

@@ -1,4 +1,4 @@
-//! Writes a tree of files that strangers named: nothing lands outside, no link leads outside.
+//! Writes a tree of files that ignored_variables named: nothing lands outside, no link leads outside.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

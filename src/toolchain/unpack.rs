@@ -8,7 +8,7 @@ use zip::ZipArchive;
 
 use super::pins::PinnedToolchain;
 use crate::error::{Error, Result};
-use crate::process::go_on;
+use crate::process::check_interrupted;
 
 /// What is taken from a wheel.
 pub(crate) struct Contents {
@@ -60,7 +60,7 @@ impl Contents {
             let mut entry = self.archive.by_index(index).map_err(|error| odd(wheel, error))?;
             let mut file = fs_err::File::create(&target)?;
             loop {
-                go_on()?;
+                check_interrupted()?;
                 let count = entry.read(&mut buffer)?;
                 if count == 0 {
                     break;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::abi::SymbolsFile;
+use crate::arch::{GlibcVersion, KernelTarget};
 use crate::data::Data;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
 use crate::manifest::Manifests;
 use crate::recipe::{ComponentKind, CpuLevel, HostToolchain, Recipe};
-use crate::target::{GlibcVersion, KernelTarget};
 
 use super::lints;
 use super::{BundleFacts, Staging};

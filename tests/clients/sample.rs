@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
 use simpack::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use simpack::data::Data;
 use simpack::elf::edit::PathTag;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
-use simpack::pack::{PackageSpec, Surroundings, packages};
+use simpack::pack::{PackContext, PackageSpec, packages};
 use simpack::recipe::{
     Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings, PackageSettings, Recipe,
     Source, VariantChoice,
 };
-use simpack::target::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
 
 /// 2024-01-01 00:00:00 UTC.
 pub const EPOCH: u64 = 1_704_067_200;
@@ -198,8 +198,8 @@ pub fn specs(dir: &Path, targets: &[&str], cuda: &str) -> Vec<PackageSpec> {
     packages(&recipe, &bundles, &surroundings(&manifests())).expect("packages follow")
 }
 
-pub fn surroundings(manifests: &Manifests) -> Surroundings<'_> {
-    Surroundings {
+pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
+    PackContext {
         manifests,
         needed: BTreeMap::from([(
             "volley-core".to_owned(),

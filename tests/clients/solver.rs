@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use simpack::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use simpack::gpu::{Available, choose};
 use simpack::pack::{self, PackageSpec};
-use simpack::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 use crate::sample::{self, TARGETS};
 use crate::skip::set_up;

@@ -99,7 +99,7 @@ fn a_build_keeps_to_the_limit() {
     build("1G").exit(0);
     let one = stat()["bytes"].as_u64().unwrap();
     assert_eq!(stat()["limit"], 10_u64 << 30);
-    // Room for two: with the third the first goes.
+    // FreedSpace for two: with the third the first goes.
     let limit = (one * 5 / 2).to_string();
     for (version, entries) in [(2, 2), (3, 2), (4, 2)] {
         tiny.version(version);

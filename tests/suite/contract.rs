@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use simpack::arch::GlibcVersion;
 use simpack::fs::Digest;
-use simpack::target::GlibcVersion;
 
 use crate::support::{Prefix, Ran, files, need, volley};
 

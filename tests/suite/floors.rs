@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 7] = [
     &["config", "data", "error", "fs", "near", "parallel", "process", "ui"],
-    &["report", "target"],
+    &["arch", "report"],
     &["bundle", "elf", "gpu", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "plan", "probe", "toolchain"],
-    &["build", "doctor", "generate", "pack", "patch", "slice", "verify"],
+    &["engine", "doctor", "generate", "pack", "patch", "slice", "verify"],
     &["ops"],
     &["cli"],
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 11] = ["abi", "elf", "fit", "gpu", "lock", "machine", "recipe", "target", "report", "lint", "plan"];
+const PURE: [&str; 11] = ["abi", "elf", "fit", "gpu", "lock", "machine", "recipe", "arch", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))

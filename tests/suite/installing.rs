@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use simpack::arch::{Capability, CudaVersion};
 use simpack::data::Data;
 use simpack::gpu::{Available, choose};
 use simpack::manifest::Manifests;
-use simpack::target::{Capability, CudaVersion};
 
 use crate::contract::glibc_floor;
 use crate::simulating::{NETS, net, reference, same_spikes, spikes};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use simpack::build::{same_file_names, same_source_path};
+use simpack::engine::{same_file_names, same_source_path};
 
 use crate::support::{
     CacheView, Ran, changed, clock_can_be_set, copy_tree, digests, files, need, scratch, set_clock, set_up, simpack,
@@ -244,7 +244,7 @@ fn a_time_stamp_of_its_own_reaches_the_archives() {
     }
 }
 
-/// What `simpack::build` knows of nvcc, against nvcc: plain and relocatable device code, compiled and linked in two
+/// What `simpack::engine` knows of nvcc, against nvcc: plain and relocatable device code, compiled and linked in two
 /// directories by different processes, are equal bit for bit.
 #[test]
 fn nvcc_links_the_same_bytes_everywhere() {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Facts;
 use crate::lint::{Hits, Parameters};
-use crate::machine::{DriverAnswer, DriverLibrary, DriverRole, Silence, Surroundings, compare_versions};
+use crate::machine::{DriverAnswer, DriverLibrary, DriverRole, HostEnvironment, NoResponse, compare_versions};
 
 /// `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE` (cuda.h).
 const REFUSED: i64 = 804;
@@ -34,16 +34,16 @@ pub(super) fn absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     seen.extend(files.kernel_module.as_ref().map(|version| format!("kernel module {version} is loaded")));
     seen.extend(files.nodes.first().map(|node| format!("{} is there", node.path)));
     let hit = hits.add("driver", "there is an NVIDIA GPU, but no libcuda.so.1").evidence_lines(seen);
-    if facts.is(Surroundings::Apptainer) {
+    if facts.is(HostEnvironment::Apptainer) {
         hit.fix("start the container with --nv");
-    } else if facts.is(Surroundings::Wsl) {
+    } else if facts.is(HostEnvironment::Wsl) {
         hit.fix("install the driver on Windows, then `wsl --shutdown`; install no Linux driver inside WSL");
     } else if facts.in_container() {
         hit.fix(
             "start the container with its GPUs: `docker run --gpus all` or `podman run --device nvidia.com/gpu=all`; \
              NVIDIA_DRIVER_CAPABILITIES must hold compute",
         );
-    } else if facts.is(Surroundings::Nixos) {
+    } else if facts.is(HostEnvironment::Nixos) {
         hit.fix("set hardware.graphics.enable and services.xserver.videoDrivers = [ \"nvidia\" ], then rebuild");
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn unreached(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 pub(super) fn module_absent(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     let files = &facts.machine.driver_files;
     let installed = files.winner().is_some_and(|winner| winner.role == DriverRole::Real);
-    let elsewhere = facts.in_container() || facts.is(Surroundings::Wsl);
+    let elsewhere = facts.in_container() || facts.is(HostEnvironment::Wsl);
     if installed && files.pci_devices > 0 && files.kernel_module.is_none() && files.nodes.is_empty() && !elsewhere {
         hits.add("driver", "the driver's libraries are installed, but its kernel module is not loaded")
             .evidence(format!("{}, no /proc/driver/nvidia", on_the_bus(files.pci_devices)));
@@ -186,12 +186,12 @@ fn is_explained(facts: &Facts) -> bool {
     !hits.is_empty() || compat && refused
 }
 
-fn silence(answer: Option<&DriverAnswer>) -> Option<&Silence> {
+fn silence(answer: Option<&DriverAnswer>) -> Option<&NoResponse> {
     answer?.failure.as_ref()?.silence.as_ref()
 }
 
 /// Libraries that gave no answer, and how.
-fn silences(facts: &Facts) -> impl Iterator<Item = (&'static str, String, &Silence)> {
+fn silences(facts: &Facts) -> impl Iterator<Item = (&'static str, String, &NoResponse)> {
     let machine = &facts.machine;
     let files = &machine.driver_files;
     let nvml = files.nvml.as_ref().map(|library| library.path.clone());
@@ -203,7 +203,7 @@ fn silences(facts: &Facts) -> impl Iterator<Item = (&'static str, String, &Silen
 
 pub(super) fn hangs(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     for (name, path, silence) in silences(facts) {
-        if matches!(silence, Silence::Hung { .. }) {
+        if matches!(silence, NoResponse::Hung { .. }) {
             hits.add("driver", format!("{name} {silence}")).evidence(path);
         }
     }
@@ -211,7 +211,7 @@ pub(super) fn hangs(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 
 pub(super) fn crashes(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     for (name, path, silence) in silences(facts) {
-        if matches!(silence, Silence::Crashed { .. }) {
+        if matches!(silence, NoResponse::Crashed { .. }) {
             hits.add("driver", format!("{name} {silence}")).evidence(path);
         }
     }

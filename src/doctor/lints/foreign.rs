@@ -1,10 +1,10 @@
 //! Binaries that simpack did not make: where they do not run, and what is wrong with them wherever they are.
 
 use super::Facts;
+use crate::arch::CudaVersion;
 use crate::fit::UnitFit;
 use crate::lint::{Hits, Parameters};
 use crate::machine::Driver;
-use crate::target::CudaVersion;
 
 pub(super) fn unserved(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     // Without a driver that works nothing can run, and that is a finding of its own.

@@ -18,7 +18,7 @@ use crate::data::Data;
 use crate::error::Result;
 use crate::fit::{Distribution, Reach};
 use crate::lint::{ParameterKind, Predicate, Registry, Settings};
-use crate::machine::{Machine, Surroundings};
+use crate::machine::{HostEnvironment, Machine};
 use crate::manifest::Manifests;
 use crate::report::{Incomplete, Report};
 
@@ -61,7 +61,7 @@ impl Facts {
         Self { failed_runs, ..self }
     }
 
-    fn is(&self, surroundings: Surroundings) -> bool {
+    fn is(&self, surroundings: HostEnvironment) -> bool {
         self.machine.system.surroundings.contains(&surroundings)
     }
 

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tree::{Opened, Tree};
+use crate::arch::GlibcVersion;
 use crate::elf::bytes::find;
 use crate::elf::ld_cache::{CacheReader, LdCache};
-use crate::target::GlibcVersion;
 
 /// Whose rules hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! Containers in ordinary data: shortened where they stand, whatever else points into them.
 
-use super::plan::Fate;
+use super::plan::Disposition;
 use super::survey::Survey;
 use crate::elf::Image;
 use crate::gpu::CodeError;
@@ -12,7 +12,7 @@ pub(super) fn shortened<'f>(
     seen: &[(u64, u64)],
     survey: &mut Survey<'_, 'f>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<(u64, u64, Fate)>, CodeError> {
+) -> Result<Vec<(u64, u64, Disposition)>, CodeError> {
     let mut fates = Vec::new();
     for container in hidden_containers(image.bytes(), seen) {
         let (at, size) = (container.at, container.size);
@@ -20,8 +20,8 @@ pub(super) fn shortened<'f>(
         // A group that was taken apart may be larger than it was.
         if remains.size < size {
             let kept = at + remains.size;
-            fates.push((at, kept, Fate::Parts(remains.parts)));
-            fates.push((kept, at + size, Fate::Free));
+            fates.push((at, kept, Disposition::Parts(remains.parts)));
+            fates.push((kept, at + size, Disposition::Free));
         }
     }
     if !fates.is_empty() {

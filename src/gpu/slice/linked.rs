@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use self::writes::Writes;
 use super::hidden;
-use super::plan::{Fate, Order, Part, Room, SliceError, SlicePlan, assemble};
+use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
 use super::pointers::{Targets, follow};
 use super::survey::Survey;
 use crate::elf::{Dynamic, ElfError, Image, Section};
@@ -59,8 +59,8 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     let mut job =
         Job { image, regions, fates, writes: Writes::default(), gaps: Vec::new(), together: false, tail: Vec::new() };
     match order.room {
-        Room::Cut => job.cut(order, &mut notes)?,
-        Room::Zero | Room::Sparse => job.in_place(),
+        FreedSpace::Cut => job.cut(order, &mut notes)?,
+        FreedSpace::Zero | FreedSpace::Sparse => job.in_place(),
     }
     let length = image.bytes().len() as u64;
     let mut parts = assemble(length, job.fates, job.writes.into_vec());
@@ -110,7 +110,7 @@ fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<
 struct Job<'i, 'f> {
     image: &'i Image<'f>,
     regions: Vec<Region<'i>>,
-    fates: Vec<(u64, u64, Fate)>,
+    fates: Vec<(u64, u64, Disposition)>,
     writes: Writes,
     gaps: Vec<(u64, u64)>,
     together: bool,
@@ -124,8 +124,8 @@ impl Job<'_, '_> {
         for piece in self.regions.iter_mut().flat_map(|region| &mut region.pieces) {
             if piece.new_size < piece.size {
                 let kept = piece.at + piece.new_size;
-                self.fates.push((piece.at, kept, Fate::Parts(std::mem::take(&mut piece.parts))));
-                self.fates.push((kept, piece.at + piece.size, Fate::Free));
+                self.fates.push((piece.at, kept, Disposition::Parts(std::mem::take(&mut piece.parts))));
+                self.fates.push((kept, piece.at + piece.size, Disposition::Free));
             }
         }
     }

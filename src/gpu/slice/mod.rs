@@ -18,5 +18,5 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use pick::{LtoRule, PtxRule, SliceAsk};
-pub use plan::{ContainerSlice, Loss, Part, Room, SliceError, SlicePlan, TargetBytes, holds, plan};
+pub use pick::{LtoRule, PtxRule, SliceSpec};
+pub use plan::{ContainerSlice, FreedSpace, Loss, Part, SliceError, SlicePlan, TargetBytes, holds, plan};

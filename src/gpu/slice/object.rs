@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use object::elf;
 
 use super::hidden;
-use super::plan::{Fate, Order, Part, Room, SliceError, SlicePlan, assemble};
+use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
 use super::survey::Survey;
 use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
@@ -63,7 +63,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     }
     let mut writes = Vec::new();
     regions.iter_mut().for_each(|region| region.places = places(&region.pieces));
-    let mut together = room == Room::Cut && !regions.is_empty();
+    let mut together = room == FreedSpace::Cut && !regions.is_empty();
     if together {
         match follow(image, &regions) {
             Ok(found) => writes = found,
@@ -81,13 +81,13 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
         let (at, size) = (region.section.offset + end, region.section.offset + region.section.size);
         // Containers that lie in each other can need more room than they have.
         let room_left = size.checked_sub(at).ok_or_else(|| ElfError::damaged("its containers overlap"))?;
-        let gone = if room == Room::Cut { room_left & !(grain - 1) } else { 0 };
+        let gone = if room == FreedSpace::Cut { room_left & !(grain - 1) } else { 0 };
         if gone > 0 {
-            fates.push((at, at + gone, Fate::Gap));
+            fates.push((at, at + gone, Disposition::Gap));
             gaps.push((at, gone));
         }
-        fates.push((at + gone, size, Fate::Free));
-        if room == Room::Cut {
+        fates.push((at + gone, size, Disposition::Free));
+        if room == FreedSpace::Cut {
             writes.push(word(image.header.sections_at + region.index as u64 * 64 + 32, end));
         }
     }
@@ -132,7 +132,7 @@ fn places(pieces: &[Piece]) -> BTreeMap<u64, u64> {
 }
 
 /// Says what becomes of the section up to the end of its last container; gives that end.
-fn compose(region: &mut Region<'_>, together: bool, fates: &mut Vec<(u64, u64, Fate)>) -> u64 {
+fn compose(region: &mut Region<'_>, together: bool, fates: &mut Vec<(u64, u64, Disposition)>) -> u64 {
     let offset = region.section.offset;
     let mut end = 0;
     if together {
@@ -144,16 +144,16 @@ fn compose(region: &mut Region<'_>, together: bool, fates: &mut Vec<(u64, u64, F
             end = next;
         }
         end = end.min(region.section.size);
-        fates.push((offset, offset + end, Fate::Parts(parts)));
+        fates.push((offset, offset + end, Disposition::Parts(parts)));
         return end;
     }
     let last = region.pieces.len().saturating_sub(1);
     for (index, piece) in region.pieces.iter_mut().enumerate() {
         let (at, kept) = (offset + piece.at, offset + piece.at + piece.new_size);
-        fates.push((at, kept, Fate::Parts(std::mem::take(&mut piece.parts))));
+        fates.push((at, kept, Disposition::Parts(std::mem::take(&mut piece.parts))));
         end = piece.at + piece.new_size;
         if index < last {
-            fates.push((kept, offset + piece.at + piece.size, Fate::Free));
+            fates.push((kept, offset + piece.at + piece.size, Disposition::Free));
         }
     }
     end

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::gpu::{Available, CodeKind, FatbinEntry, choose};
 use crate::manifest::Manifests;
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 /// What becomes of PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub enum LtoRule {
 /// What is asked of a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct SliceAsk {
+pub struct SliceSpec {
     /// Devices that it shall run on.
     pub capabilities: Vec<Capability>,
     /// PTX.
@@ -62,7 +62,7 @@ pub(super) struct Picked {
 const ANY_DRIVER: CudaVersion = CudaVersion { major: u32::MAX, minor: 0 };
 
 /// Chooses among the entries of one container.
-pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceAsk, manifests: &Manifests) -> Picked {
+pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceSpec, manifests: &Manifests) -> Picked {
     let mut picked = Picked { stays: vec![false; entries.len()], missing: Vec::new() };
     let mut has_code = false;
     for (stays, entry) in picked.stays.iter_mut().zip(entries) {
@@ -78,7 +78,7 @@ pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceAsk, manifests: &Mani
     for capability in &ask.capabilities {
         let served = serve(entries, *capability, ask, manifests);
         if served.is_empty() && has_code {
-            let all = SliceAsk { ptx: PtxRule::Keep, lto: LtoRule::Keep, ..SliceAsk::default() };
+            let all = SliceSpec { ptx: PtxRule::Keep, lto: LtoRule::Keep, ..SliceSpec::default() };
             picked.missing.push((*capability, !serve(entries, *capability, &all, manifests).is_empty()));
         }
         served.into_iter().for_each(|index| picked.stays[index] = true);
@@ -88,7 +88,7 @@ pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceAsk, manifests: &Mani
 
 /// Entries that serve one capability: machine code or PTX by the fallback chain, and LTO-IR where that
 /// gives no machine code.
-fn serve(entries: &[FatbinEntry<'_>], capability: Capability, ask: &SliceAsk, manifests: &Manifests) -> Vec<usize> {
+fn serve(entries: &[FatbinEntry<'_>], capability: Capability, ask: &SliceSpec, manifests: &Manifests) -> Vec<usize> {
     let allowed = |kind: CodeKind| match kind {
         CodeKind::Sass => ask.ptx != PtxRule::Only,
         CodeKind::Ptx => ask.ptx != PtxRule::Drop,

@@ -3,19 +3,19 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::pick::SliceAsk;
+use super::pick::SliceSpec;
 use super::{archive, linked, object};
+use crate::arch::Capability;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image};
 use crate::gpu::CodeError;
 use crate::manifest::Manifests;
 use crate::parallel::threads;
-use crate::target::Capability;
 
 /// What happens to the room of dropped code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Room {
+pub enum FreedSpace {
     /// It leaves the file.
     #[default]
     Cut,
@@ -181,8 +181,8 @@ impl SlicePlan {
 /// What a plan is made for.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'o> {
-    pub(super) ask: &'o SliceAsk,
-    pub(super) room: Room,
+    pub(super) ask: &'o SliceSpec,
+    pub(super) room: FreedSpace,
     pub(super) manifests: &'o Manifests,
     /// Whether to look into the code for the names of kernels that would be lost.
     pub(super) names: bool,
@@ -196,7 +196,7 @@ const MOST_THREADS: usize = 8;
 const WORTH_A_THREAD: u64 = 1 << 19;
 
 impl<'o> Order<'o> {
-    fn new(ask: &'o SliceAsk, room: Room, manifests: &'o Manifests) -> Self {
+    fn new(ask: &'o SliceSpec, room: FreedSpace, manifests: &'o Manifests) -> Self {
         Self { ask, room, manifests, names: true, threads: threads().min(MOST_THREADS) }
     }
 
@@ -210,7 +210,7 @@ impl<'o> Order<'o> {
 ///
 /// # Errors
 /// The file or its device code cannot be read or changed, or it has none.
-pub fn plan(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
+pub fn plan(bytes: &[u8], ask: &SliceSpec, room: FreedSpace, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
     made(bytes, Order::new(ask, room, manifests))
 }
 
@@ -218,8 +218,8 @@ pub fn plan(bytes: &[u8], ask: &SliceAsk, room: Room, manifests: &Manifests) -> 
 ///
 /// # Errors
 /// As [`plan`].
-pub fn holds(bytes: &[u8], ask: &SliceAsk, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
-    Ok(made(bytes, Order { names: false, ..Order::new(ask, Room::Zero, manifests) })?.targets)
+pub fn holds(bytes: &[u8], ask: &SliceSpec, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
+    Ok(made(bytes, Order { names: false, ..Order::new(ask, FreedSpace::Zero, manifests) })?.targets)
 }
 
 pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {
@@ -234,7 +234,7 @@ pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceErr
 }
 
 /// What becomes of a range of the old file.
-pub(super) enum Fate {
+pub(super) enum Disposition {
     /// Replaced by parts of the same size in all.
     Parts(Vec<Part>),
     /// Free room that stays in the file: zeros.
@@ -244,7 +244,7 @@ pub(super) enum Fate {
 }
 
 /// The whole new file: the old one, ranges with another fate, and writes in positions of the old one.
-pub(super) fn assemble(length: u64, mut fates: Vec<(u64, u64, Fate)>, mut writes: Vec<Write>) -> Vec<Part> {
+pub(super) fn assemble(length: u64, mut fates: Vec<(u64, u64, Disposition)>, mut writes: Vec<Write>) -> Vec<Part> {
     fates.sort_by_key(|(from, _, _)| *from);
     writes.sort_by_key(|write| write.at);
     let mut parts = Parts { parts: Vec::new(), writes };
@@ -252,9 +252,9 @@ pub(super) fn assemble(length: u64, mut fates: Vec<(u64, u64, Fate)>, mut writes
     for (from, to, fate) in fates {
         parts.plain(at, from, false);
         match fate {
-            Fate::Parts(new) => new.into_iter().for_each(|part| parts.push(part)),
-            Fate::Free => parts.plain(from, to, true),
-            Fate::Gap => {}
+            Disposition::Parts(new) => new.into_iter().for_each(|part| parts.push(part)),
+            Disposition::Free => parts.plain(from, to, true),
+            Disposition::Gap => {}
         }
         at = to;
     }

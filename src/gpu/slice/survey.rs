@@ -6,10 +6,10 @@ use super::container::{Remains, remains};
 use super::names::kernels;
 use super::pick::pick;
 use super::plan::{ContainerSlice, Loss, Order, Part, TargetBytes};
+use crate::arch::Capability;
 use crate::gpu::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
 use crate::parallel::side_by_side;
-use crate::target::Capability;
 
 /// Containers with what remains of each, and the sums.
 pub(super) struct Survey<'o, 'a> {

@@ -1,7 +1,7 @@
 //! Slicing over bytes: rules, groups, hostile files. Libraries of the real compiler are sliced in
 //! `tests/suite/slicing.rs`.
 
-use super::{LtoRule, PtxRule, Room, SliceAsk, SliceError, SlicePlan, holds, plan};
+use super::{FreedSpace, LtoRule, PtxRule, SliceError, SlicePlan, SliceSpec, holds, plan};
 use crate::data::Data;
 use crate::elf::fixture as host;
 use crate::gpu::fixture::{PTX, Store, container, cubin, entry, group};
@@ -15,9 +15,9 @@ fn manifests() -> Manifests {
     Manifests::load(&Data::at("no such directory")).unwrap()
 }
 
-fn ask(capabilities: &[&str]) -> SliceAsk {
+fn ask(capabilities: &[&str]) -> SliceSpec {
     let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
-    SliceAsk { capabilities, ..SliceAsk::default() }
+    SliceSpec { capabilities, ..SliceSpec::default() }
 }
 
 /// An object whose section holds the containers.
@@ -55,8 +55,8 @@ fn listed(bytes: &[u8]) -> Vec<String> {
     code.images.iter().map(|image| image.target().map_or_else(|| "other".to_owned(), |it| it.to_string())).collect()
 }
 
-fn sliced(file: &[u8], ask: &SliceAsk) -> (SlicePlan, Vec<u8>) {
-    let plan = plan(file, ask, Room::Cut, &manifests()).unwrap();
+fn sliced(file: &[u8], ask: &SliceSpec) -> (SlicePlan, Vec<u8>) {
+    let plan = plan(file, ask, FreedSpace::Cut, &manifests()).unwrap();
     let bytes = plan.apply(file).unwrap();
     assert_eq!(bytes.len() as u64, plan.new_length);
     (plan, bytes)
@@ -79,15 +79,15 @@ fn the_fallback_chain_decides_per_container() {
         (&["7.5"], PtxRule::Keep, &["sm_75", "compute_75"]),
         (&["8.6"], PtxRule::Only, &["compute_75"]),
     ] {
-        let (plan, bytes) = sliced(&file, &SliceAsk { ptx: rule, ..ask(capabilities) });
+        let (plan, bytes) = sliced(&file, &SliceSpec { ptx: rule, ..ask(capabilities) });
         assert_eq!(kept(&plan), expected, "{capabilities:?} {rule:?}");
         assert_eq!(listed(&bytes).len(), expected.len(), "{capabilities:?} {rule:?}");
         assert!(plan.losses.is_empty(), "{:?}", plan.losses);
     }
-    let (plan, _) = sliced(&file, &SliceAsk { ptx: PtxRule::Drop, lto: LtoRule::Drop, ..ask(&["12.0"]) });
+    let (plan, _) = sliced(&file, &SliceSpec { ptx: PtxRule::Drop, lto: LtoRule::Drop, ..ask(&["12.0"]) });
     assert!(kept(&plan).is_empty());
     assert!(plan.losses[0].in_fat && plan.losses[0].kernels == ["k"], "{:?}", plan.losses);
-    let (plan, _) = sliced(&file, &SliceAsk { lto: LtoRule::Keep, ..ask(&["7.5"]) });
+    let (plan, _) = sliced(&file, &SliceSpec { lto: LtoRule::Keep, ..ask(&["7.5"]) });
     assert_eq!(kept(&plan), ["sm_75", "lto_80"]);
 }
 
@@ -113,7 +113,7 @@ fn members_of_a_group_become_entries_of_their_own() {
     let read = device_code_with(&bytes, Look { kernels: true, deep: false }).unwrap();
     assert_eq!(read.images[0].kernels[0].signature.name, "k");
     // Asked for all, the group stays as it is.
-    let (plan, bytes) = sliced(&file, &SliceAsk { ptx: PtxRule::Keep, ..ask(&["8.0", "8.6", "9.0"]) });
+    let (plan, bytes) = sliced(&file, &SliceSpec { ptx: PtxRule::Keep, ..ask(&["8.0", "8.6", "9.0"]) });
     assert!(plan.is_empty());
     assert!(bytes == file, "nothing goes, and still bytes change");
 }
@@ -129,9 +129,9 @@ fn hidden_containers_are_sliced_only_when_asked() {
     );
     for (name, flags) in [("object.o", &["-c"][..]), ("library.so", &["-shared", "-fPIC"])] {
         let file = std::fs::read(host::compile(dir.path(), name, &source, flags)).unwrap();
-        let nothing = plan(&file, &ask(&["9.0"]), Room::Cut, &manifests());
+        let nothing = plan(&file, &ask(&["9.0"]), FreedSpace::Cut, &manifests());
         assert!(matches!(nothing, Err(SliceError::Nothing)), "{name}");
-        let deep = SliceAsk { deep: true, ..ask(&["9.0"]) };
+        let deep = SliceSpec { deep: true, ..ask(&["9.0"]) };
         let (plan, bytes) = sliced(&file, &deep);
         assert_eq!(bytes.len(), file.len(), "{name}");
         assert_eq!(listed(&bytes), ["sm_90"], "{name}");
@@ -230,8 +230,8 @@ proptest::proptest! {
             let at = if at < 20_000 { at % 4096 } else { length - 1 - (at - 20_000) % 8192 };
             file[at] = byte;
         }
-        for room in [Room::Cut, Room::Zero] {
-            let asked = SliceAsk { deep: true, ..ask(&["9.0"]) };
+        for room in [FreedSpace::Cut, FreedSpace::Zero] {
+            let asked = SliceSpec { deep: true, ..ask(&["9.0"]) };
             if let Ok(plan) = plan(&file, &asked, room, manifests)
                 && let Ok(bytes) = plan.apply(&file)
             {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
+use crate::arch::VersionPolicy;
 use crate::elf::{self, Facts, FileKind, is_elf};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
-use crate::target::VersionPolicy;
 use crate::verify;
 
 /// A package's name, and the policy of its version, when it says that.

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::super::symbols::{ENDING, read};
 use super::subject::{Provider, Subject, is_baseline, read_baseline};
 use crate::abi::{Interface, Release, SymbolsFile};
+use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::target::VersionPolicy;
 use crate::ui::Ui;
 
 /// What to record.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::{FileFacts, ImageFacts};
+use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{CodeKind, Look};
-use crate::target::{Capability, KernelTarget};
 
 /// Rows and columns.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -6,9 +6,9 @@ use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
 use object::read::archive::ArchiveFile;
 
 use super::facts::{ElfFacts, FileFacts, Gap, ImageFacts, KernelFacts, Objects};
+use crate::arch::GlibcVersion;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
 use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Kernel, Look};
-use crate::target::GlibcVersion;
 
 /// What one file gave.
 #[derive(Default)]

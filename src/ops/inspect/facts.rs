@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::arch::{Capability, GlibcVersion, KernelTarget};
 use crate::elf::{FileKind, Machine};
 use crate::gpu::{CodeKind, Resources, SpirvModule};
-use crate::target::{Capability, GlibcVersion, KernelTarget};
 
 /// One of the paths that were given.
 #[derive(Debug, Default, Serialize, JsonSchema)]

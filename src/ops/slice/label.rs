@@ -1,17 +1,17 @@
 //! What the slice of a package says of itself: in a wheel's name, in a conda package's build and dependencies.
 
-use crate::gpu::slice::{PtxRule, SliceAsk, SlicePlan};
+use crate::arch::{Capability, KernelTarget, Suffix};
+use crate::gpu::slice::{PtxRule, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
 use crate::pack::{self, ArchCondition, arch_condition};
 use crate::slice::CondaLabel;
-use crate::target::{Capability, KernelTarget, Suffix};
 
 /// `0sm80.sm90`, `0ptx90`: begins with a digit, as the rule wants (PEP 427), and sorts by capability.
-pub(super) fn build_tag(ask: &SliceAsk) -> String {
+pub(super) fn build_tag(ask: &SliceSpec) -> String {
     format!("0{}", words(ask).join("."))
 }
 
-fn words(ask: &SliceAsk) -> Vec<String> {
+fn words(ask: &SliceSpec) -> Vec<String> {
     let kind = if ask.ptx == PtxRule::Only { "ptx" } else { "sm" };
     let mut names: Vec<String> =
         ask.capabilities.iter().map(|capability| format!("{kind}{}", &capability.sm()[3..])).collect();
@@ -23,7 +23,7 @@ fn words(ask: &SliceAsk) -> Vec<String> {
 
 /// Label of a `.conda` package whose files were cut by `plans` to `bytes` in all.
 pub(super) fn conda_label<'a>(
-    ask: &SliceAsk,
+    ask: &SliceSpec,
     plans: impl Iterator<Item = &'a SlicePlan>,
     bytes: u64,
     manifests: &Manifests,
@@ -43,7 +43,7 @@ pub(super) fn conda_label<'a>(
 
 /// Where the slice runs, as a version range over `__cuda_arch`, the lowest capability of a machine's GPUs. Never
 /// more than what was asked for, but that PTX which stays reaches what is newer.
-fn range<'a>(ask: &SliceAsk, plans: impl Iterator<Item = &'a SlicePlan>, manifests: &Manifests) -> String {
+fn range<'a>(ask: &SliceSpec, plans: impl Iterator<Item = &'a SlicePlan>, manifests: &Manifests) -> String {
     let newer = match ask.ptx {
         // Each container has PTX for the lowest, so all above are served.
         PtxRule::Only => ask.capabilities.iter().map(|capability| capability.plain()).min(),
@@ -82,7 +82,7 @@ mod tests {
         let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
         let label = |capabilities: &[&str], ptx| {
             let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
-            let ask = SliceAsk { capabilities, ptx, ..SliceAsk::default() };
+            let ask = SliceSpec { capabilities, ptx, ..SliceSpec::default() };
             let label = conda_label(&ask, std::iter::empty(), 0, &manifests);
             (build_tag(&ask), label.word, label.depends.join(" "))
         };

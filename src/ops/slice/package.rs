@@ -12,7 +12,7 @@ use super::run::{Announce, SliceRequest, named};
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content};
-use crate::gpu::slice::{SliceAsk, SliceError, SlicePlan, plan};
+use crate::gpu::slice::{SliceError, SlicePlan, SliceSpec, plan};
 use crate::manifest::Manifests;
 use crate::slice::{Conda, Member, Wheel, tree_members, wheel_name, write_slice};
 
@@ -35,7 +35,7 @@ pub(super) fn slice(
     manifests: &Manifests,
     announce: &Announce<'_>,
 ) -> Vec<FileReport> {
-    let failed = |output: &Path, ask: &SliceAsk, error| {
+    let failed = |output: &Path, ask: &SliceSpec, error| {
         let mut report = FileReport::new(path, output, ask);
         report.fail(error);
         report
@@ -94,7 +94,7 @@ impl<'a> Job<'a> {
         Ok(Self { path, request, manifests, holder, members, scratch })
     }
 
-    fn slice(&mut self, ask: &SliceAsk, reports: &mut Vec<FileReport>, announce: &Announce<'_>) -> Result<()> {
+    fn slice(&mut self, ask: &SliceSpec, reports: &mut Vec<FileReport>, announce: &Announce<'_>) -> Result<()> {
         let cuts = self.cuts(ask)?;
         if cuts.is_empty() {
             return Err(named(SliceError::Nothing, self.path));
@@ -129,7 +129,7 @@ impl<'a> Job<'a> {
     }
 
     /// The files that lose something, each with its plan.
-    fn cuts(&self, ask: &SliceAsk) -> Result<Vec<Cut>> {
+    fn cuts(&self, ask: &SliceSpec) -> Result<Vec<Cut>> {
         let mut cuts = Vec::new();
         for (index, member) in self.members.iter().enumerate() {
             let content = Content::open(&member.file)?;
@@ -166,7 +166,7 @@ impl<'a> Job<'a> {
             .hint("name what permits that by `--permission TEXT`, or slice the library itself for your own use"))
     }
 
-    fn output(&self, ask: &SliceAsk, cuts: &[Cut]) -> Result<PathBuf> {
+    fn output(&self, ask: &SliceSpec, cuts: &[Cut]) -> Result<PathBuf> {
         let dir = self.request.directory(ask);
         match &self.holder {
             Holder::Wheel(_) => Ok(dir.join(wheel_name(self.path, &build_tag(ask))?)),
@@ -189,14 +189,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn conda_label(&self, ask: &SliceAsk, cuts: &[Cut]) -> crate::slice::CondaLabel {
+    fn conda_label(&self, ask: &SliceSpec, cuts: &[Cut]) -> crate::slice::CondaLabel {
         let kept: u64 = cuts.iter().map(|(_, plan)| plan.new_length).sum();
         conda_label(ask, cuts.iter().map(|(_, plan)| plan), kept, self.manifests)
     }
 
     fn write(
         &mut self,
-        ask: &SliceAsk,
+        ask: &SliceSpec,
         cuts: &[Cut],
         sliced: &BTreeMap<String, PathBuf>,
         scratch: &Path,

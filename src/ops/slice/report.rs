@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::elf::demangled;
 use crate::error::{Error, ErrorKind};
-use crate::gpu::slice::{ContainerSlice, Loss, SliceAsk, SlicePlan, TargetBytes};
+use crate::gpu::slice::{ContainerSlice, Loss, SlicePlan, SliceSpec, TargetBytes};
 use crate::ui::size;
 
 /// Kernels that are named in words; `--json` names all.
@@ -31,7 +31,7 @@ pub struct FileReport {
     /// The slice.
     pub output: String,
     /// What was asked.
-    pub ask: SliceAsk,
+    pub ask: SliceSpec,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed.
@@ -146,7 +146,7 @@ impl SliceReport {
 }
 
 impl FileReport {
-    pub(super) fn new(path: &Path, output: &Path, ask: &SliceAsk) -> Self {
+    pub(super) fn new(path: &Path, output: &Path, ask: &SliceSpec) -> Self {
         Self {
             file: path.display().to_string(),
             output: output.display().to_string(),

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::package;
 use super::report::{FileReport, Outcome, SliceReport};
+use crate::arch::Capability;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Content;
-use crate::gpu::slice::{PtxRule, Room, SliceAsk, SliceError, plan};
+use crate::gpu::slice::{FreedSpace, PtxRule, SliceError, SliceSpec, plan};
 use crate::manifest::Manifests;
-use crate::target::Capability;
 use crate::ui::Ui;
 
 /// What is asked of the verb.
@@ -19,13 +19,13 @@ pub struct SliceRequest {
     /// Files, packages and directories to slice.
     pub files: Vec<PathBuf>,
     /// What stays.
-    pub ask: SliceAsk,
+    pub ask: SliceSpec,
     /// One slice for each capability.
     pub per_capability: bool,
     /// Directory of the slices.
     pub output: PathBuf,
     /// What becomes of the room.
-    pub room: Room,
+    pub room: FreedSpace,
     /// Write slices in which kernels have no code.
     pub allow_missing: bool,
     /// What permits to pass on a slice of a vendor's library.
@@ -85,16 +85,16 @@ fn check(request: &SliceRequest, manifests: &Manifests) -> Result<()> {
 
 impl SliceRequest {
     /// One ask for each slice.
-    pub(super) fn asks(&self) -> Vec<SliceAsk> {
+    pub(super) fn asks(&self) -> Vec<SliceSpec> {
         if !self.per_capability {
             return vec![self.ask.clone()];
         }
-        let alone = |capability: &Capability| SliceAsk { capabilities: vec![*capability], ..self.ask.clone() };
+        let alone = |capability: &Capability| SliceSpec { capabilities: vec![*capability], ..self.ask.clone() };
         self.ask.capabilities.iter().map(alone).collect()
     }
 
     /// Where the slices for an ask go.
-    pub(super) fn directory(&self, ask: &SliceAsk) -> PathBuf {
+    pub(super) fn directory(&self, ask: &SliceSpec) -> PathBuf {
         match ask.capabilities.as_slice() {
             [capability] if self.per_capability => {
                 let target = if ask.ptx == PtxRule::Only { capability.compute() } else { capability.sm() };
@@ -107,7 +107,7 @@ impl SliceRequest {
 
 /// All slices of one file.
 fn one(path: &Path, request: &SliceRequest, manifests: &Manifests, announce: &Announce<'_>) -> Vec<FileReport> {
-    let slice = |ask: SliceAsk| {
+    let slice = |ask: SliceSpec| {
         let output = request.directory(&ask).join(path.file_name().unwrap_or_default());
         let mut report = FileReport::new(path, &output, &ask);
         match (FileJob { path, output: &output, ask: &ask }).run(request, manifests, announce, &mut report) {
@@ -123,7 +123,7 @@ fn one(path: &Path, request: &SliceRequest, manifests: &Manifests, announce: &An
 struct FileJob<'a> {
     path: &'a Path,
     output: &'a Path,
-    ask: &'a SliceAsk,
+    ask: &'a SliceSpec,
 }
 
 impl FileJob<'_> {

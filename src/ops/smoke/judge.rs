@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::compare::compare;
 use super::report::{Backend, Result as Ended, SmokeReport, SmokeRun};
+use crate::arch::KernelTarget;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::{DeviceFit, Fit};
 use crate::gpu::{Place, Verdict};
 use crate::process::{Call, Ended as Stopped, interrupted};
 use crate::recipe::Smoke;
-use crate::target::KernelTarget;
 
 /// What an environment decides about libraries and devices.
 pub(super) const PASSED: [&str; 10] = [

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{KernelTarget, Version};
 use crate::gpu::Place;
-use crate::target::{KernelTarget, Version};
 
 /// The smoke test of one simulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use server::{Answer, Request, Server};
 
-use super::fetch::Pace;
+use super::fetch::RetryPolicy;
 use super::{IndexSettings, Pins, Store};
 use crate::error::{Error, ErrorKind};
 use crate::fs::Digest;
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     fn store(&self, places: IndexSettings) -> Store {
-        let pace = Pace { retries: 3, pause: Duration::from_millis(1) };
+        let pace = RetryPolicy { retries: 3, pause: Duration::from_millis(1) };
         Store::open(self.cache.path()).unwrap().pins_from(pins(&self.bytes)).places_from(places).pace(pace)
     }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::process::Call;
-use crate::toolchain::{Answers, HostSearch, SystemSearch, nvcc_host_compiler, system_cuda};
+use crate::toolchain::{HostSearch, SystemSearch, VersionCache, nvcc_host_compiler, system_cuda};
 
 const KERNEL: &str = "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }\n";
 
@@ -43,9 +43,9 @@ fn compiles_links_and_compiles_at_run_time() {
 }
 
 fn check(home: PathBuf) {
-    let cuda = system_cuda(&SystemSearch { home: Some(home), path: None }, None, &Answers::default()).unwrap();
+    let cuda = system_cuda(&SystemSearch { home: Some(home), path: None }, None, &VersionCache::default()).unwrap();
     let newest = if cuda.cuda.major < 12 { 11 } else { 15 };
-    let host = nvcc_host_compiler(&HostSearch::from_env(), 9, newest, &Answers::default()).unwrap();
+    let host = nvcc_host_compiler(&HostSearch::from_env(), 9, newest, &VersionCache::default()).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let cxx = host.cxx.to_str().unwrap();

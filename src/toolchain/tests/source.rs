@@ -58,7 +58,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn store(cache: &Path, places: IndexSettings) -> Store {
-    let pace = Pace { retries: 3, pause: Duration::from_millis(1) };
+    let pace = RetryPolicy { retries: 3, pause: Duration::from_millis(1) };
     Store::open(cache).unwrap().places_from(places).pace(pace)
 }
 

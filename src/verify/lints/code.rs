@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::facts::describe;
 use super::super::{BundleFacts, FileFacts, PackageFacts};
+use crate::arch::KernelTarget;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
-use crate::target::KernelTarget;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BundleFacts, FileFacts};
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::gpu::{Available, CodeImage, choose};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::Manifests;
 use crate::recipe::ComponentKind;
-use crate::target::{Capability, CudaVersion, KernelTarget, Suffix};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

@@ -1,11 +1,11 @@
 //! The oldest driver that takes the device code, computed from the code, against the declared one.
 
 use super::super::{BundleFacts, PackageFacts};
+use crate::arch::CudaVersion;
 use crate::gpu::{CodeImage, CodeKind};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::Manifests;
 use crate::recipe::ComponentKind;
-use crate::target::CudaVersion;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![Predicate { id: "driver-minimum", parameters: &[], check: driver_minimum }]

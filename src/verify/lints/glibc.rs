@@ -2,9 +2,9 @@
 //! wheel's platform tag.
 
 use super::super::{BundleFacts, Contents};
+use crate::arch::GlibcVersion;
 use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
-use crate::target::GlibcVersion;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     const MOST: &[(&str, ParameterKind)] = &[("most-symbols", ParameterKind::Number)];

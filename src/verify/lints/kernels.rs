@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BundleFacts, FileFacts, PackageFacts};
+use crate::arch::KernelAbiTag;
 use crate::gpu::{KernelSignature, Param, kernel_abi_tag};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::recipe::ComponentKind;
-use crate::target::KernelAbiTag;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

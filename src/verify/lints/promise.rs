@@ -2,9 +2,9 @@
 
 use super::super::{BundleFacts, PackageFacts};
 use crate::abi::{ChangeKind, Interface, Release, SymbolName, SymbolsFile, Weight};
+use crate::arch::VersionPolicy;
 use crate::elf::demangled;
 use crate::lint::{Hits, Parameters, Predicate};
-use crate::target::VersionPolicy;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

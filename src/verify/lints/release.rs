@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rattler_conda_types::{MatchSpec, Matches, PackageName, PackageRecord, ParseStrictness, VersionWithSource};
 
 use super::super::{BundleFacts, PackageFacts, PackageIndex};
+use crate::arch::KernelTarget;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
-use crate::target::KernelTarget;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::super::BundleFacts;
+use crate::arch::KernelTarget;
 use crate::gpu::{
     BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvMember, SpirvModule, SpirvResource,
 };
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
-use crate::target::KernelTarget;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![

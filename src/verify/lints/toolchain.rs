@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::super::{BundleFacts, Contents, FileFacts};
 use super::driver::release;
+use crate::arch::CudaVersion;
 use crate::gpu::{CodeImage, CodeKind};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::{Agree, LinkedCode, LinkerAge, Manifests};
-use crate::target::CudaVersion;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![Predicate { id: "toolchain-mixed", parameters: &[], check: toolchain_mixed }]

@@ -1,7 +1,7 @@
 //! Cubins, fatbins and PTX for tests, as the readers know them: nothing here runs on a device.
 
+use crate::arch::Capability;
 use crate::gpu::{KernelSignature, Param};
-use crate::target::Capability;
 
 /// A kernel with parameters of (offset, bytes).
 pub(super) fn kernel(name: &str, params: &[(u32, u32)]) -> KernelSignature {

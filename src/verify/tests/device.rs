@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::cubin::{cubin, kernel, ptx};
 use super::fixture::{Sealed, Tree, context, passes, report, said};
+use crate::arch::{Capability, KernelTarget, Suffix};
 use crate::elf;
 use crate::fs::Digest;
 use crate::gpu::fixture::{Store, container, entry};
@@ -12,7 +13,6 @@ use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::lint::Settings;
 use crate::recipe::ComponentKind;
 use crate::report::{Level, Report, Verdict};
-use crate::target::{Capability, KernelTarget, Suffix};
 use crate::verify::{Opened, PackageIndex, open};
 
 fn table() -> Vec<KernelSignature> {

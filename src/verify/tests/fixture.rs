@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use crate::arch::{Platform, VersionPolicy};
 use crate::bundle::{
     Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA,
     Provenance,
@@ -15,7 +16,6 @@ use crate::fs::{self, Digest, EntryKind};
 use crate::lint::Settings;
 use crate::recipe::ComponentKind;
 use crate::report::{Level, Report};
-use crate::target::{Platform, VersionPolicy};
 use crate::verify::{VerifyContext, verify};
 
 /// A bundle under construction. `name` is the part after `volley-`.

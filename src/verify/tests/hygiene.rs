@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::fixture::{Tree, context, denies, passes, report, said};
+use crate::arch::GlibcVersion;
 use crate::data::Data;
 use crate::lint::Settings;
 use crate::recipe::ComponentKind;
 use crate::report::Level;
-use crate::target::GlibcVersion;
 use crate::verify::{VerifyContext, verify};
 
 fn plugin(source: &str, flags: &[&str]) -> Tree {

@@ -2,10 +2,10 @@
 
 use super::cubin::{cubin, fatbin, kernel, ptx};
 use super::fixture::{Sealed, Tree, context, denies, passes, report, said};
+use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::recipe::ComponentKind;
 use crate::report::Verdict;
-use crate::target::{Capability, KernelTarget};
 
 fn table() -> Vec<KernelSignature> {
     vec![kernel("decay", &[(0, 8), (8, 4)]), kernel("spike", &[(0, 8), (8, 8), (16, 4)])]

@@ -1,10 +1,10 @@
 //! What is inside libraries, and which libraries are inside.
 
 use super::fixture::{Tree, context, denies, passes, report, said};
+use crate::arch::{GlibcVersion, KernelTarget, Platform};
 use crate::lint::Settings;
 use crate::recipe::{ComponentKind, LintSettings, Waiver};
 use crate::report::Verdict;
-use crate::target::{GlibcVersion, KernelTarget, Platform};
 use crate::verify::verify;
 
 #[test]

@@ -5,15 +5,15 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use simpack::data::Data;
-use simpack::gpu::slice::{PtxRule, Room, SliceAsk, plan};
+use simpack::gpu::slice::{PtxRule, FreedSpace, SliceSpec, plan};
 use simpack::manifest::Manifests;
 
 fuzz_target!(|bytes: &[u8]| {
     static MANIFESTS: OnceLock<Manifests> = OnceLock::new();
     let manifests = MANIFESTS.get_or_init(|| Manifests::load(&Data::at("no such directory")).expect("embedded data"));
     let capability = "9.0".parse().expect("a capability");
-    let ask = SliceAsk { capabilities: vec![capability], ptx: PtxRule::Needed, deep: true, ..SliceAsk::default() };
-    for room in [Room::Cut, Room::Zero] {
+    let ask = SliceSpec { capabilities: vec![capability], ptx: PtxRule::Needed, deep: true, ..SliceSpec::default() };
+    for room in [FreedSpace::Cut, FreedSpace::Zero] {
         let Ok(planned) = plan(bytes, &ask, room, manifests) else { continue };
         let Ok(slice) = planned.apply(bytes) else { continue };
         assert_eq!(slice.len() as u64, planned.new_length);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use simpack::elf::resolve::{Cpu, End, Environment, Loader, NeedKind, Open, Process, Resolution, Rule};
 use simpack::fs::Root;
-use simpack::process::patient;
+use simpack::process::retry_text_busy;
 
 /// glibc's loader on x86-64.
 pub const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
@@ -77,7 +77,7 @@ impl Setting {
         if let Some(root) = &self.root {
             enter(&mut command, root);
         }
-        let output = patient(|| command.output()).unwrap();
+        let output = retry_text_busy(|| command.output()).unwrap();
         Account {
             searches: searches(&String::from_utf8_lossy(&output.stderr)),
             list: listed(&String::from_utf8_lossy(&output.stdout)),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use simpack::process::patient;
+use simpack::process::retry_text_busy;
 use tempfile::TempDir;
 
 /// Variables that would change what a run does.
@@ -32,7 +32,7 @@ pub struct Ran {
 
 impl Ran {
     pub fn of(command: &mut Command) -> Self {
-        let output = patient(|| command.output()).unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let output = retry_text_busy(|| command.output()).unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 

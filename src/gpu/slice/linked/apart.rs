@@ -3,7 +3,7 @@
 use super::{CONTAINER_ALIGN, Job, Piece, Region, SECTION_SIZE, Writes};
 use crate::elf::ElfError;
 use crate::elf::edit::{CutPlan, FreeRoom, cut};
-use crate::gpu::slice::plan::Fate;
+use crate::gpu::slice::plan::Disposition;
 
 impl Region<'_> {
     /// What gaps leave of the section, as file offsets: from a container on up to the room in which the next gap is.
@@ -53,15 +53,15 @@ impl Job<'_, '_> {
             let next: Vec<u64> = region.pieces.iter().skip(1).map(|piece| piece.at).chain([end]).collect();
             for (piece, to) in region.pieces.iter_mut().zip(next) {
                 let mut from = piece.at + piece.new_size;
-                self.fates.push((piece.at, from, Fate::Parts(std::mem::take(&mut piece.parts))));
+                self.fates.push((piece.at, from, Disposition::Parts(std::mem::take(&mut piece.parts))));
                 if let Some(gap) = plan.gaps.iter().find(|gap| from <= gap.from && gap.from < to) {
-                    self.fates.push((from, gap.from, Fate::Free));
-                    self.fates.push((gap.from, gap.to, Fate::Gap));
+                    self.fates.push((from, gap.from, Disposition::Free));
+                    self.fates.push((gap.from, gap.to, Disposition::Gap));
                     self.gaps.push((gap.from - region.section.offset + region.section.address, gap.to - gap.from));
                     from = gap.to;
                 }
                 if from < to {
-                    self.fates.push((from, to, Fate::Free));
+                    self.fates.push((from, to, Disposition::Free));
                 }
             }
         }

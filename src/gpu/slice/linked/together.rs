@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{CONTAINER_ALIGN, Job, Piece, Region, SECTION_SIZE, Writes};
 use crate::elf::Section;
 use crate::elf::edit::{CutPlan, FreeRoom, ShrunkSection, cut};
-use crate::gpu::slice::plan::{Fate, Part};
+use crate::gpu::slice::plan::{Disposition, Part};
 use crate::gpu::slice::pointers::Pointer;
 
 impl Region<'_> {
@@ -78,16 +78,16 @@ impl Job<'_, '_> {
                 at = end;
             }
             let (mut from, to) = (offset + at, offset + size);
-            self.fates.push((offset, from, Fate::Parts(parts)));
+            self.fates.push((offset, from, Disposition::Parts(parts)));
             // A gap may reach over padding up to the end of its segment.
             if let Some(gap) = plan.gaps.iter().find(|gap| from <= gap.from && gap.from < to) {
-                self.fates.push((from, gap.from, Fate::Free));
-                self.fates.push((gap.from, gap.to, Fate::Gap));
+                self.fates.push((from, gap.from, Disposition::Free));
+                self.fates.push((gap.from, gap.to, Disposition::Gap));
                 self.gaps.push((gap.from - offset + address, gap.to - gap.from));
                 from = gap.to;
             }
             if from < to {
-                self.fates.push((from, to, Fate::Free));
+                self.fates.push((from, to, Disposition::Free));
             }
         }
     }

@@ -27,23 +27,23 @@ impl Document {
 
 /// A value and where it stands, in bytes of its document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct At<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Bytes from start to end.
     pub span: Range<usize>,
 }
 
-impl<T> At<T> {
+impl<T> Spanned<T> {
     /// The same place with another value.
-    pub fn with<U>(&self, value: U) -> At<U> {
-        At { value, span: self.span.clone() }
+    pub fn with<U>(&self, value: U) -> Spanned<U> {
+        Spanned { value, span: self.span.clone() }
     }
 }
 
 /// One mistake. Without a place it is about what was asked on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// What is wrong, as a lowercase fragment.
     pub message: String,
     place: Option<(Document, Range<usize>)>,
@@ -53,7 +53,7 @@ pub struct Mistake {
 
 /// A mistake as JSON: lines and columns count from one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct MistakeRecord {
+pub struct DiagnosticRecord {
     /// What is wrong.
     pub message: String,
     /// File.
@@ -74,7 +74,7 @@ pub struct MistakeRecord {
 /// Columns of a terminal line that notes may fill.
 const WIDTH: usize = 92;
 
-impl Mistake {
+impl Diagnostic {
     /// A mistake at a place of a document.
     pub fn at(document: &Document, span: Range<usize>, message: impl Into<String>) -> Self {
         Self { place: Some((document.clone(), first_line(&document.text, span))), ..Self::asked(message) }
@@ -124,9 +124,9 @@ impl Mistake {
     }
 
     /// The mistake as plain data.
-    pub fn record(&self) -> MistakeRecord {
+    pub fn record(&self) -> DiagnosticRecord {
         let position = self.position();
-        MistakeRecord {
+        DiagnosticRecord {
             message: self.message.clone(),
             path: self.place.as_ref().map(|(document, _)| document.path.to_string()),
             line: position.map(|(line, _)| line),
@@ -160,19 +160,19 @@ impl Mistake {
 }
 
 /// Mistakes in the order of the files: what was asked first, then the recipe, then its tables.
-pub(super) fn sort(mistakes: &mut Vec<Mistake>, recipe: &Document) {
-    let other = |mistake: &Mistake| mistake.place.as_ref().is_some_and(|(document, _)| document.path != recipe.path);
+pub(super) fn sort(mistakes: &mut Vec<Diagnostic>, recipe: &Document) {
+    let other = |mistake: &Diagnostic| mistake.place.as_ref().is_some_and(|(document, _)| document.path != recipe.path);
     mistakes.sort_by(|a, b| (other(a), a.order()).cmp(&(other(b), b.order())));
     mistakes.dedup();
 }
 
 /// All mistakes as one text.
-pub fn render_all(mistakes: &[Mistake]) -> String {
+pub fn render_all(mistakes: &[Diagnostic]) -> String {
     mistakes.iter().map(|mistake| mistake.render() + "\n").collect()
 }
 
 /// The mistakes as an error, for callers that only need a resolved recipe.
-pub fn as_error(mistakes: &[Mistake]) -> Error {
+pub fn as_error(mistakes: &[Diagnostic]) -> Error {
     let count = mistakes.len();
     let plural = if count == 1 { "" } else { "s" };
     Error::recipe(format!("{count} mistake{plural} in the recipe, nothing built"))
@@ -222,9 +222,10 @@ mod tests {
     fn a_mistake_shows_file_line_caret_choices_and_hint() {
         let text = "edition = 1\ncapabilities = [\"8.0\", \"9.2\"]\n";
         let start = text.find("\"9.2\"").unwrap();
-        let mistake = Mistake::at(&Document::new("simpack.toml", text), start..start + 5, "unknown capability `9.2`")
-            .known("known for CUDA 13.0", ["7.5", "8.0", "9.0"])
-            .near("9.2", ["7.5", "8.0", "9.0"]);
+        let mistake =
+            Diagnostic::at(&Document::new("simpack.toml", text), start..start + 5, "unknown capability `9.2`")
+                .known("known for CUDA 13.0", ["7.5", "8.0", "9.0"])
+                .near("9.2", ["7.5", "8.0", "9.0"]);
         insta::assert_snapshot!(mistake.render());
         let record = mistake.record();
         assert_eq!((record.line, record.column), (Some(2), Some(24)));
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn spans_outside_the_text_are_cut() {
         for (text, span) in [("", 0..0), ("", 5..9), ("\u{fc}b", 1..1), ("a\r\nb", 0..4), ("a\n", 2..2)] {
-            Mistake::at(&Document::new("x", text), span, "wrong").render();
+            Diagnostic::at(&Document::new("x", text), span, "wrong").render();
         }
     }
 }

@@ -18,7 +18,7 @@ use super::headers::HeaderStore;
 use super::history::History;
 use super::isolation::StepIsolation;
 use super::memory;
-use super::shared::Apart;
+use super::shared::NotShareable;
 use super::slots::{Next, Slots};
 use super::step::{Share, StepFailure, StepRun};
 use super::tokens::Tokens;
@@ -98,7 +98,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let missing: Vec<usize> = (0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect();
     let waiting = waiting(plan, &missing, &history, options);
     let to_run = missing.iter().map(|index| &plan.steps[*index]);
-    let crew = Crew {
+    let crew = Scheduler {
         plan,
         cache,
         ui,
@@ -183,7 +183,7 @@ fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
 }
 
 /// What the threads share.
-struct Crew<'a> {
+struct Scheduler<'a> {
     plan: &'a BuildPlan,
     cache: &'a Cache,
     ui: &'a Ui,
@@ -212,7 +212,7 @@ struct State {
 }
 
 /// A step whose turn it is.
-struct Turn {
+struct Assignment {
     index: usize,
     /// Others that the same call takes.
     with: Vec<usize>,
@@ -243,7 +243,7 @@ impl State {
     }
 }
 
-impl Crew<'_> {
+impl Scheduler<'_> {
     fn work(self) -> State {
         let missing = self.plan.steps.len() - self.lock().done.len();
         std::thread::scope(|scope| {
@@ -265,7 +265,7 @@ impl Crew<'_> {
     }
 
     /// Runs one step.
-    fn take(&self, turn: &Turn) {
+    fn take(&self, turn: &Assignment) {
         let step = &self.plan.steps[turn.index];
         let share = Share { jobs: turn.jobs, tokens: turn.client.then_some(&self.tokens) };
         let end = match self.cache.get(step.key) {
@@ -278,7 +278,7 @@ impl Crew<'_> {
     }
 
     /// Runs several steps by one call. When that does not do, they wait again, each for a call of its own.
-    fn take_together(&self, turn: &Turn) {
+    fn take_together(&self, turn: &Assignment) {
         let all = || std::iter::once(turn.index).chain(turn.with.iter().copied());
         let steps: Vec<&Step> = all().map(|index| &self.plan.steps[index]).collect();
         let end = self.run.run_together(&steps);
@@ -289,7 +289,7 @@ impl Crew<'_> {
                 state.slots.ended(turn.index);
                 all().zip(entries).for_each(|(index, entry)| self.done(&mut state, index, entry, false));
             }
-            Err(Apart { why, slow }) => {
+            Err(NotShareable { why, slow }) => {
                 self.ui.detail(format!("  build      {} and {} more one by one: {why}", steps[0].id, turn.with.len()));
                 state.slots.apart(turn.index);
                 if slow {
@@ -306,7 +306,7 @@ impl Crew<'_> {
     }
 
     /// The next step to run; none when there is nothing to do any more.
-    fn next(&self) -> Option<Turn> {
+    fn next(&self) -> Option<Assignment> {
         let mut state = self.lock();
         if !state.clients.is_empty() {
             // The longest steps are those of build systems: they come first.
@@ -344,13 +344,13 @@ impl Crew<'_> {
     }
 
     /// Says how many processes a step may have; one token is taken for it.
-    fn start(&self, state: &mut State, index: usize, with: Vec<usize>, too_large: bool) -> Turn {
+    fn start(&self, state: &mut State, index: usize, with: Vec<usize>, too_large: bool) -> Assignment {
         let step = &self.plan.steps[index];
         if too_large && self.jobs > 1 {
             self.ui.note(format!("  memory     {} is expected to need more than is free: it runs alone", step.id));
         }
         let again = state.again.contains_key(&index);
-        let mut turn = Turn { index, with, again, jobs: 1, client: false };
+        let mut turn = Assignment { index, with, again, jobs: 1, client: false };
         let mut held = 1;
         match &step.action {
             Action::Kernel { .. } => {}

@@ -115,7 +115,7 @@ impl Cache {
     }
 
     /// A directory for something of the engine's own, which everybody who may use the cache may use.
-    pub(in crate::build) fn own_dir(&self, name: &str) -> Result<PathBuf> {
+    pub(in crate::engine) fn own_dir(&self, name: &str) -> Result<PathBuf> {
         let dir = self.root.join(name);
         make_dir(&dir, self.mode)?;
         Ok(dir)
@@ -316,7 +316,7 @@ impl Cache {
 }
 
 /// The sticky bit and everybody's right to write: of `/tmp`, but of nothing in it.
-pub(in crate::build) const OPEN_TO_ALL: u32 = 0o1002;
+pub(in crate::engine) const OPEN_TO_ALL: u32 = 0o1002;
 
 /// Beginning of the names of entries in the making.
 pub(super) const NEW: &str = ".new-";
@@ -351,7 +351,7 @@ fn mode_of(dir: &Path) -> Option<u32> {
 }
 
 /// Makes a directory with this mode where it is not there yet.
-pub(in crate::build) fn make_dir(dir: &Path, mode: u32) -> Result<()> {
+pub(in crate::engine) fn make_dir(dir: &Path, mode: u32) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -371,7 +371,7 @@ fn writable(dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::StepKind;
+    use crate::engine::StepKind;
 
     struct Scene(tempfile::TempDir);
 

@@ -13,15 +13,15 @@ use crate::error::Result;
 use crate::fs::{self, Digest, DigestBuilder, Stamp};
 use crate::process::Call;
 
-/// Answers that are kept. More than a machine has compilers; what this run did not ask for goes first.
+/// VersionCache that are kept. More than a machine has compilers; what this run did not ask for goes first.
 const KEPT: usize = 200;
 /// What the file of a compiler or linker is called. Anything else (`ccache`, under a compiler's name) may
 /// answer for a program that it looks for itself.
 const NAMES: [&str; 10] = ["g++", "gcc", "c++", "clang", "ld", "make", "nvcc", "cudafe", "fatbinary", "ptxas"];
 
-/// Answers of programs, from a file and for a file. What cannot be read or written is asked again.
+/// VersionCache of programs, from a file and for a file. What cannot be read or written is asked again.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct VersionCache {
     path: Option<PathBuf>,
     known: Mutex<Known>,
 }
@@ -44,7 +44,7 @@ struct File {
     answers: BTreeMap<Digest, String>,
 }
 
-impl Answers {
+impl VersionCache {
     /// Those of the file at `path`, which need not exist.
     pub fn at(path: PathBuf) -> Self {
         let file: Option<File> = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
@@ -163,7 +163,7 @@ mod tests {
         let file = dir.path().join("cache/programs.json");
         assert!(key(&call(&gcc, "12"), &[]).is_none(), "it was changed just now");
         std::thread::sleep(Stamp::SETTLED + Duration::from_millis(1100));
-        let answers = Answers::at(file.clone());
+        let answers = VersionCache::at(file.clone());
         assert_eq!(answers.ask(&call(&gcc, "12")).unwrap(), "12\n");
         assert_eq!(answers.ask(&call(&gcc, "13")).unwrap(), "13\n", "another question");
         assert_eq!(answers.looked_at(), Some(vec![gcc.clone()]));
@@ -171,15 +171,15 @@ mod tests {
         // What is remembered is what is answered: the file is believed, not the program.
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replace("12\\n", "remembered")).unwrap();
-        assert_eq!(Answers::at(file.clone()).ask(&call(&gcc, "12")).unwrap(), "remembered");
+        assert_eq!(VersionCache::at(file.clone()).ask(&call(&gcc, "12")).unwrap(), "remembered");
         let elsewhere = [dir.path().join("not-there")];
-        assert_eq!(Answers::at(file.clone()).ask_within(&call(&gcc, "12"), &elsewhere).unwrap(), "12\n");
+        assert_eq!(VersionCache::at(file.clone()).ask_within(&call(&gcc, "12"), &elsewhere).unwrap(), "12\n");
         // The same bytes once more are another file.
         compiler(dir.path(), "new");
         std::fs::rename(dir.path().join("new"), &gcc).unwrap();
-        assert_eq!(Answers::at(file.clone()).ask(&call(&gcc, "12")).unwrap(), "12\n");
+        assert_eq!(VersionCache::at(file.clone()).ask(&call(&gcc, "12")).unwrap(), "12\n");
         std::fs::write(&file, "{").unwrap();
-        assert_eq!(Answers::at(file).ask(&call(&gcc, "12")).unwrap(), "12\n");
+        assert_eq!(VersionCache::at(file).ask(&call(&gcc, "12")).unwrap(), "12\n");
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
             assert!(key(&call(path, "--version"), &[]).is_none(), "{}", path.display());
         }
         assert!(key(&call(Path::new("g++"), "--version"), &[]).is_none());
-        let answers = Answers::default();
+        let answers = VersionCache::default();
         answers.ask(&call(&script, "--version")).unwrap_err();
         assert_eq!(answers.looked_at(), None, "a script may ask anybody");
         std::fs::rename(&ccache, dir.path().join("clang-15")).unwrap();

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::engine::BuildOptions;
-use super::headers::{Surroundings, read_by};
+use super::headers::{HeaderContext, read_by};
 use super::nvcc::{LIST, are_alike, each_as_if_alone, is_plain, list_of_read, same_source_path, stem};
 use super::step::cached_name;
 use super::toolset::{Toolset, temporary};
+use crate::arch::{Capability, KernelTarget};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::plan::{Action, Step};
 use crate::process::Call;
-use crate::target::{Capability, KernelTarget};
 
 /// Where kernel steps are compiled.
 pub(super) struct KernelPlace<'a> {
@@ -120,7 +120,7 @@ impl KernelPlace<'_> {
             return Err(Error::bug(format!("{} is no kernel step", step.id)));
         };
         let BuildOptions { sources, isolation, headers, .. } = self.options;
-        let place = Surroundings { root: self.root, sources, isolation, store: headers };
+        let place = HeaderContext { root: self.root, sources, isolation, store: headers };
         let (list, sought) = read_by(source, &made.list, &place)?;
         headers.record(direct, &list, &sought);
         Ok(step.clone().settled(&list))

@@ -132,7 +132,7 @@ pub(super) fn bytes_of(artifacts: &[Artifact]) -> u64 {
 }
 
 /// All files and links below `root` with digests, sorted by path.
-pub(in crate::build) fn artifacts_of(root: &Path) -> Result<Vec<Artifact>> {
+pub(in crate::engine) fn artifacts_of(root: &Path) -> Result<Vec<Artifact>> {
     let mut artifacts = Vec::new();
     for entry in fs::walk(root)? {
         let kind = match entry.kind {

@@ -18,14 +18,14 @@ pub(super) const LONG: Duration = Duration::from_secs(3);
 
 /// Why steps need calls of their own.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct NotShareable {
     /// For those who want to know more.
     pub why: String,
     /// They take too long to wait for one another.
     pub slow: bool,
 }
 
-impl From<Error> for Apart {
+impl From<Error> for NotShareable {
     fn from(error: Error) -> Self {
         Self { why: error.to_string(), slow: false }
     }
@@ -37,8 +37,8 @@ impl StepRun<'_> {
     ///
     /// # Errors
     /// Nothing that a user need know: run each alone.
-    pub(super) fn run_together(&self, steps: &[&Step]) -> Result<Vec<CacheEntry>, Apart> {
-        let apart = |why: &str| Apart { why: why.to_owned(), slow: false };
+    pub(super) fn run_together(&self, steps: &[&Step]) -> Result<Vec<CacheEntry>, NotShareable> {
+        let apart = |why: &str| NotShareable { why: why.to_owned(), slow: false };
         for step in steps {
             if self.cache.get(step.key)?.is_some() {
                 return Err(apart("another run has made some of them"));
@@ -54,7 +54,7 @@ impl StepRun<'_> {
         let watched = call.run_watched(Some(limit))?;
         match watched.ended {
             Ended::Itself if watched.outcome.status.success() => {}
-            Ended::TimeOut | Ended::Stuck => return Err(Apart { why: "they take long".to_owned(), slow: true }),
+            Ended::TimeOut | Ended::Stuck => return Err(NotShareable { why: "they take long".to_owned(), slow: true }),
             Ended::Itself | Ended::Interrupted => return Err(apart(&watched.outcome.how())),
         }
         let mut finished = Vec::new();

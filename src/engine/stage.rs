@@ -7,6 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::cache::{CacheEntry, artifacts_of};
 use super::engine::BuildOutcome;
+use crate::arch::{GlibcVersion, KernelTarget};
 use crate::bundle::{
     ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA, Provenance,
 };
@@ -14,9 +15,8 @@ use crate::elf;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
-use crate::process::go_on;
+use crate::process::check_interrupted;
 use crate::recipe::{BuildDriver, Component, ComponentKind, Recipe};
-use crate::target::{GlibcVersion, KernelTarget};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
@@ -86,7 +86,7 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     let cut = owner.iter().filter(|(_, kind)| **kind == ComponentKind::Kernels);
     staged.fat = cut.filter_map(|(path, _)| fat_file(installed[*path], path)).collect();
     for planned in &inputs.plan.bundles {
-        go_on()?;
+        check_interrupted()?;
         let bundle_root = root.join(&planned.package);
         fs_err::create_dir_all(&bundle_root)?;
         match planned.target {
@@ -291,7 +291,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         simulator: recipe.name.clone(),
         version: recipe.version,
         component: planned.component,
-        policy: component.map_or(crate::target::VersionPolicy::Major, |component| component.policy),
+        policy: component.map_or(crate::arch::VersionPolicy::Major, |component| component.policy),
         platform: has_host_code.then_some(recipe.platform),
         target: planned.target,
         cuda: (is_kernels && planned.target != Some(KernelTarget::Cpu) || planned.component == ComponentKind::Rtc)
@@ -348,7 +348,7 @@ fn glibc_floor(bundle: &Bundle) -> Result<Option<GlibcVersion>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::VersionPolicy;
+    use crate::arch::VersionPolicy;
 
     fn claims(components: &[(ComponentKind, &[&str])]) -> Claims {
         let component = |(kind, files): &(ComponentKind, &[&str])| Component {

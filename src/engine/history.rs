@@ -66,7 +66,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::StepKind;
+    use crate::engine::StepKind;
 
     #[test]
     fn what_was_noted_is_known_the_next_time() {

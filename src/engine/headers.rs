@@ -199,7 +199,7 @@ fn group_mode(root: &Path) -> Option<u32> {
 }
 
 /// Where a compilation took place.
-pub(super) struct Surroundings<'a> {
+pub(super) struct HeaderContext<'a> {
     /// Its working directory: the root of the source tree.
     pub root: &'a Path,
     /// Every file of the source with its digest.
@@ -214,8 +214,8 @@ pub(super) struct Surroundings<'a> {
 ///
 /// # Errors
 /// There is no list; a file belongs neither to the source nor to a tool; a file was changed meanwhile.
-pub(super) fn read_by(unit: &str, list: &Path, place: &Surroundings<'_>) -> Result<(HeaderList, SoughtNames)> {
-    let Surroundings { root, sources, isolation, store } = *place;
+pub(super) fn read_by(unit: &str, list: &Path, place: &HeaderContext<'_>) -> Result<(HeaderList, SoughtNames)> {
+    let HeaderContext { root, sources, isolation, store } = *place;
     let text = fs_err::read_to_string(list)
         .map_err(|error| Error::build(format!("the compiler did not say what it read for {unit}")).because(error))?;
     let mut sought = SoughtNames::default();

@@ -263,7 +263,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::build::{CacheSettings, Made};
+    use crate::engine::{CacheSettings, Made};
 
     fn entry(name: &str, bytes: u64, used: u64) -> Listed {
         let used = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
