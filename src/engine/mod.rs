@@ -3,7 +3,6 @@
 
 mod cache;
 mod diagnose;
-mod engine;
 mod expected;
 mod headers;
 mod history;
@@ -12,6 +11,7 @@ mod isolation;
 mod kernel;
 mod memory;
 mod nvcc;
+mod scheduler;
 mod shared;
 mod slots;
 mod stage;
@@ -24,10 +24,10 @@ pub use cache::{
     Bounds, Cache, CacheEntry, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat, Made,
     StepKind, Trimmed,
 };
-pub use engine::{BuildOptions, BuildOutcome, StepReport, run};
 pub use headers::HeaderStore;
 pub use isolation::{SandboxMode, StepIsolation};
 pub use nvcc::{same_file_names, same_source_path};
+pub use scheduler::{BuildOptions, BuildOutcome, StepReport, run};
 pub use stage::{Claims, FatFile, StageInputs, Staged, recipe_digest, seal, stage};
 pub use step::remove_leftovers;
 pub use toolset::Toolset;
