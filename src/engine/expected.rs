@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::BuildOptions;
 use super::history::History;
 use super::kernel::shareable;
+use super::scheduler::BuildOptions;
 use super::shared::LONG;
 use super::slots::Waiting;
 use crate::plan::{Action, BuildPlan, Step};

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::cache::{CacheEntry, Made};
-use super::engine::kind_of;
+use super::scheduler::kind_of;
 use super::step::{Log, StepRun};
 use crate::error::{Error, Result};
 use crate::plan::Step;

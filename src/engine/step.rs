@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::cache::{Cache, CacheEntry, Made, StepKind};
 use super::diagnose::{Cause, cause};
-use super::engine::{BuildOptions, kind_of};
 use super::host::HostStep;
 use super::isolation::{copy_declared, outside_links, plain};
 use super::kernel::KernelPlace;
+use super::scheduler::{BuildOptions, kind_of};
 use super::tokens::Tokens;
 use super::toolset::Toolset;
 use super::undeclared::{Scene, explain};
