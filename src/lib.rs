@@ -35,6 +35,7 @@ pub mod recipe;
 pub mod abi;
 pub mod fit;
 pub mod lint;
+pub mod package;
 pub mod plan;
 #[cfg(feature = "tool")]
 pub mod probe;

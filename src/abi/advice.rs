@@ -5,7 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Release, Weight};
+use super::{Change, Weight};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 
 /// The answer to "may this replace that?".

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Interface, Release};
+use super::Interface;
+use crate::arch::Release;
 
 /// Version of the baseline's form.
 pub const BASELINE_SCHEMA: u32 = 1;

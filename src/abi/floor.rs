@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Release, SymbolName, SymbolsFile};
+use super::{SymbolName, SymbolsFile};
+use crate::arch::Release;
 use crate::elf::{Facts, Import};
 
 /// What one consumer needs of one library.

@@ -10,7 +10,6 @@ mod change;
 mod compare;
 mod floor;
 mod interface;
-mod release;
 mod symbols;
 
 pub use advice::{Advice, Verdict, advise};
@@ -19,5 +18,4 @@ pub use change::{Change, ChangeKind, Weight};
 pub use compare::{compare, compare_libraries, library_stem};
 pub use floor::{Floor, dependencies, floor};
 pub use interface::{Depth, Interface, Offer, SymbolName};
-pub use release::Release;
 pub use symbols::{Recorded, SymbolsFile, Update};

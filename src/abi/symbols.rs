@@ -15,7 +15,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Interface, Release, SymbolName};
+use super::{Interface, SymbolName};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 
 const FIRST_LINE: &str = "simpack-symbols 1";

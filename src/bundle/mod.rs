@@ -1,8 +1,12 @@
 //! The bundle: the staged tree of one component for one target, plus its `simpack.json`.
 
+mod condition;
+mod dependency;
 mod kernels;
 mod manifest;
 
+pub use condition::{Condition, DeviceRange};
+pub use dependency::{Dependency, Ecosystem, Versions};
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{
     Artifact, ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use crate::abi::Release;
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::error::Result;
 use crate::ops::abi::{self, DiffRequest, UpdateRequest};

@@ -8,7 +8,7 @@ const FLOORS: [&[&str]; 7] = [
     &["config", "data", "error", "fs", "near", "parallel", "process", "ui"],
     &["arch", "report"],
     &["bundle", "elf", "gpu", "lock", "machine", "manifest", "recipe"],
-    &["abi", "fit", "lint", "plan", "probe", "toolchain"],
+    &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
     &["engine", "doctor", "generate", "pack", "patch", "slice", "verify"],
     &["ops"],
     &["cli"],

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::second::{self, SecondOpinion};
 use super::subject::{Subject, is_baseline, read_baseline};
-use crate::abi::{Advice, Baseline, Change, Depth, Release, Verdict, Weight, advise, compare};
+use crate::abi::{Advice, Baseline, Change, Depth, Verdict, Weight, advise, compare};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::ui::Ui;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::subject::Subject;
-use crate::abi::Release;
+use crate::arch::Release;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::ui::Ui;

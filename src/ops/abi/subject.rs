@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::abi::{BASELINE_SCHEMA, Baseline, Interface, Release};
+use crate::abi::{BASELINE_SCHEMA, Baseline, Interface};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::elf::{self, Facts, FileKind, is_elf};
 use crate::error::{Error, Result};

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::super::symbols::{ENDING, read};
 use super::subject::{Provider, Subject, is_baseline, read_baseline};
-use crate::abi::{Interface, Release, SymbolsFile};
+use crate::abi::{Interface, SymbolsFile};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::fs;

@@ -1,7 +1,8 @@
 //! Interfaces against what earlier releases promised: the recipe's symbols files.
 
 use super::super::{BundleFacts, PackageFacts};
-use crate::abi::{ChangeKind, Interface, Release, SymbolName, SymbolsFile, Weight};
+use crate::abi::{ChangeKind, Interface, SymbolName, SymbolsFile, Weight};
+use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::elf::demangled;
 use crate::lint::{Hits, Parameters, Predicate};

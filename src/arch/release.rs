@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arch::Version;
+use super::Version;
 
 /// Dot-separated numbers; missing ones count as zero, so `12.5` equals `12.5.0`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,82 @@
+//! A package as a value: all that decides its bytes, in whatever format.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::arch::{KernelAbiTag, KernelTarget, Release};
+use crate::bundle::{BundleManifest, Condition, Dependency};
+use crate::error::{Error, Result};
+use crate::fs::Digest;
+
+/// One package. Two equal values give the same bytes, wherever `root` lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// What it is for.
+    pub kind: PackageKind,
+    /// Version: the simulator's; that of a schema for what only ties packages together.
+    pub version: Release,
+    /// Build number: of packages that differ in nothing else the highest is preferred.
+    pub build_number: u64,
+    /// What it depends on, sorted.
+    pub dependencies: Vec<Dependency>,
+    /// What it asks of the machine.
+    pub conditions: Vec<Condition>,
+    /// What packages that are built against this one depend on.
+    pub exports: Vec<Dependency>,
+    /// SPDX expression.
+    pub license: String,
+    /// Licence texts by file name.
+    pub licences: BTreeMap<String, String>,
+    /// One line.
+    pub summary: String,
+    /// Home page.
+    pub homepage: Option<String>,
+    /// Shell lines that must succeed where the package is installed.
+    pub tests: Vec<String>,
+    /// `simpack.json` of the package: name, simulator, component, platform, target, files, origin.
+    pub manifest: BundleManifest,
+    /// Root of the staged tree with the manifest's artifacts; none when there are none.
+    pub root: Option<PathBuf>,
+}
+
+/// What a package is for: what tells its builds apart follows from it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PackageKind {
+    /// Files of a component, or what brings the others.
+    Component,
+    /// Device code for one target.
+    Kernels,
+    /// One build of the package by which a package manager picks the kernels.
+    Selector,
+    /// Ties kernels to a core with the same kernel table.
+    KernelAbi(KernelAbiTag),
+    /// Lets an environment hold one of several libraries that ship cut.
+    Slot(KernelTarget),
+}
+
+impl Package {
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.manifest.package
+    }
+
+    /// The dependency on exactly this build.
+    ///
+    /// # Errors
+    /// The manifest does not print.
+    pub fn exactly(&self) -> Result<Dependency> {
+        let manifest = Digest::of(&self.manifest_json()?);
+        Ok(Dependency::Build { package: self.name().to_owned(), version: self.version.clone(), manifest })
+    }
+
+    /// Bytes of `simpack.json`.
+    ///
+    /// # Errors
+    /// The manifest does not print.
+    pub fn manifest_json(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(&self.manifest)
+            .map_err(|error| Error::bug("a package's manifest does not print as JSON").because(error))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
