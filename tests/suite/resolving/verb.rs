@@ -5,7 +5,7 @@ use std::path::Path;
 use super::oracle::LOADER;
 use super::rules::Bench;
 use crate::patching::compiler;
-use crate::support::{Ran, need, set_up, simpack};
+use crate::support::{Ran, need, set_up, simpack, tool};
 
 fn resolve(bench: &Bench, args: &[&str]) -> Ran {
     Ran::of(&mut simpack(bench.path(), &[&["resolve"], args].concat()))
@@ -82,17 +82,15 @@ fn trees_graphs_and_pictures() {
     resolve(&bench, &["--svg", "out/process.svg", "bin/main"]).exit(0);
     let svg = fs_err::read_to_string(bench.path().join("out/process.svg")).unwrap();
     assert!(svg.contains("<svg") && svg.contains("liba.so.1") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    // The peer, where it is: the same files.
-    let Ok(lddtree) = which::which("lddtree") else { return };
+    // The peer finds the same files.
+    let Some(lddtree) = tool("lddtree") else { return };
     let list = |text: &str| -> std::collections::BTreeSet<String> {
         let lines = text.lines().skip(1).filter_map(|line| line.trim().split_once(" => "));
         lines.map(|(name, path)| format!("{name} {}", path.rsplit('/').next().unwrap())).collect()
     };
     let mut command = std::process::Command::new("/usr/bin/python3");
-    let ran = Ran::of(command.arg(lddtree).arg(bench.at("bin/main")));
-    if ran.code == Some(0) {
-        assert_eq!(list(&tree), list(&ran.stdout));
-    }
+    let ran = Ran::of(command.arg(lddtree).arg(bench.at("bin/main"))).exit(0);
+    assert_eq!(list(&tree), list(&ran.stdout));
 }
 
 #[test]

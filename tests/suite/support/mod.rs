@@ -7,6 +7,7 @@ mod program;
 mod python;
 mod skip;
 mod tiny;
+mod tool;
 pub mod transfers;
 mod tree;
 mod volley;
@@ -17,6 +18,7 @@ pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
 pub use skip::{set_up, skip};
 pub use tiny::{Mount, Tiny};
+pub use tool::tool;
 pub use tree::{changed, copy_tree, digests, files};
 pub use volley::{CacheView, Prefix, volley};
 

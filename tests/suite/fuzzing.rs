@@ -1,22 +1,21 @@
-//! Every fuzz target replays its seeds and then runs for a minute; a crash fails with its input. The minute begins with
-//! the same random numbers each time: what it finds anew is nearly always a change's doing. Finding more is for longer
-//! runs.
+//! Every fuzz target replays its seeds and then runs for ten seconds; a crash fails with its input. They begin with
+//! the same random numbers each time: what they find anew is nearly always a change's doing. Finding more is for
+//! longer runs (`tests/fuzz/long`, logged in `tests/evidence/`).
 //!
-//! `tests/run` builds the targets and names them in SIMPACK_TEST_FUZZ. Longer runs: `tests/fuzz/long`.
-
-#[path = "../suite/support/skip.rs"]
-mod skip;
+//! `tests/run` builds the targets and names them in SIMPACK_TEST_FUZZ.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::set_up;
+
 /// Runs one target; the tests' own threads say how many run at a time.
 fn fuzz(name: &str) {
-    let Some(built) = skip::set_up("SIMPACK_TEST_FUZZ") else { return };
-    let seconds = std::env::var("SIMPACK_TEST_FUZZ_SECONDS").unwrap_or_else(|_| "60".into());
+    let Some(built) = set_up("SIMPACK_TEST_FUZZ") else { return };
+    let seconds = std::env::var("SIMPACK_TEST_FUZZ_SECONDS").unwrap_or_else(|_| "10".into());
     let work = tempfile::tempdir().unwrap();
     let seeds = built.join("seeds").join(name);
-    let count = std::fs::read_dir(&seeds).unwrap_or_else(|error| panic!("{}: {error}", seeds.display())).count();
+    let count = fs_err::read_dir(&seeds).unwrap_or_else(|error| panic!("{}: {error}", seeds.display())).count();
     assert!(count > 0, "{name} has no seeds");
     let run = |options: &[&str], corpus: &[&Path]| {
         let output = Command::new(built.join("bin").join(name))
@@ -33,7 +32,7 @@ fn fuzz(name: &str) {
     };
     run(&["-runs=0"], &[&seeds]);
     let found = work.path().join("found");
-    std::fs::create_dir(&found).unwrap();
+    fs_err::create_dir(&found).unwrap();
     let text = run(&[&format!("-max_total_time={seconds}"), "-seed=1"], &[&found, &seeds]);
     let executed = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     let executed: u64 = executed.unwrap_or_default().trim().parse().unwrap_or_else(|_| panic!("{text}"));
@@ -43,7 +42,7 @@ fn fuzz(name: &str) {
 /// Where inputs that crash are kept.
 fn crashes(built: &Path, name: &str) -> PathBuf {
     let place = built.join("crashes").join(name);
-    std::fs::create_dir_all(&place).unwrap();
+    fs_err::create_dir_all(&place).unwrap();
     place
 }
 
@@ -55,7 +54,7 @@ macro_rules! targets {
         #[test]
         fn every_target_is_run() {
             let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/targets");
-            let mut files: Vec<String> = std::fs::read_dir(dir)
+            let mut files: Vec<String> = fs_err::read_dir(dir)
                 .unwrap()
                 .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
                 .collect();

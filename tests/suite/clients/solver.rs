@@ -12,18 +12,8 @@ use simpack::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use simpack::gpu::{Available, choose};
 use simpack::pack::{self, PackageSpec};
 
-use crate::sample::{self, TARGETS};
-use crate::skip::set_up;
-
-fn script(name: &str) -> Option<Command> {
-    let mut command = Command::new(set_up("SIMPACK_TEST_PYTHON")?);
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name));
-    command.env("PYTHONDONTWRITEBYTECODE", "1");
-    for name in ["CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "CONDA_OVERRIDE_GLIBC"] {
-        command.env_remove(name);
-    }
-    Some(command)
-}
+use super::sample::{self, TARGETS};
+use crate::support::client;
 
 fn json(command: &mut Command) -> serde_json::Value {
     let output = command.output().unwrap();
@@ -45,7 +35,7 @@ fn stand_ins(dir: &Path) -> PathBuf {
     }
     let channel = dir.join("vendor");
     for (name, version) in [("cuda-nvrtc", "13.0.88"), ("libstdcxx", "12.2.0")] {
-        let output = script("vendor.py").unwrap().arg(&channel).args([name, version]).arg(&libraries).output().unwrap();
+        let output = client("vendor.py").unwrap().arg(&channel).args([name, version]).arg(&libraries).output().unwrap();
         assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     }
     channel
@@ -84,7 +74,7 @@ fn expected(machine: &Machine, available: &[Available]) -> String {
 /// several drivers, for several sets of kernels, also of two CUDA releases in one channel.
 #[test]
 fn the_solver_and_the_chain_agree() {
-    if script("solve.py").is_none() {
+    if client("solve.py").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -119,7 +109,7 @@ fn the_solver_and_the_chain_agree() {
             let devices = known.iter().chain(&unborn).map(|&device| Some(device)).chain([None]);
             machines.extend(devices.map(|device| Machine { driver, device }));
         }
-        let mut command = script("solve.py").unwrap();
+        let mut command = client("solve.py").unwrap();
         command.arg("--batch").arg("--channel").arg(&channel).arg("--channel").arg(&vendor).arg("volley");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut questions = String::new();
@@ -152,14 +142,14 @@ fn the_solver_and_the_chain_agree() {
 /// The environment variables that users have, and a core with another kernel table.
 #[test]
 fn overrides_and_foreign_tables() {
-    if script("solve.py").is_none() {
+    if client("solve.py").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
     write(&sample::specs(&dir.path().join("one"), TARGETS, "13.0"), &channel);
     let solve = |cuda: &str, arch: &str, specs: &[&str]| {
-        let mut command = script("solve.py").unwrap();
+        let mut command = client("solve.py").unwrap();
         command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(specs);
         command.env("CONDA_OVERRIDE_CUDA", cuda).env("CONDA_OVERRIDE_CUDA_ARCH", arch);
         command
@@ -201,13 +191,13 @@ fn overrides_and_foreign_tables() {
 /// and every package leaves its `simpack.json`.
 #[test]
 fn a_client_installs_what_was_packed() {
-    if script("install.py").is_none() {
+    if client("install.py").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let (channel, vendor, prefix) = (dir.path().join("channel"), stand_ins(dir.path()), dir.path().join("prefix"));
     write(&sample::specs(&dir.path().join("stage"), TARGETS, "13.0"), &channel);
-    let mut command = script("install.py").unwrap();
+    let mut command = client("install.py").unwrap();
     command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).arg("--prefix").arg(&prefix);
     command.args(["--virtual", "__cuda=13.0", "--virtual", "__cuda_arch=9.0", "--virtual", "__glibc=2.36"]);
     let installed = json(command.args(["volley", "volley-rtc", "volley-dev", "volley-source"]));
@@ -227,7 +217,7 @@ fn a_client_installs_what_was_packed() {
 /// A program that fails makes them fail.
 #[test]
 fn a_builder_runs_the_packages_own_tests() {
-    if script("check.py").is_none() {
+    if client("check.py").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -241,7 +231,7 @@ fn a_builder_runs_the_packages_own_tests() {
         let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
         write(&specs, &channel);
         let core = specs.iter().find(|spec| spec.name == "volley-core").unwrap();
-        let mut command = script("check.py").unwrap();
+        let mut command = client("check.py").unwrap();
         command.arg(channel.join("linux-64").join(format!("{}.conda", core.stem())));
         command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).env("HOME", dir.path());
         command.env("RATTLER_CACHE_DIR", dir.path().join("cache")).env("CONDA_OVERRIDE_GLIBC", "2.36");

@@ -2,6 +2,4 @@
 
 mod packages;
 mod sample;
-#[path = "../suite/support/skip.rs"]
-mod skip;
 mod solver;

@@ -7,7 +7,7 @@ use std::path::Path;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::pack::{self, PackageSpec};
 
-use crate::sample::{self, TARGETS};
+use super::sample::{self, TARGETS};
 
 fn jobs(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
