@@ -222,6 +222,24 @@ impl<'a> Image<'a> {
         self.loads().find_map(|segment| segment.offset_of(address))
     }
 
+    /// Where in the file the loaded byte at `address` lies, and how many bytes follow it in file and memory alike.
+    /// Segments that adjoin in both are one run: old releases of patchelf put a segment before an executable's first
+    /// one, and tables across both.
+    pub(crate) fn run_at(&self, address: u64) -> Option<(u64, u64)> {
+        let mut loads = self.loads();
+        let (first, offset) = loads.find_map(|load| Some((load, load.offset_of(address)?)))?;
+        let mut last = first;
+        for next in loads {
+            let adjoins = last.memory_size == last.file_size
+                && last.address.checked_add(last.file_size) == Some(next.address)
+                && last.offset.checked_add(last.file_size) == Some(next.offset);
+            if adjoins {
+                last = next;
+            }
+        }
+        Some((offset, last.offset.checked_add(last.file_size)?.checked_sub(offset)?))
+    }
+
     /// The loaded segments.
     pub fn loads(&self) -> impl Iterator<Item = &Segment> {
         self.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD)

@@ -13,13 +13,13 @@ use crate::error::Result;
 use crate::fs::{self, Digest, DigestBuilder, Stamp};
 use crate::process::Call;
 
-/// VersionCache that are kept. More than a machine has compilers; what this run did not ask for goes first.
+/// Answers that are kept. More than a machine has compilers; what this run did not ask for goes first.
 const KEPT: usize = 200;
 /// What the file of a compiler or linker is called. Anything else (`ccache`, under a compiler's name) may
 /// answer for a program that it looks for itself.
 const NAMES: [&str; 10] = ["g++", "gcc", "c++", "clang", "ld", "make", "nvcc", "cudafe", "fatbinary", "ptxas"];
 
-/// VersionCache of programs, from a file and for a file. What cannot be read or written is asked again.
+/// Answers of programs, from a file and for a file. What cannot be read or written is asked again.
 #[derive(Debug, Default)]
 pub struct VersionCache {
     path: Option<PathBuf>,

@@ -17,7 +17,7 @@ use crate::elf::bytes::round_up;
 use crate::elf::image::{SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::{Dynamic, ElfError, Image, Segment};
 
-/// FreedSpace in the file that is free now: file offsets inside one loaded segment.
+/// Space in the file that is free now: file offsets inside one loaded segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreeRoom {
     /// Beginning.
@@ -137,7 +137,7 @@ fn check(image: &Image<'_>) -> Result<(), ElfError> {
     if segments { Ok(()) } else { Err(ElfError::damaged("a segment reaches past the end of the file")) }
 }
 
-/// FreedSpace up to the end of its segment, if only padding follows.
+/// Space up to the end of its segment, if only padding follows.
 fn widened(image: &Image<'_>, room: FreeRoom) -> FreeRoom {
     let Some(load) = load_of(image, room) else { return room };
     let end = load.offset + load.file_size;

@@ -1,4 +1,4 @@
-//! FreedSpace for one more program header: the table stays where it is, and what stands behind it moves.
+//! Room for one more program header: the table stays where it is, and what stands behind it moves.
 
 use object::elf;
 

@@ -4,6 +4,7 @@
 use object::elf;
 
 use super::needs::NeedsTable;
+use crate::elf::image::Segment;
 use crate::elf::image::{HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE};
 use crate::elf::symbols::{SYMBOL_SIZE, hash_size, relocation_tables};
 use crate::elf::{Dynamic, ElfError, Image, Section, SymbolTable};
@@ -105,11 +106,10 @@ pub(super) fn pieces(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Result<Vec<Pie
         let address = kind.tag().and_then(|tag| dynamic.value(tag)).or_else(|| left_over(image, kind));
         let Some(address) = address else { continue };
         let outside = || ElfError::damaged("the dynamic section names an address outside the file");
-        let found = image.loads().find_map(|load| Some((load, load.offset_of(address)?)));
-        let (load, offset) = found.ok_or_else(outside)?;
+        let (offset, available) = image.run_at(address).ok_or_else(outside)?;
         let size = size(image, dynamic, kind, address, offset)?;
-        // What lies behind the segment in the file is not what the loader finds there.
-        if load.file_size - (address - load.address) < size {
+        // What lies behind the segments in the file is not what the loader finds there.
+        if available < size {
             return Err(outside());
         }
         image.bytes.get(offset, size).ok_or_else(outside)?;
@@ -215,12 +215,16 @@ fn definitions_size(image: &Image<'_>, start: u64) -> Option<u64> {
     None
 }
 
-/// Note areas: what one `PT_NOTE` covers moves together, with the `PT_GNU_PROPERTY` inside it.
+/// Note areas: what one `PT_NOTE` covers moves together, with the `PT_GNU_PROPERTY` inside it. Old releases of patchelf
+/// grow the table of program headers over notes and leave their segments behind: there is no note there any more.
 fn notes(image: &Image<'_>) -> Vec<Piece> {
+    let headers = image.header.segments_at..image.header.segments_at + image.segments.len() as u64 * SEGMENT_SIZE;
+    let overwritten = |it: &Segment| it.offset < headers.end && headers.start < it.offset.saturating_add(it.file_size);
     let mut areas: Vec<Piece> = image
         .segments
         .iter()
         .filter(|segment| matches!(segment.kind, elf::PT_NOTE | elf::PT_GNU_PROPERTY) && segment.file_size > 0)
+        .filter(|segment| !overwritten(segment))
         .map(|segment| Piece {
             kind: PieceKind::Note,
             offset: segment.offset,

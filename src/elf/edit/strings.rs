@@ -1,4 +1,4 @@
-//! FreedSpace in `.dynstr`. Linkers merge equal endings, so a text may share its bytes with any other:
+//! Room in `.dynstr`. Linkers merge equal endings, so a text may share its bytes with any other:
 //! only bytes that no reference reaches are ever cleared or written.
 //!
 //! Where a text goes depends on what no edit changes and on the other texts, never on where they were:

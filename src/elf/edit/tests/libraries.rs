@@ -165,6 +165,70 @@ fn strings_apart(bytes: &[u8], covered: bool) -> Vec<u8> {
     file
 }
 
+/// Old releases of patchelf put a segment before the first one of an executable, and tables across both. The loader
+/// sees no border there.
+#[test]
+fn a_table_across_two_adjoining_segments() {
+    let dir = fixture::dir();
+    let bytes = across(&std::fs::read(fixture::library(dir.path(), "liba.so", &[])).unwrap());
+    assert_eq!(answer(&bytes, dir.path()), 42);
+    for edits in [set("/short"), set(&"/long/path".repeat(30)), remove()] {
+        let edited = edit(&bytes, &edits);
+        no_new_warnings(&bytes, &edited, dir.path());
+        assert_eq!(answer(&edited, dir.path()), 42);
+    }
+}
+
+/// Old releases of patchelf grow the table of program headers over a note, and leave the note's segment behind.
+#[test]
+fn a_note_that_the_program_headers_overwrote() {
+    let dir = fixture::dir();
+    let mut bytes = std::fs::read(fixture::library(dir.path(), "liba.so", &[])).unwrap();
+    let image = crate::elf::Image::parse(&bytes).unwrap();
+    let note = image.segments.iter().position(|it| it.kind == object::elf::PT_GNU_EH_FRAME).unwrap();
+    let (table, count) = (image.header.segments_at as usize, image.segments.len());
+    let mut put = |word: usize, value: u64| {
+        bytes[table + 56 * note + 8 * word..][..8].copy_from_slice(&value.to_le_bytes());
+    };
+    let inside = (table + 56 * (count - 1)) as u64;
+    for (word, value) in
+        [u64::from(object::elf::PT_NOTE.0) | 4 << 32, inside, inside, inside, 32, 32, 8].into_iter().enumerate()
+    {
+        put(word, value);
+    }
+    assert_eq!(answer(&bytes, dir.path()), 42);
+    for edits in [set("/short"), set(&"/long/path".repeat(30)), remove()] {
+        assert_eq!(answer(&edit(&bytes, &edits), dir.path()), 42);
+    }
+}
+
+/// The library with its first loaded segment split in the middle of `.dynstr`; the header of its unwind tables serves the
+/// second half, and the headers move on so that the segments stay in order.
+fn across(bytes: &[u8]) -> Vec<u8> {
+    let image = crate::elf::Image::parse(bytes).unwrap();
+    let dynamic = crate::elf::Dynamic::parse(&image).unwrap().unwrap();
+    let middle = dynamic.value(object::elf::DT_STRTAB).unwrap() + dynamic.strings().len() as u64 / 2;
+    let first = image.segments.iter().position(|it| it.kind == object::elf::PT_LOAD).unwrap();
+    let spare = image.segments.iter().position(|it| it.kind == object::elf::PT_GNU_EH_FRAME).unwrap();
+    let load = image.segments[first];
+    assert!(first < spare && load.offset_of(middle).is_some());
+    let header = |index: usize| image.header.segments_at as usize + 56 * index;
+    let mut file = bytes.to_vec();
+    file.copy_within(header(first)..header(spare), header(first + 1));
+    let mut put = |index: usize, word: usize, value: u64| {
+        file[header(index) + 8 * word..][..8].copy_from_slice(&value.to_le_bytes());
+    };
+    let before = middle - load.address;
+    for word in [4, 5] {
+        put(first, word, before);
+        put(first + 1, word, load.file_size - before);
+    }
+    put(first + 1, 1, load.offset + before);
+    put(first + 1, 2, middle);
+    put(first + 1, 3, middle);
+    file
+}
+
 #[test]
 fn stripping_afterwards_leaves_a_working_library() {
     let dir = fixture::dir();
