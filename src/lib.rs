@@ -5,6 +5,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
 
 // Floor 0
+pub mod amount;
 pub mod config;
 pub mod data;
 pub mod error;
@@ -52,11 +53,17 @@ pub mod generate;
 pub mod pack;
 #[cfg(feature = "tool")]
 pub mod patch;
+#[cfg(feature = "tool")]
+mod project;
 pub mod slice;
 #[cfg(feature = "tool")]
 pub mod verify;
 
 // Floor 5
+#[cfg(feature = "tool")]
+pub mod pipeline;
+
+// Floor 6
 #[cfg(feature = "tool")]
 pub mod ops;
 /// The verbs that only read.
@@ -65,6 +72,6 @@ pub mod ops {
     pub mod inspect;
 }
 
-// Floor 6
+// Floor 7
 #[cfg(feature = "tool")]
 pub mod cli;

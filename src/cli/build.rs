@@ -9,7 +9,7 @@ use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
-use crate::ops::request::{BuildRequest, CudaSource, SandboxMode};
+use crate::pipeline::{BuildRequest, CudaSource, SandboxMode};
 
 /// Which compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

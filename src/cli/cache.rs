@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
+use crate::amount;
 use crate::error::{Error, Result};
 use crate::ops;
-use crate::ops::amount;
 use crate::ui::Ui;
 
 /// Look into the cache of built artifacts and make it smaller.

@@ -21,9 +21,10 @@ mod toolset;
 mod undeclared;
 
 pub use cache::{
-    Bounds, Cache, CacheEntry, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat, Made,
-    StepKind, Trimmed,
+    Bounds, Cache, CacheEntry, CachePlace, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat,
+    Made, StepKind, Trimmed, entries, trim_headers, user_headers,
 };
+pub(crate) use cache::{build_headers, finish_cache, look_into_cache, open_cache};
 pub use headers::HeaderStore;
 pub use isolation::{SandboxMode, StepIsolation};
 pub use nvcc::{same_file_names, same_source_path};

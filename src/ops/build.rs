@@ -7,14 +7,6 @@ use std::time::{Instant, SystemTime};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::cache;
-use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
-use super::job::{BuildInputs, Job, machine_paths};
-use super::packages::{pack, patch};
-use super::request::BuildRequest;
-use super::summary::{Row, table};
-use super::unchanged::{self, LastResult, LastWords};
-use super::{slices, symbols, watched, why};
 use crate::abi::SymbolsFile;
 use crate::arch::KernelTarget;
 use crate::bundle::Bundle;
@@ -23,8 +15,13 @@ use crate::engine::{self, BuildOptions, BuildOutcome, Cache, StageInputs, StepIs
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
+use crate::pipeline::{
+    BuildInputs, BuildRequest, Dist, Job, LastResult, LastWords, MARK, Packed, Row, cut, last_result, machine_paths,
+    origin, pack, patch, refuse_fixed, refuse_foreign, remember_result, remember_watched, table, watched_origin,
+};
 use crate::plan::{Action, BuildPlan};
 use crate::process::check_interrupted;
+use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
 use crate::ui::{Ui, size};
 use crate::verify::{Staging, VerifyContext, verify};
@@ -78,30 +75,30 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
     engine::remove_leftovers(&request.work)?;
     let began = SystemTime::now();
     if !request.dry_run
-        && let Some(from) = watched::origin(request)
-        && let Some(last) = unchanged::find(from, request, ui.is_json())
+        && let Some(from) = watched_origin(request)
+        && let Some(last) = last_result(from, request, ui.is_json())
     {
         return same_as_last(last, request, ui, started);
     }
     let ground = BuildInputs::find(request, ui)?;
     if request.dry_run {
-        return dry_run(&ground.plan(request)?.plan, &cache::look()?, ui);
+        return dry_run(&ground.plan(request)?.plan, &engine::look_into_cache()?, ui);
     }
-    cache::check()?;
+    engine::CachePlace::of_user()?;
     // A build with a cache of its own leaves nothing outside its directories.
     if let Some(note) = request.artifacts.is_none().then(|| ground.lock.keep()).flatten() {
         ui.note(note);
     }
-    let from = unchanged::origin(&ground, request);
+    let from = origin(&ground, request);
     if let Some(from) = from
-        && let Some(last) = unchanged::find(from, request, ui.is_json())
+        && let Some(last) = last_result(from, request, ui.is_json())
     {
-        watched::remember(from, &ground, request, began);
+        remember_watched(from, &ground, request, began);
         return same_as_last(last, request, ui, started);
     }
     let job = ground.plan(request)?;
     let data = Data::here();
-    let symbols = symbols::read_all(&job.recipe.dir.join(symbols::DIRECTORY))?;
+    let symbols = read_all_symbols(&job.recipe.dir.join(SYMBOLS_DIR))?;
     let context = VerifyContext::load(&data)?.recipe(&job.recipe);
     let context = context.symbols(symbols.clone()).partial(job.is_partial(request));
     let settings = settings(&job, request, &context)?;
@@ -129,10 +126,10 @@ fn locked(request: &BuildRequest, ui: &Ui, started: Instant) -> Result<u8> {
         step_timeout: request.step_timeout,
         memory: job.manifests.memory.clone(),
     };
-    let cache = cache::open(&request.work, request.artifacts.as_deref())?;
+    let cache = engine::open_cache(&request.work, request.artifacts.as_deref())?;
     let means = BuildEnv { from, began, toolset, options, cache: &cache, settings, context, symbols };
     let answer = packages(job, request, means, ui, started);
-    cache::finish(cache, ui);
+    engine::finish_cache(cache, ui);
     answer
 }
 
@@ -177,7 +174,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: BuildEnv<'_>, ui: &Ui, 
     let inputs = StageInputs { recipe, plan, outcome: &outcome, source_date_epoch: job.epoch };
     let mut staged = engine::stage(&inputs, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
-    slices::cut(recipe, &job.manifests, &staged, scratch.path())?;
+    cut(recipe, &job.manifests, &staged, scratch.path())?;
     drop(scratch);
     for bundle in &mut staged.bundles {
         check_interrupted()?;
@@ -220,7 +217,7 @@ fn packages(mut job: Job, request: &BuildRequest, means: BuildEnv<'_>, ui: &Ui, 
     // The last moment: from here on the packages are the new ones, and what follows is soon done.
     check_interrupted()?;
     dist.publish()?;
-    why::remember(plan, &request.work)?;
+    super::plan::remember_keys(plan, &request.work)?;
     drop(group);
 
     summary.packages = &rows;
@@ -237,8 +234,8 @@ fn packages(mut job: Job, request: &BuildRequest, means: BuildEnv<'_>, ui: &Ui, 
             packages: rows.len(),
             bytes: rows.iter().map(|row| row.bytes).sum(),
         };
-        unchanged::remember(from, request, words, &summary)?;
-        watched::remember(from, &job, request, began);
+        remember_result(from, request, words, &summary)?;
+        remember_watched(from, &job, request, began);
     }
     if !ui.json(&summary)? {
         ui.say(table(&rows));
@@ -291,7 +288,7 @@ fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
 /// steps and holds no code.
 fn rows(
     bundles: &[Bundle],
-    packed: Vec<super::packages::Packed>,
+    packed: Vec<Packed>,
     report: &Report,
     plan: &BuildPlan,
     outcome: &BuildOutcome,

@@ -1,18 +1,17 @@
 //! `simpack check`: reads a recipe and shows all of its mistakes. Nothing of the recipe is run.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::recipes::{Found, files_of, find, source_elsewhere};
-use crate::arch::{CudaVersion, KernelTarget};
+use crate::arch::KernelTarget;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, HostToolchain, Recipe, RecipeFiles, Selection};
+use crate::project::{files_of, find, resolve_all, source_elsewhere};
+use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, HostToolchain, Recipe};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -38,13 +37,9 @@ pub(super) struct Checked<'a> {
 pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
-    let Found { file, shown } = find(asked, &data)?;
-    let text = fs_err::read_to_string(&file)?;
-    let path = match shown.strip_prefix("embedded ") {
-        Some(shown) => format!("{shown}/simpack.toml"),
-        None => file.strip_prefix("./").unwrap_or(&file).display().to_string(),
-    };
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let found = find(asked, &data)?;
+    let text = fs_err::read_to_string(&found.file)?;
+    let (path, dir) = (found.path(), found.dir());
     let fetched = fetched(&text, &path, offline, ui)?;
     let answer = resolve_all(&text, &path, dir, &*files_of(dir, fetched.as_deref()), &manifests);
     let (recipes, mistakes) = match &answer {
@@ -53,7 +48,7 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     };
     let records = mistakes.iter().map(Diagnostic::record).collect();
     if !ui.json(&Checked { schema: 1, path: &path, mistakes: records, recipes })? {
-        ui.say(if mistakes.is_empty() { summary(recipes, &shown) } else { complaint(mistakes) });
+        ui.say(if mistakes.is_empty() { summary(recipes, &found.shown()) } else { complaint(mistakes) });
     }
     Ok(if mistakes.is_empty() { 0 } else { Error::recipe("").kind().exit_code() })
 }
@@ -69,30 +64,6 @@ fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<Path
         }
         Err(error) => Err(error),
     }
-}
-
-/// The recipe for each release of its matrix, its own choice first.
-pub(super) fn resolve_all(
-    text: &str,
-    path: &str,
-    dir: &Path,
-    files: &dyn RecipeFiles,
-    manifests: &Manifests,
-) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
-    let load = |selection: &Selection| recipe::load(text, path, dir, files, manifests, selection);
-    let own = load(&Selection::default())?;
-    let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
-    let mut others: BTreeSet<CudaVersion> = listed.into_iter().map(|release| release.value).collect();
-    others.remove(&own.cuda);
-    let mut recipes = vec![own];
-    let mut mistakes = Vec::new();
-    for cuda in others {
-        match load(&Selection { cuda: Some(cuda), ..Selection::default() }) {
-            Ok(recipe) => recipes.push(recipe),
-            Err(more) => mistakes.extend(more),
-        }
-    }
-    if mistakes.is_empty() { Ok(recipes) } else { Err(mistakes) }
 }
 
 fn complaint(mistakes: &[Diagnostic]) -> String {

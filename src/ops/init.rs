@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(start("my-sim", &dir).unwrap(), 0);
         let text = fs_err::read_to_string(dir.join("simpack.toml")).unwrap();
         let manifests = crate::manifest::Manifests::load(&Data::at("no such directory")).unwrap();
-        let files = super::super::recipe_dir::RecipeDir::new(dir.clone(), &Default::default());
-        let recipe = crate::recipe::load(&text, "simpack.toml", &dir, &files, &manifests, &Default::default())
+        let files = crate::project::files_of(&dir, None);
+        let recipe = crate::recipe::load(&text, "simpack.toml", &dir, &*files, &manifests, &Default::default())
             .map_err(|mistakes| crate::recipe::render_all(&mistakes))
             .unwrap();
         assert_eq!(recipe.kernels()[0].name, "my_sim_step");

@@ -1,7 +1,6 @@
 //! One file per verb: the places where the modules of floor 4 meet through values of lower floors.
 
 pub mod abi;
-pub mod amount;
 pub mod build;
 pub mod cache;
 pub mod check;
@@ -16,7 +15,6 @@ pub mod patch;
 pub mod plan;
 pub mod reach;
 pub mod rebuild;
-pub mod request;
 pub mod resolve;
 pub mod schema;
 pub mod select;
@@ -24,21 +22,3 @@ pub mod slice;
 pub mod smoke;
 pub mod toolchain;
 pub mod verify;
-
-mod built;
-mod compare;
-mod dist;
-mod generated;
-mod hygiene;
-mod job;
-mod packages;
-mod recipe_dir;
-mod recipes;
-mod slices;
-mod sources;
-mod summary;
-mod symbols;
-mod tools;
-mod unchanged;
-mod watched;
-mod why;

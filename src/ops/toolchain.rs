@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::lock::{self, LockState};
-use super::recipes::locate;
-use super::request::BuildRequest;
 use crate::data::Data;
 use crate::error::Result;
 use crate::lock::Update;
 use crate::manifest::Manifests;
+use crate::project::{LOCK_FILE, LockState, RecipeRequest, locate};
 use crate::toolchain::{
     PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, VersionCache, system_cuda,
 };
@@ -70,7 +68,7 @@ pub fn list(store: &Store, ui: &Ui) -> Result<()> {
 /// # Errors
 /// A name or the recipe is wrong, or something cannot be fetched.
 pub fn fetch(store: Store, names: &[String], recipe: Option<&str>, offline: bool, ui: &Ui) -> Result<()> {
-    let here = || Path::new(lock::FILE).is_file().then_some(".");
+    let here = || Path::new(LOCK_FILE).is_file().then_some(".");
     let (store, all) = match recipe.or_else(here) {
         None => (store, None),
         Some(asked) => {
@@ -103,7 +101,7 @@ pub fn fetch(store: Store, names: &[String], recipe: Option<&str>, offline: bool
 fn locked(recipe: &str, store: &Store, offline: bool, ui: &Ui) -> Result<LockState> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
-    let asked = BuildRequest { recipe: Some(recipe.to_owned()), offline, ..BuildRequest::default() };
+    let asked = RecipeRequest { recipe: Some(recipe.to_owned()), offline, ..RecipeRequest::default() };
     let located = locate(&asked, &data, &manifests, store, ui)?;
     LockState::of(&located, &manifests, store.pins(), &Update::Nothing)
 }

@@ -3,16 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::job::source_root;
-use super::recipes::{Located, locate};
-use super::request::BuildRequest;
-use super::sources::scan;
-use super::symbols;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::{Reads, Settings};
 use crate::manifest::Manifests;
+use crate::project::{Located, RecipeRequest, SYMBOLS_DIR, locate, read_all_symbols, scan, source_root};
 use crate::recipe::Waiver;
 use crate::report::{self, Level, Report, Rule, TextOptions};
 use crate::toolchain::Store;
@@ -78,7 +74,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     if let Some(asked) = &request.recipe {
         let located = recipe(asked, &data, ui)?;
         settings = Settings::new(&located.recipe.lint)?;
-        let symbols = symbols::read_all(&located.recipe.dir.join(symbols::DIRECTORY))?;
+        let symbols = read_all_symbols(&located.recipe.dir.join(SYMBOLS_DIR))?;
         let source = source_root(&located.recipe, located.fetched)?;
         let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?.files;
         context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
@@ -121,7 +117,7 @@ pub fn exit_code(report: &Report) -> u8 {
 }
 
 fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {
-    let request = BuildRequest { recipe: Some(asked.to_owned()), ..BuildRequest::default() };
+    let request = RecipeRequest { recipe: Some(asked.to_owned()), ..RecipeRequest::default() };
     let store = Store::open(fs::cache_dir()?)?;
     locate(&request, data, &Manifests::load(data)?, &store, ui)
 }

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-const FLOORS: [&[&str]; 7] = [
-    &["config", "data", "error", "fs", "near", "parallel", "process", "ui"],
+const FLOORS: [&[&str]; 8] = [
+    &["amount", "config", "data", "error", "fs", "near", "parallel", "process", "ui"],
     &["arch", "report"],
     &["bundle", "elf", "gpu", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
-    &["engine", "doctor", "generate", "pack", "patch", "slice", "verify"],
+    &["engine", "doctor", "generate", "pack", "patch", "project", "slice", "verify"],
+    &["pipeline"],
     &["ops"],
     &["cli"],
 ];

@@ -16,6 +16,7 @@ mod evict;
 mod runs;
 mod store;
 mod survey;
+mod user;
 
 pub(super) use entry::artifacts_of;
 pub use entry::{CacheEntry, Made, StepKind};
@@ -23,3 +24,5 @@ pub use evict::{Bounds, Trimmed};
 pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};
 pub(super) use store::{OPEN_TO_ALL, make_dir};
 pub use survey::{CacheStat, CacheVerdict, Damaged, KindStat};
+pub use user::{CachePlace, entries, trim_headers, user_headers};
+pub(crate) use user::{build_headers, finish_cache, look_into_cache, open_cache};

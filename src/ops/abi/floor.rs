@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::super::symbols;
 use super::subject::Subject;
 use crate::abi::{self, Floor};
 use crate::error::{Error, Result};
+use crate::project::read_all_symbols;
 use crate::ui::Ui;
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ const SHOWN: usize = 4;
 /// # Errors
 /// A consumer or the symbols files cannot be read.
 pub fn floor(consumers: &[PathBuf], against: &Path, ui: &Ui) -> Result<u8> {
-    let files = symbols::read_all(against)?;
+    let files = read_all_symbols(against)?;
     if files.is_empty() {
         return Err(Error::usage(format!("{} holds no symbols file", against.display()))
             .hint("`simpack abi update LIBRARY --symbols DIR` makes them"));

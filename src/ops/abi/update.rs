@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::super::symbols::{ENDING, read};
 use super::subject::{Provider, Subject, is_baseline, read_baseline};
 use crate::abi::{Interface, SymbolsFile};
 use crate::arch::Release;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::project::{SYMBOLS_ENDING, read_symbols};
 use crate::ui::Ui;
 
 /// What to record.
@@ -74,8 +74,8 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
         })?;
         for (name, interface, said) in libraries {
             let said = said.as_ref();
-            let place = request.symbols.join(format!("{name}.{ENDING}"));
-            let mut file = match read(&place)? {
+            let place = request.symbols.join(format!("{name}.{SYMBOLS_ENDING}"));
+            let mut file = match read_symbols(&place)? {
                 Some(file) => file,
                 None => {
                     let package = request.package.clone().or(said.map(|(name, _)| name.clone()));

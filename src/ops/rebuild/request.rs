@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::super::request::{BuildRequest, CudaSource};
 use crate::arch::KernelTarget;
 use crate::bundle::{BundleManifest, Provenance};
 use crate::error::{Error, Result};
+use crate::pipeline::{BuildRequest, CudaSource};
 use crate::recipe::ComponentKind;
 
 /// The provenance that says how the packages were made: that of one with tools of its own, where

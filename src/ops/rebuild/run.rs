@@ -7,8 +7,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::build::build;
-use super::super::recipes::locate;
-use super::super::request::BuildRequest;
 use super::compare::{Member, compare};
 use super::request::{provenance, request, system_host};
 use crate::bundle::{BundleManifest, Provenance};
@@ -17,6 +15,8 @@ use crate::engine::recipe_digest;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::manifest::Manifests;
+use crate::pipeline::BuildRequest;
+use crate::project::locate;
 use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::open;
@@ -107,7 +107,7 @@ fn build_request(request_: &RebuildRequest, manifests: &[BundleManifest], root: 
     let mut found = None;
     for host in [None, system_host(from)] {
         let asked = BuildRequest { system_host: host, ..asked.clone() };
-        let located = locate(&asked, &data, &loaded, &store, &Ui::new(true, true))?;
+        let located = locate(&asked.recipe(), &data, &loaded, &store, &Ui::new(true, true))?;
         if located.recipe.name != simulator {
             return Err(Error::usage(format!("{recipe} is the recipe of {}, not of {simulator}", located.recipe.name))
                 .hint("name the recipe: --recipe DIR"));

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::built::host_facts;
-use super::job::Job;
+use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::KernelTarget;
-use crate::bundle::Bundle;
-use crate::elf;
+use crate::bundle::{ArtifactKind, Bundle};
+use crate::elf::{self, Facts};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::manifest::Drivers;
@@ -19,7 +18,7 @@ use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostToolchain, Recipe};
 
 /// A package that was written.
-pub(super) struct Packed {
+pub(crate) struct Packed {
     pub name: String,
     pub version: String,
     pub build: String,
@@ -32,7 +31,7 @@ pub(super) struct Packed {
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
 /// distribution, then the driver directories. On up to `jobs` threads.
-pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: usize) -> Result<()> {
+pub(crate) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: usize) -> Result<()> {
     if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
         return Ok(());
     }
@@ -43,7 +42,7 @@ pub(super) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: u
 }
 
 /// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.
-pub(super) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<()> {
+pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<()> {
     let content = Content::open(path)?;
     let bytes = content.bytes();
     let is_loaded = elf::is_elf(bytes) && elf::facts(bytes).map_err(|error| error.at(path))?.dynamic;
@@ -57,7 +56,7 @@ pub(super) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, i
 
 /// Writes every package in every format below `dist`, and the channel's index.
 /// `symbols` give dependencies their floors.
-pub(super) fn pack(
+pub(crate) fn pack(
     job: &Job,
     bundles: &[Bundle],
     symbols: &[SymbolsFile],
@@ -135,7 +134,7 @@ fn provider(job: &Job, soname: &str) -> Option<String> {
 }
 
 /// Licence texts at the top of the source.
-pub(super) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
+pub(crate) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
     let mut licences = BTreeMap::new();
     for entry in fs_err::read_dir(source)? {
         let entry = entry?;
@@ -152,4 +151,19 @@ pub(super) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
         true => Err(Error::recipe(format!("no licence text at the top of {}", source.display()))
             .hint("packages carry the licence: add a file LICENSE or COPYING to the source")),
     }
+}
+
+/// What the ELF files of a bundle say of themselves, with their paths.
+pub(crate) fn host_facts(bundle: &Bundle) -> Result<Vec<(String, Facts)>> {
+    let mut found = Vec::new();
+    for artifact in &bundle.manifest.artifacts {
+        let ArtifactKind::File { .. } = artifact.kind else { continue };
+        let path = bundle.root.join(&artifact.path);
+        let content = Content::open(&path)?;
+        let bytes = content.bytes();
+        if elf::is_elf(bytes) {
+            found.push((artifact.path.clone(), elf::facts(bytes).map_err(|error| error.at(&path))?));
+        }
+    }
+    Ok(found)
 }

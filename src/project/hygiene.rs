@@ -47,7 +47,7 @@ const FIXED: [&str; 10] = [
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Hygiene {
+pub(crate) struct Hygiene {
     /// Capabilities that the source fixes: file, line, text.
     pub hard_coded: Vec<String>,
     /// Tools that the recipe's options name.
@@ -60,7 +60,7 @@ pub(super) struct Hygiene {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(super) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, Digest>) -> Result<Hygiene> {
+pub(crate) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, Digest>) -> Result<Hygiene> {
     let mut found = Hygiene { overrides: overrides(recipe), ..Hygiene::default() };
     for path in sources.keys().filter(|path| is_build_file(path)) {
         if fs_err::metadata(root.join(path))?.len() > LONGEST {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
+use crate::recipe::{Recipe, Source};
 
 /// A source tree as it was found.
-pub(super) struct Scanned {
+pub(crate) struct Scanned {
     /// Every file by its path below the root.
     pub files: BTreeMap<String, Digest>,
     /// All places that a change of the tree would show at: files, directories, and links that lead nowhere.
@@ -16,7 +17,7 @@ pub(super) struct Scanned {
 
 /// Every file below `root` but version control and the files and directories in `outside` (the build's own
 /// output may lie in the source tree).
-pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
+pub(crate) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
     let outside: Vec<_> = outside.iter().filter_map(|dir| fs_err::canonicalize(dir).ok()).collect();
     let root = fs_err::canonicalize(root)?;
     let mut found = Scanned { files: BTreeMap::new(), looked_at: Vec::new() };
@@ -30,7 +31,7 @@ pub(super) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
                 found.looked_at.extend(error.path().map(Path::to_owned));
                 continue;
             }
-            Err(error) => return Err(crate::error::Error::file(&root, error)),
+            Err(error) => return Err(Error::file(&root, error)),
         };
         if entry.file_type().is_file() {
             found.files.insert(fs::relative(&root, entry.path())?, Digest::of_file(entry.path())?);
@@ -44,4 +45,19 @@ fn leads_nowhere(error: &walkdir::Error) -> bool {
     let is_link = error.path().and_then(|path| path.symlink_metadata().ok()).is_some_and(|data| data.is_symlink());
     let is_missing = error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     is_link && (is_missing || error.loop_ancestor().is_some())
+}
+
+/// The source tree on disk.
+pub(crate) fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
+    match (&recipe.source, fetched) {
+        (Source::Path(path), _) => {
+            let root = recipe.dir.join(path);
+            match root.is_dir() {
+                true => Ok(root),
+                false => Err(Error::recipe(format!("the source {} is not a directory", root.display()))),
+            }
+        }
+        (_, Some(root)) => Ok(root),
+        (_, None) => Err(Error::bug("a source was resolved before it was fetched")),
+    }
 }

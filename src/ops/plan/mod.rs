@@ -1,11 +1,14 @@
 //! `simpack plan`: the whole job as a value, or what a key is made of.
 
-use super::cache;
-use super::compare;
-use super::job::Job;
-use super::request::BuildRequest;
-use super::why;
+mod compare;
+mod why;
+
+pub use compare::Comparison;
+pub(super) use why::remember as remember_keys;
+
+use crate::engine::look_into_cache;
 use crate::error::Result;
+use crate::pipeline::{BuildRequest, Job};
 use crate::ui::Ui;
 
 /// What of a plan is shown.
@@ -39,7 +42,7 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         return Ok(0);
     }
     if *view == PlanView::Compare {
-        let comparison = compare::compare(&job, &cache::look()?)?;
+        let comparison = compare::compare(&job, &look_into_cache()?)?;
         if !ui.json(&comparison)? {
             ui.say(format!("{}\n{}", job.headline(), compare::text(&comparison)));
         }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::BuildInputs;
+use super::inputs::BuildInputs;
 use super::request::BuildRequest;
-use super::symbols;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind, Stamp};
+use crate::project::SYMBOLS_DIR;
 
 /// File of the work directory that remembers the last build that ended well.
 const RECORD: &str = "last.json";
@@ -34,7 +34,7 @@ struct Record {
 }
 
 /// What the last build said.
-pub(super) struct LastResult {
+pub(crate) struct LastResult {
     /// In words.
     pub words: LastWords,
     /// As JSON, if that was asked for: it has an entry for every step.
@@ -44,7 +44,7 @@ pub(super) struct LastResult {
 /// What the last build said in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct LastWords {
+pub(crate) struct LastWords {
     /// The line that says what was built.
     pub headline: String,
     /// The table of packages.
@@ -64,7 +64,7 @@ pub(super) struct LastWords {
 /// Digest over everything that decides what a build gives: the program, what it was asked for, the resolved
 /// recipe, the tools and every file of the source. The plan and its keys follow from these, so it need not be
 /// made. None when a part cannot be read, and then a build is not compared.
-pub(super) fn origin(ground: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
+pub(crate) fn origin(ground: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
     let mut digest = DigestBuilder::default()
         .field("simpack-build 3")
         .field(program()?)
@@ -78,7 +78,7 @@ pub(super) fn origin(ground: &BuildInputs, request: &BuildRequest) -> Option<Dig
     }
     // Manifests and templates on disk go before those in the program.
     // What earlier releases promised lies beside the recipe.
-    let promised = ground.recipe.dir.join(symbols::DIRECTORY);
+    let promised = ground.recipe.dir.join(SYMBOLS_DIR);
     for dir in [Path::new("manifests"), Path::new("templates"), &promised].into_iter().filter(|dir| dir.is_dir()) {
         for entry in fs::walk(dir).ok()? {
             if let EntryKind::File { .. } = entry.kind {
@@ -90,13 +90,13 @@ pub(super) fn origin(ground: &BuildInputs, request: &BuildRequest) -> Option<Dig
 }
 
 /// This program: its version, and its file.
-pub(super) fn program() -> Option<String> {
+pub(crate) fn program() -> Option<String> {
     let stamp = Stamp::of(&std::env::current_exe().ok()?)?;
     Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
 }
 
 /// What the last build said, if this one would give the same; with its summary if `json`.
-pub(super) fn find(from: Digest, request: &BuildRequest, json: bool) -> Option<LastResult> {
+pub(crate) fn last_result(from: Digest, request: &BuildRequest, json: bool) -> Option<LastResult> {
     let file = std::fs::File::open(request.work.join(RECORD)).ok()?;
     let mut file = BufReader::new(file);
     let mut line = String::new();
@@ -114,7 +114,12 @@ pub(super) fn find(from: Digest, request: &BuildRequest, json: bool) -> Option<L
 }
 
 /// Remembers a build that ended well.
-pub(super) fn remember(from: Digest, request: &BuildRequest, words: LastWords, summary: &impl Serialize) -> Result<()> {
+pub(crate) fn remember_result(
+    from: Digest,
+    request: &BuildRequest,
+    words: LastWords,
+    summary: &impl Serialize,
+) -> Result<()> {
     let Some(files) = stamps(&request.dist) else { return Ok(()) };
     let record = Record { schema: SCHEMA, from, dist: std::path::absolute(&request.dist)?, files, words };
     let wrong = |error| Error::bug("a record does not print as JSON").because(error);
@@ -159,11 +164,11 @@ mod tests {
             bytes: 3,
         };
         let summary = serde_json::json!({ "schema": 1 });
-        let find = |from, request: &BuildRequest| find(from, request, false).map(|last| last.words);
+        let find = |from, request: &BuildRequest| last_result(from, request, false).map(|last| last.words);
         assert_eq!(find(from, &request), None);
-        remember(from, &request, words.clone(), &summary).unwrap();
+        remember_result(from, &request, words.clone(), &summary).unwrap();
         assert_eq!(find(from, &request), Some(words.clone()));
-        assert_eq!(super::find(from, &request, true).unwrap().summary, Some(summary.clone()));
+        assert_eq!(last_result(from, &request, true).unwrap().summary, Some(summary.clone()));
         assert_eq!(find(other, &request), None);
         assert_eq!(find(from, &BuildRequest { dist: dir.path().join("else"), ..request.clone() }), None);
         // The same length, and the time stamp put back.
@@ -172,7 +177,7 @@ mod tests {
         std::fs::write(&package, "two").unwrap();
         std::fs::File::open(&package).unwrap().set_modified(modified).unwrap();
         assert_eq!(find(from, &request), None);
-        remember(from, &request, words, &summary).unwrap();
+        remember_result(from, &request, words, &summary).unwrap();
         std::fs::write(request.dist.join("more"), "").unwrap();
         assert_eq!(find(from, &request), None);
         std::fs::remove_file(request.dist.join("more")).unwrap();

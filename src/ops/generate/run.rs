@@ -7,14 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::built::{Built, Standing};
-use super::check::resolve_all;
 use super::generated;
-use super::recipes::{FILE, Found, files_of, find, source_elsewhere};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
 use crate::manifest::{CondaForge, Manifests};
+use crate::project::{Origin, RECIPE_FILE, files_of, find, resolve_all, source_elsewhere};
 use crate::recipe::{self, Recipe, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
@@ -80,10 +79,9 @@ const DIST: &str = "dist";
 pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
-    let Found { file, shown } = find(request.recipe.as_deref(), &data)?;
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
-    let text = fs_err::read_to_string(&file)?;
-    let path = file.strip_prefix("./").unwrap_or(&file).display().to_string();
+    let found = find(request.recipe.as_deref(), &data)?;
+    let (dir, path, shown) = (found.dir().to_owned(), found.path(), found.shown());
+    let text = fs_err::read_to_string(&found.file)?;
     let store = Store::open(fs::cache_dir()?)?;
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),
@@ -94,9 +92,9 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let Some(first) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
     let output = request.output.clone().unwrap_or_else(|| default_output(request.target, &dir));
     let source = fetched.unwrap_or_else(|| source_dir(first));
-    if shown.starts_with("embedded ") && matches!(first.source, Source::Path(_)) {
+    if found.origin == Origin::Embedded && matches!(first.source, Source::Path(_)) {
         return Err(Error::usage(format!("the source of {shown} lies in simpack itself, and no text can name it"))
-            .hint(format!("name a directory that holds a {FILE} and its source")));
+            .hint(format!("name a directory that holds a {RECIPE_FILE} and its source")));
     }
     let forge = CondaForge::load(&data)?;
     let place = generated::Place {

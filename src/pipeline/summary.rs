@@ -37,7 +37,7 @@ fn short(build: &str) -> &str {
 }
 
 /// The table, 100 columns at most for ordinary names.
-pub(super) fn table(rows: &[Row]) -> String {
+pub(crate) fn table(rows: &[Row]) -> String {
     let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
     let body = rows.iter().map(|row| {
         [

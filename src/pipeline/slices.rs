@@ -18,7 +18,7 @@ use crate::slice::write_slice;
 const NAMED: usize = 8;
 
 /// What a kernel package for `target` holds of a library: exactly the code for it, and nothing for the CPU.
-pub(super) fn ask(target: KernelTarget) -> SliceSpec {
+pub(crate) fn slice_for(target: KernelTarget) -> SliceSpec {
     let ptx = if matches!(target, KernelTarget::Ptx(_)) { PtxRule::Only } else { PtxRule::Drop };
     SliceSpec { capabilities: target.capability().into_iter().collect(), ptx, lto: LtoRule::Drop, deep: false }
 }
@@ -27,7 +27,7 @@ pub(super) fn ask(target: KernelTarget) -> SliceSpec {
 ///
 /// # Errors
 /// No file is there to cut, none of them holds device code, or kernels would have no code for a target.
-pub(super) fn cut(recipe: &Recipe, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
+pub(crate) fn cut(recipe: &Recipe, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
     if !recipe.is_sliced() {
         return Ok(());
     }
@@ -60,7 +60,7 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
     let mut plans = Vec::new();
     for bundle in staged.bundles.iter().filter(|bundle| bundle.manifest.component == ComponentKind::Kernels) {
         let Some(target) = bundle.manifest.target else { continue };
-        let ask = ask(target);
+        let ask = slice_for(target);
         let planned = match plan(content.bytes(), &ask, FreedSpace::Cut, manifests) {
             Ok(planned) => Some(planned),
             // Nothing to cut, or no file of code at all.

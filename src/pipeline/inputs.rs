@@ -2,29 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cache;
-use super::hygiene::{Hygiene, examine};
-use super::lock::LockState;
-use super::recipes::{Located, locate};
-use super::request::BuildRequest;
-use super::sources::scan;
-use super::symbols;
+use super::request::{BuildRequest, CudaSource};
 use super::tools::{Tools, identify};
 use super::watched;
 use crate::data::Data;
-use crate::engine::HeaderStore;
+use crate::engine::{HeaderStore, build_headers};
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::lock::Update;
+use crate::lock::{LockedHost, Update};
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs};
-use crate::recipe::{ComponentKind, Recipe, Source};
+use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
+use crate::recipe::{ComponentKind, Recipe};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
 /// Everything that decides what a build gives, found and looked at.
-pub(super) struct BuildInputs {
+pub(crate) struct BuildInputs {
     pub recipe: Recipe,
     pub manifests: Manifests,
     pub store: Store,
@@ -48,7 +43,7 @@ pub(super) struct BuildInputs {
 }
 
 /// A request that has become a plan.
-pub(super) struct Job {
+pub(crate) struct Job {
     ground: BuildInputs,
     pub plan: BuildPlan,
 }
@@ -66,7 +61,7 @@ impl std::ops::Deref for Job {
 const EPOCH: u64 = 1_577_836_800;
 
 impl BuildInputs {
-    pub(super) fn find(request: &BuildRequest, ui: &Ui) -> Result<Self> {
+    pub(crate) fn find(request: &BuildRequest, ui: &Ui) -> Result<Self> {
         let epoch = match (request.source_date_epoch, std::env::var_os("SOURCE_DATE_EPOCH")) {
             (Some(epoch), _) => epoch,
             // What is no text is no number: refused like any other nonsense.
@@ -76,10 +71,10 @@ impl BuildInputs {
         let data = Data::here();
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
-        let located = locate(request, &data, &manifests, &store, ui)?;
+        let located = locate(&request.recipe(), &data, &manifests, &store, ui)?;
         let lock = LockState::of(&located, &manifests, store.pins(), &Update::Nothing)?;
         if request.locked {
-            lock.refuse_choices(request)?;
+            refuse_choices(&lock, request)?;
             lock.must_hold()?;
         }
         let pins = lock.pins(store.pins())?;
@@ -88,7 +83,7 @@ impl BuildInputs {
         let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
         let source = source_root(&recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
-        let symbols = recipe.dir.join(symbols::DIRECTORY);
+        let symbols = recipe.dir.join(SYMBOLS_DIR);
         let scanned = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
         let looked_at = tools.looked_at().map(|mut all| {
             all.extend([file, lock.path.clone(), symbols.clone()]);
@@ -99,7 +94,7 @@ impl BuildInputs {
         });
         let sources = scanned.files;
         let hygiene = examine(&recipe, &source, &sources)?;
-        let headers = HeaderStore::at(fs::cache_dir()?.join(cache::HEADERS)).with_remote(cache::remote_headers());
+        let headers = build_headers()?;
         let inputs = PlanInputs {
             sources,
             tools: tools.versions.clone(),
@@ -110,7 +105,7 @@ impl BuildInputs {
     }
 
     /// Plans what the request asks for.
-    pub(super) fn plan(self, request: &BuildRequest) -> Result<Job> {
+    pub(crate) fn plan(self, request: &BuildRequest) -> Result<Job> {
         let mut plan = plan::plan(&self.recipe, &self.inputs)?;
         narrow(&mut plan, &self.recipe, &request.components)?;
         let mut job = Job { ground: self, plan };
@@ -119,7 +114,7 @@ impl BuildInputs {
     }
 
     /// One line that says what a job of so many steps is.
-    pub(super) fn headline(&self, steps: usize) -> String {
+    pub(crate) fn headline(&self, steps: usize) -> String {
         let recipe = &self.recipe;
         let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::arch::KernelTarget::Ptx(_))).count();
         let sass = recipe.targets.len() - ptx;
@@ -139,41 +134,26 @@ impl BuildInputs {
     }
 
     /// Whether the request leaves a part of the distribution out.
-    pub(super) fn is_partial(&self, request: &BuildRequest) -> bool {
+    pub(crate) fn is_partial(&self, request: &BuildRequest) -> bool {
         !request.components.is_empty()
     }
 }
 
 impl Job {
-    pub(super) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
+    pub(crate) fn prepare(request: &BuildRequest, ui: &Ui) -> Result<Self> {
         BuildInputs::find(request, ui)?.plan(request)
     }
 
     /// Completes keys with what compilers have read by now.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let unsettled = self.plan.steps.iter().filter(|step| !step.is_settled());
         let recorded = self.ground.headers.load(unsettled.filter_map(|step| step.direct));
         plan::settle(&mut self.plan, &self.ground.inputs.sources, &recorded);
     }
 
     /// One line that says what the job is.
-    pub(super) fn headline(&self) -> String {
+    pub(crate) fn headline(&self) -> String {
         self.ground.headline(self.plan.steps.len())
-    }
-}
-
-/// The source tree on disk.
-pub(super) fn source_root(recipe: &Recipe, fetched: Option<PathBuf>) -> Result<PathBuf> {
-    match (&recipe.source, fetched) {
-        (Source::Path(path), _) => {
-            let root = recipe.dir.join(path);
-            match root.is_dir() {
-                true => Ok(root),
-                false => Err(Error::recipe(format!("the source {} is not a directory", root.display()))),
-            }
-        }
-        (_, Some(root)) => Ok(root),
-        (_, None) => Err(Error::bug("a source was resolved before it was fetched")),
     }
 }
 
@@ -201,7 +181,7 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
 }
 
 /// Paths of this machine whose names must not reach a package.
-pub(super) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
+pub(crate) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for path in [job.source.as_path(), work, &fs::cache_dir()?] {
         if let Ok(path) = fs_err::canonicalize(path) {
@@ -211,4 +191,25 @@ pub(super) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
     paths.sort();
     paths.dedup();
     Ok(paths)
+}
+
+/// Refuses what the command line chooses beside the lock.
+fn refuse_choices(state: &LockState, request: &BuildRequest) -> Result<()> {
+    let lock = &state.settled.lock;
+    let hint = "leave `--locked` out for a build with other compilers than the recipe's";
+    if request.cuda_source == CudaSource::System {
+        return Err(Error::usage("`--locked` and `--toolchain system` exclude each other")
+            .detail("no lock can hold the machine's own nvcc")
+            .hint(hint));
+    }
+    if let Some(cuda) = request.cuda.filter(|cuda| !lock.cuda.contains(cuda)) {
+        return Err(Error::usage(format!("CUDA {cuda} is not in {}", state.path.display())).hint(hint));
+    }
+    let is_system = matches!(lock.host, Some(LockedHost::System { .. }));
+    match request.system_host {
+        Some(system) if lock.host.is_some() && system != is_system => {
+            Err(Error::usage(format!("{} has another host compiler than `--host`", state.path.display())).hint(hint))
+        }
+        _ => Ok(()),
+    }
 }

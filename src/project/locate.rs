@@ -1,34 +1,85 @@
 //! Finds a recipe: on disk, or embedded in the binary and then unpacked once into the cache.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::recipe_dir::{FetchedSource, LookedAt, RecipeDir};
-use super::request::BuildRequest;
-use crate::arch::GlibcVersion;
+use super::files::{FetchedSource, LookedAt, RecipeDir};
+use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::recipe::{self, HostToolchain, Recipe, RecipeFiles, Selection, Source};
+use crate::recipe::{self, Recipe, RecipeFiles, Selection, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
 /// Name of a recipe's file in its directory.
-pub(super) const FILE: &str = "simpack.toml";
+pub(crate) const RECIPE_FILE: &str = "simpack.toml";
 
 /// The recipe that is built when none is named and none lies in the current directory.
 const EMBEDDED: &str = "volley";
 
-/// A recipe's file, and how to name its directory to the user.
-pub(super) struct Found {
+/// Which recipe, with which choices in the place of its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecipeRequest {
+    /// A directory, a file, or an embedded name; without, the current directory's or the embedded simulator.
+    pub recipe: Option<String>,
+    /// What is chosen in the place of the recipe's own.
+    pub selection: Selection,
+    /// Fetch nothing.
+    pub offline: bool,
+}
+
+/// Where a recipe came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A file of the user.
+    Disk,
+    /// It came with the binary: nothing is written beside it.
+    Embedded,
+}
+
+/// A recipe's file, and how to name it to the user.
+pub(crate) struct Found {
+    /// Where it can be read.
     pub file: PathBuf,
-    pub shown: String,
+    pub origin: Origin,
+    /// Its directory as the user would name it.
+    place: String,
+}
+
+impl Found {
+    fn on_disk(file: PathBuf, place: impl Into<String>) -> Self {
+        Self { file, origin: Origin::Disk, place: place.into() }
+    }
+
+    /// Its directory in words.
+    pub(crate) fn shown(&self) -> String {
+        match self.origin {
+            Origin::Disk => self.place.clone(),
+            Origin::Embedded => format!("embedded {}", self.place),
+        }
+    }
+
+    /// How the file is named in mistakes.
+    pub(crate) fn path(&self) -> String {
+        match self.origin {
+            Origin::Disk => self.file.strip_prefix("./").unwrap_or(&self.file).display().to_string(),
+            Origin::Embedded => format!("{}/{RECIPE_FILE}", self.place),
+        }
+    }
+
+    /// Its directory on disk.
+    pub(crate) fn dir(&self) -> &Path {
+        self.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
 }
 
 /// A resolved recipe, and how to name its directory to the user.
-pub(super) struct Located {
+pub(crate) struct Located {
     pub recipe: Recipe,
     pub shown: String,
+    pub origin: Origin,
     /// The recipe's file below the current directory; none when it is embedded or lies elsewhere.
     pub below: Option<String>,
     /// Root of the source tree, when it is not in the recipe's directory.
@@ -43,59 +94,64 @@ pub(super) struct Located {
     pub looked_at: LookedAt,
 }
 
-impl Located {
-    /// Whether the recipe came with the binary: nothing is written beside it.
-    pub(super) fn is_embedded(&self) -> bool {
-        self.shown.starts_with(EMBEDDED_WORD)
-    }
-}
-
-/// How the name of a recipe that came with the binary begins.
-const EMBEDDED_WORD: &str = "embedded ";
-
 /// The recipe of a request, resolved; its source is fetched when it is not in the recipe's directory.
-pub(super) fn locate(
-    request: &BuildRequest,
+pub(crate) fn locate(
+    request: &RecipeRequest,
     data: &Data,
     manifests: &Manifests,
     store: &Store,
     ui: &Ui,
 ) -> Result<Located> {
-    let Found { file, shown } = find(request.recipe.as_deref(), data)?;
-    let host = request.system_host.map(|system| match system {
-        true => HostToolchain::System { min_cxx: None },
-        false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
-    });
-    let selection =
-        Selection { cuda: request.cuda, capabilities: request.capabilities.clone(), ptx: request.ptx.clone(), host };
-    let text = fs_err::read_to_string(&file)?;
-    let dir = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let path = match shown.starts_with(EMBEDDED_WORD) {
-        true => format!("recipes/{EMBEDDED}/{FILE}"),
-        false => file.display().to_string(),
-    };
+    let found = find(request.recipe.as_deref(), data)?;
+    let text = fs_err::read_to_string(&found.file)?;
+    let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),
         None => None,
     };
     let looked_at = LookedAt::default();
     let files = files_noted(&dir, fetched.as_deref(), &looked_at);
-    let recipe = recipe::load(&text, &path, &dir, &*files, manifests, &selection)
+    let recipe = recipe::load(&text, &path, &dir, &*files, manifests, &request.selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
+    let (shown, origin, file) = (found.shown(), found.origin, found.file);
     let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
-    let below = below.ok().and_then(|(here, file)| fs::relative(&here, &file).ok());
-    let below = below.filter(|_| !shown.starts_with(EMBEDDED_WORD));
-    Ok(Located { recipe, shown, below, fetched, file, text, path, looked_at })
+    let below = below.ok().filter(|_| origin == Origin::Disk);
+    let below = below.and_then(|(here, file)| fs::relative(&here, &file).ok());
+    Ok(Located { recipe, shown, origin, below, fetched, file, text, path, looked_at })
+}
+
+/// The recipe for each release of its matrix, its own choice first.
+pub(crate) fn resolve_all(
+    text: &str,
+    path: &str,
+    dir: &Path,
+    files: &dyn RecipeFiles,
+    manifests: &Manifests,
+) -> Result<Vec<Recipe>, Vec<recipe::Diagnostic>> {
+    let load = |selection: &Selection| recipe::load(text, path, dir, files, manifests, selection);
+    let own = load(&Selection::default())?;
+    let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
+    let mut others: BTreeSet<CudaVersion> = listed.into_iter().map(|release| release.value).collect();
+    others.remove(&own.cuda);
+    let mut recipes = vec![own];
+    let mut mistakes = Vec::new();
+    for cuda in others {
+        match load(&Selection { cuda: Some(cuda), ..Selection::default() }) {
+            Ok(recipe) => recipes.push(recipe),
+            Err(more) => mistakes.extend(more),
+        }
+    }
+    if mistakes.is_empty() { Ok(recipes) } else { Err(mistakes) }
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.
-pub(super) fn source_elsewhere(text: &str, path: &str) -> Option<Source> {
+pub(crate) fn source_elsewhere(text: &str, path: &str) -> Option<Source> {
     let source = recipe::parse(text, path).ok()?.source?.value;
     (!matches!(source, Source::Path(_))).then_some(source)
 }
 
 /// What resolving reads: the recipe's directory, and the source tree that was fetched.
-pub(super) fn files_of(dir: &Path, fetched: Option<&Path>) -> Box<dyn RecipeFiles> {
+pub(crate) fn files_of(dir: &Path, fetched: Option<&Path>) -> Box<dyn RecipeFiles> {
     files_noted(dir, fetched, &LookedAt::default())
 }
 
@@ -109,22 +165,24 @@ pub(super) fn files_noted(dir: &Path, fetched: Option<&Path>, looked_at: &Looked
 
 /// The recipe's file: a path, an embedded name, or without either the current directory's recipe and
 /// then the embedded simulator.
-pub(super) fn find(asked: Option<&str>, data: &Data) -> Result<Found> {
+pub(crate) fn find(asked: Option<&str>, data: &Data) -> Result<Found> {
     let Some(asked) = asked else {
-        if Path::new(FILE).is_file() {
-            return Ok(Found { file: PathBuf::from(FILE), shown: ".".to_owned() });
+        if Path::new(RECIPE_FILE).is_file() {
+            return Ok(Found::on_disk(PathBuf::from(RECIPE_FILE), "."));
         }
         return named(EMBEDDED, data)?.ok_or_else(|| Error::bug("the embedded recipe is missing"));
     };
     let path = Path::new(asked);
     if path.is_file() {
-        return Ok(Found { file: path.to_owned(), shown: asked.to_owned() });
+        return Ok(Found::on_disk(path.to_owned(), asked));
     }
     if path.is_dir() {
-        let file = path.join(FILE);
+        let file = path.join(RECIPE_FILE);
         return match file.is_file() {
-            true => Ok(Found { file, shown: asked.trim_end_matches('/').to_owned() }),
-            false => Err(Error::usage(format!("{asked} holds no {FILE}")).hint("`simpack init NAME` starts a recipe")),
+            true => Ok(Found::on_disk(file, asked.trim_end_matches('/'))),
+            false => {
+                Err(Error::usage(format!("{asked} holds no {RECIPE_FILE}")).hint("`simpack init NAME` starts a recipe"))
+            }
         };
     }
     if !asked.contains('/')
@@ -141,16 +199,16 @@ pub(super) fn find(asked: Option<&str>, data: &Data) -> Result<Found> {
 fn named(name: &str, data: &Data) -> Result<Option<Found>> {
     let path = format!("recipes/{name}");
     if let Some(dir) = data.dir_on_disk(&path)
-        && dir.join(FILE).is_file()
+        && dir.join(RECIPE_FILE).is_file()
     {
-        return Ok(Some(Found { file: dir.join(FILE), shown: path }));
+        return Ok(Some(Found::on_disk(dir.join(RECIPE_FILE), path)));
     }
     let files = data.embedded_files(&path);
-    if !files.iter().any(|(file, _)| file == FILE) {
+    if !files.iter().any(|(file, _)| file == RECIPE_FILE) {
         return Ok(None);
     }
     let dir = unpack(name, &files)?;
-    Ok(Some(Found { file: dir.join(FILE), shown: format!("{EMBEDDED_WORD}{path}") }))
+    Ok(Some(Found { file: dir.join(RECIPE_FILE), origin: Origin::Embedded, place: path }))
 }
 
 /// Unpacks an embedded recipe into a directory named after its content, once.

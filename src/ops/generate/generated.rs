@@ -267,7 +267,7 @@ fn built_library(kind: ComponentKind, named: Option<&Library>, built: &Built) ->
 
 /// Names of licence texts at the top of the source, sorted.
 pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
-    Ok(super::packages::licences(source)?.into_keys().collect())
+    Ok(crate::pipeline::licences(source)?.into_keys().collect())
 }
 
 /// All packages: those of the host part once, those of device code once a release.

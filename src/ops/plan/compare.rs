@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::job::Job;
-use super::slices;
 use crate::arch::{KernelTarget, Version};
 use crate::bundle::ArtifactKind;
 use crate::engine::{Cache, CacheEntry, Claims};
@@ -18,6 +16,7 @@ use crate::fs::Content;
 use crate::gpu::slice::{FreedSpace, Part as Piece, SliceError, plan};
 use crate::manifest::Manifests;
 use crate::pack;
+use crate::pipeline::{Job, slice_for};
 use crate::plan::{Action, Step};
 use crate::recipe::ComponentKind;
 use crate::ui::size;
@@ -232,7 +231,7 @@ impl Cost {
     fn add_slice(&mut self, path: &Path, target: KernelTarget, manifests: &Manifests) -> Result<()> {
         let content = Content::open(path)?;
         let bytes = content.bytes();
-        let parts = match plan(bytes, &slices::ask(target), FreedSpace::Cut, manifests) {
+        let parts = match plan(bytes, &slice_for(target), FreedSpace::Cut, manifests) {
             Ok(plan) => plan.parts,
             Err(SliceError::Nothing | SliceError::Elf(_)) => vec![Piece::Copy { from: 0, size: bytes.len() as u64 }],
             Err(SliceError::Code(error)) => return Err(error.at(path)),

@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::fs;
 
 /// Where a recipe keeps them, beside its file.
-pub(super) const DIRECTORY: &str = "symbols";
+pub(crate) const SYMBOLS_DIR: &str = "symbols";
 /// Ending of their names.
-pub(super) const ENDING: &str = "symbols";
+pub(crate) const SYMBOLS_ENDING: &str = "symbols";
 
 /// The symbols file at `path`, if there is one.
-pub(super) fn read(path: &Path) -> Result<Option<SymbolsFile>> {
+pub(crate) fn read_symbols(path: &Path) -> Result<Option<SymbolsFile>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -21,12 +21,12 @@ pub(super) fn read(path: &Path) -> Result<Option<SymbolsFile>> {
 }
 
 /// All symbols files of a directory, sorted by path; none when the directory is absent.
-pub(super) fn read_all(dir: &Path) -> Result<Vec<SymbolsFile>> {
+pub(crate) fn read_all_symbols(dir: &Path) -> Result<Vec<SymbolsFile>> {
     let mut files = Vec::new();
     if dir.is_dir() {
         for entry in fs::walk(dir)? {
-            if entry.path.ends_with(&format!(".{ENDING}")) {
-                files.extend(read(&dir.join(&entry.path))?);
+            if entry.path.ends_with(&format!(".{SYMBOLS_ENDING}")) {
+                files.extend(read_symbols(&dir.join(&entry.path))?);
             }
         }
     }

@@ -11,11 +11,12 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::job::BuildInputs;
+use super::inputs::BuildInputs;
 use super::request::BuildRequest;
 use super::unchanged;
 use crate::config;
 use crate::fs::{self, Digest, DigestBuilder, Stamp};
+use crate::project::RECIPE_FILE;
 
 /// File of the work directory.
 const FILE: &str = "watched.json";
@@ -39,7 +40,7 @@ struct Watched {
 }
 
 /// What [`unchanged::origin`] would answer, if nothing of what the last build looked at has changed.
-pub(super) fn origin(request: &BuildRequest) -> Option<Digest> {
+pub(crate) fn watched_origin(request: &BuildRequest) -> Option<Digest> {
     let text = std::fs::read(request.work.join(FILE)).ok()?;
     let last: Watched = serde_json::from_slice(&text).ok()?;
     let is_same = last.schema == SCHEMA
@@ -50,7 +51,7 @@ pub(super) fn origin(request: &BuildRequest) -> Option<Digest> {
 
 /// Remembers what a run looked at that began at `began` and ended with what `from` stands for. Where a file was changed since
 /// shortly before, or cannot be watched, nothing is remembered: the next run reads everything.
-pub(super) fn remember(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: SystemTime) {
+pub(crate) fn remember_watched(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: SystemTime) {
     let file = request.work.join(FILE);
     let text = watched(from, ground, request, began).and_then(|watched| serde_json::to_vec(&watched).ok());
     // What is left of an earlier run does no harm, and this file only saves time.
@@ -75,7 +76,7 @@ fn watched(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: Sy
         }
     }
     looked_at.extend(request.recipe.iter().flat_map(|asked| [asked.into(), Path::new("recipes").join(asked)]));
-    looked_at.push(super::recipes::FILE.into());
+    looked_at.push(RECIPE_FILE.into());
     let mut paths = BTreeMap::new();
     for path in looked_at {
         let path = std::path::absolute(path).ok()?;
@@ -89,7 +90,7 @@ fn watched(from: Digest, ground: &BuildInputs, request: &BuildRequest, began: Sy
 }
 
 /// Everything below a directory.
-pub(super) fn below(dir: &Path) -> Option<Vec<PathBuf>> {
+pub(crate) fn below(dir: &Path) -> Option<Vec<PathBuf>> {
     walkdir::WalkDir::new(dir).follow_links(true).into_iter().map(|entry| Some(entry.ok()?.into_path())).collect()
 }
 

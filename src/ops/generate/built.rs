@@ -7,14 +7,13 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::symbols;
 use crate::abi::{self, SymbolsFile};
 use crate::arch::KernelTarget;
-use crate::bundle::{ArtifactKind, Bundle, BundleManifest};
-use crate::elf::{self, Facts};
+use crate::bundle::{Bundle, BundleManifest};
 use crate::engine::recipe_digest;
 use crate::error::Result;
-use crate::fs::Content;
+use crate::pipeline::host_facts;
+use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::recipe::{ComponentKind, Form, Recipe};
 use crate::verify::{self, Opened};
 
@@ -86,7 +85,7 @@ impl Built {
             bundles.into_iter().filter(|bundle| bundle.manifest.simulator == recipe.name).collect();
         // Floors over the distribution's own libraries are what the packages' pins are for.
         let own = |file: &SymbolsFile| of_it.iter().any(|bundle| bundle.manifest.package == file.package);
-        let mut symbols = symbols::read_all(&recipe.dir.join(symbols::DIRECTORY))?;
+        let mut symbols = read_all_symbols(&recipe.dir.join(SYMBOLS_DIR))?;
         symbols.retain(|file| !own(file));
         let mut built = Self::default();
         for bundle in &of_it {
@@ -124,19 +123,4 @@ impl Built {
     pub(super) fn count(&self) -> usize {
         self.manifests.len()
     }
-}
-
-/// What the ELF files of a bundle say of themselves, with their paths.
-pub(super) fn host_facts(bundle: &Bundle) -> Result<Vec<(String, Facts)>> {
-    let mut found = Vec::new();
-    for artifact in &bundle.manifest.artifacts {
-        let ArtifactKind::File { .. } = artifact.kind else { continue };
-        let path = bundle.root.join(&artifact.path);
-        let content = Content::open(&path)?;
-        let bytes = content.bytes();
-        if elf::is_elf(bytes) {
-            found.push((artifact.path.clone(), elf::facts(bytes).map_err(|error| error.at(&path))?));
-        }
-    }
-    Ok(found)
 }

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::fs;
 
 /// The file by which simpack knows a directory as its own.
-pub(super) const MARK: &str = "build.json";
+pub(crate) const MARK: &str = "build.json";
 
 /// A complete set in the making, beside its final place.
-pub(super) struct Dist {
+pub(crate) struct Dist {
     place: PathBuf,
     fresh: TempDir,
     /// Lock on the directory itself; the kernel drops it when the process dies, and then the next
@@ -24,7 +24,7 @@ impl Dist {
     ///
     /// # Errors
     /// `place` holds something that simpack did not make, or its parent cannot be written.
-    pub(super) fn begin(place: &Path) -> Result<Self> {
+    pub(crate) fn begin(place: &Path) -> Result<Self> {
         refuse_foreign(place)?;
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -44,12 +44,12 @@ impl Dist {
     }
 
     /// Where the set is written.
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.fresh.path()
     }
 
     /// Puts the set in its place.
-    pub(super) fn publish(self) -> Result<()> {
+    pub(crate) fn publish(self) -> Result<()> {
         fs::set_mode(self.fresh.path(), 0o755)?;
         // From here on the directory has another name, so its guard must not clean it up.
         let fresh = self.fresh.keep();
@@ -77,7 +77,7 @@ fn remove_leftovers(parent: &Path) -> Result<()> {
 }
 
 /// Says at once what would be found out after hours: whether something can be put beside `place`.
-pub(super) fn refuse_fixed(place: &Path, option: &str) -> Result<()> {
+pub(crate) fn refuse_fixed(place: &Path, option: &str) -> Result<()> {
     let above = std::path::absolute(place)?;
     let parent = above.ancestors().skip(1).find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     // A file without a name: who is killed here leaves nothing.
@@ -90,7 +90,7 @@ pub(super) fn refuse_fixed(place: &Path, option: &str) -> Result<()> {
 }
 
 /// Replacing a directory deletes what was in it: never somebody's files.
-pub(super) fn refuse_foreign(place: &Path) -> Result<()> {
+pub(crate) fn refuse_foreign(place: &Path) -> Result<()> {
     let refuse = |why: &str| {
         Err(Error::usage(format!("{} {why}", place.display()))
             .hint("choose another directory with --dist, or remove it first"))

@@ -45,7 +45,7 @@ pub(super) struct Change {
 }
 
 /// Remembers the keys of a build that ended well.
-pub(super) fn remember(plan: &BuildPlan, work: &Path) -> Result<()> {
+pub(crate) fn remember(plan: &BuildPlan, work: &Path) -> Result<()> {
     let last: Keys = plan.steps.iter().map(|step| (step.id.clone(), step.parts.clone())).collect();
     // A record of another simpack, or a damaged one, only costs the comparison.
     let old = read(work).unwrap_or_default();

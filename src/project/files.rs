@@ -9,7 +9,7 @@ use crate::recipe::RecipeFiles;
 
 /// Files and directories that were looked at, or for; clones share what they know.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LookedAt(Rc<RefCell<BTreeSet<PathBuf>>>);
+pub(crate) struct LookedAt(Rc<RefCell<BTreeSet<PathBuf>>>);
 
 impl LookedAt {
     fn note(&self, path: &Path) {
@@ -17,20 +17,20 @@ impl LookedAt {
     }
 
     /// All of them.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.0.borrow().iter().cloned().collect()
     }
 }
 
 /// The recipe's directory on disk.
-pub(super) struct RecipeDir {
+pub(crate) struct RecipeDir {
     dir: PathBuf,
     looked_at: LookedAt,
 }
 
 impl RecipeDir {
     /// That directory; what is looked at there is noted.
-    pub(super) fn new(dir: PathBuf, looked_at: &LookedAt) -> Self {
+    pub(crate) fn new(dir: PathBuf, looked_at: &LookedAt) -> Self {
         Self { dir, looked_at: looked_at.clone() }
     }
 
@@ -65,14 +65,14 @@ impl RecipeFiles for RecipeDir {
 }
 
 /// The recipe's directory on disk, and the root of its source tree that was fetched.
-pub(super) struct FetchedSource {
+pub(crate) struct FetchedSource {
     recipe: RecipeDir,
     source: RecipeDir,
 }
 
 impl FetchedSource {
     /// From both directories.
-    pub(super) fn new(recipe: PathBuf, source: PathBuf, looked_at: &LookedAt) -> Self {
+    pub(crate) fn new(recipe: PathBuf, source: PathBuf, looked_at: &LookedAt) -> Self {
         Self { recipe: RecipeDir::new(recipe, looked_at), source: RecipeDir::new(source, looked_at) }
     }
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::tools::CudaSource;
-use crate::arch::{Capability, CudaVersion};
+use crate::arch::{Capability, CudaVersion, GlibcVersion};
 pub use crate::engine::SandboxMode;
+use crate::project::RecipeRequest;
+use crate::recipe::{HostToolchain, Selection};
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,5 +81,18 @@ impl Default for BuildRequest {
             allow: Vec::new(),
             deny: Vec::new(),
         }
+    }
+}
+
+impl BuildRequest {
+    /// Which recipe, with which choices in the place of its own.
+    pub(crate) fn recipe(&self) -> RecipeRequest {
+        let host = self.system_host.map(|system| match system {
+            true => HostToolchain::System { min_cxx: None },
+            false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
+        });
+        let selection =
+            Selection { cuda: self.cuda, capabilities: self.capabilities.clone(), ptx: self.ptx.clone(), host };
+        RecipeRequest { recipe: self.recipe.clone(), selection, offline: self.offline }
     }
 }

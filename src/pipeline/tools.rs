@@ -26,7 +26,7 @@ pub enum CudaSource {
 }
 
 /// Tools of a recipe, known without fetching anything.
-pub(super) struct Tools {
+pub(crate) struct Tools {
     /// As they enter keys and provenance.
     pub versions: BTreeMap<String, ToolVersion>,
     system_cuda: Option<Toolchain>,
@@ -40,7 +40,7 @@ const ANSWERS: &str = "programs.json";
 
 /// What the tools of `recipe` are. Only the machine's own compilers are asked for their version;
 /// pinned ones are known from their pins.
-pub(super) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
+pub(crate) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
     let answers = VersionCache::at(fs::cache_dir()?.join(ANSWERS));
     let tools = found(recipe, source, manifests, store, answers)?;
     tools.answers.keep();
@@ -133,12 +133,12 @@ fn make_version(answers: &VersionCache) -> Result<String> {
 
 impl Tools {
     /// Major version of the machine's host compiler, when the recipe uses it.
-    pub(super) fn host_major(&self) -> Option<u32> {
+    pub(crate) fn host_major(&self) -> Option<u32> {
         self.system_cxx.as_ref().and_then(HostCompiler::major)
     }
 
     /// What decides which tools these are: while all of it is the same, so are they. None when that is not known.
-    pub(super) fn looked_at(&self) -> Option<Vec<PathBuf>> {
+    pub(crate) fn looked_at(&self) -> Option<Vec<PathBuf>> {
         let mut paths = self.answers.looked_at()?;
         // A program may come to lie where it is found sooner.
         for dir in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
@@ -183,7 +183,7 @@ impl Tools {
     }
 
     /// The programs themselves; what is pinned and not here yet is fetched.
-    pub(super) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
+    pub(crate) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
         if offline {
             self.must_be_here(recipe, store, ui)?;
         }

@@ -1,0 +1,202 @@
+//! The lock beside a recipe: read, settled with what the recipe asks for today, written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::locate::{Located, Origin, files_noted};
+use crate::error::{Error, Result};
+use crate::fs::{self, Digest, DigestBuilder, EntryKind};
+use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, Settled, Update, settle};
+use crate::manifest::Manifests;
+use crate::recipe::{self, BuildDriver, HostToolchain, Recipe, Selection, Source};
+use crate::toolchain::{Pins, without_login};
+
+/// Name of the lock beside a recipe.
+pub(crate) const LOCK_FILE: &str = "simpack.lock";
+
+/// The lock of a recipe: the one beside it, and the one that holds.
+pub(crate) struct LockState {
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Whether there is one.
+    pub exists: bool,
+    /// The recipe came with the binary, so nothing is written beside it.
+    embedded: bool,
+    pub settled: Settled,
+}
+
+impl LockState {
+    /// Reads the lock beside a recipe and settles it with what the recipe asks for.
+    ///
+    /// # Errors
+    /// The lock cannot be read, or the files of a fetched commit are not the locked ones.
+    pub(crate) fn of(located: &Located, manifests: &Manifests, pins: &Pins, update: &Update) -> Result<Self> {
+        let path = located.file.parent().unwrap_or(Path::new(".")).join(LOCK_FILE);
+        let shown = path.strip_prefix("./").unwrap_or(&path).to_owned();
+        let old = match path.is_file() {
+            true if *update == Update::All => {
+                fs_err::read_to_string(&path).ok().and_then(|text| Lock::parse(&text, LOCK_FILE).ok())
+            }
+            true => Some(Lock::parse(&fs_err::read_to_string(&path)?, &shown.display().to_string())?),
+            false => None,
+        };
+        let exists = path.is_file();
+        let fresh = fresh_lock(located, manifests, pins)?;
+        if *update == Update::Nothing {
+            same_files(old.as_ref(), &fresh)?;
+        }
+        let settled = settle(old.as_ref(), fresh, update);
+        Ok(Self { path: shown, exists, embedded: located.origin == Origin::Embedded, settled })
+    }
+
+    /// Refuses a lock that is absent or would change.
+    pub(crate) fn must_hold(&self) -> Result<()> {
+        let path = self.path.display();
+        let hint = "run `simpack lock` on the recipe and commit the file";
+        if !self.exists {
+            return Err(Error::recipe(format!("there is no {path}")).hint(hint));
+        }
+        if self.settled.changes.is_empty() {
+            return Ok(());
+        }
+        let error = Error::recipe(format!("{path} would change"));
+        Err(self.settled.changes.iter().fold(error, |error, change| error.detail(change_in_words(change))).hint(hint))
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_current(&self) -> bool {
+        self.embedded || self.exists && self.settled.changes.is_empty()
+    }
+
+    /// Writes the lock when it is new or has changed; answers whether it did.
+    pub(crate) fn write(&self) -> Result<bool> {
+        if self.is_current() {
+            return Ok(false);
+        }
+        fs::write_atomic(&self.path, self.settled.lock.text()?.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Writes the lock before a build; answers what to say about it. A recipe that cannot be written
+    /// beside is built all the same.
+    pub(crate) fn keep(&self) -> Option<String> {
+        let path = self.path.display();
+        match self.write() {
+            Ok(false) => None,
+            Ok(true) if !self.exists => Some(format!("lock  {path} written: commit it")),
+            Ok(true) => {
+                let lines: Vec<String> =
+                    self.settled.changes.iter().map(|change| format!("  {}", change_in_words(change))).collect();
+                Some(format!("lock  {path} has changed with its recipe\n{}", lines.join("\n")))
+            }
+            Err(error) => Some(format!("lock  {path} is not written: {error}")),
+        }
+    }
+
+    /// The pins with the lock's files in the place of their own.
+    pub(crate) fn pins(&self, pins: &Pins) -> Result<Pins> {
+        let mut pins = pins.clone();
+        for tool in &self.settled.lock.tools {
+            pins.replace(&tool.name, &tool.wheels)?;
+        }
+        Ok(pins)
+    }
+}
+
+/// A difference in words.
+pub(crate) fn change_in_words(change: &Change) -> String {
+    let word = |text: &Option<String>| text.as_deref().unwrap_or("nothing").to_owned();
+    format!("{}: {} -> {}", change.what, word(&change.locked), word(&change.now))
+}
+
+/// The files of a commit must be those that were locked with it.
+fn same_files(old: Option<&Lock>, fresh: &Lock) -> Result<()> {
+    let (
+        Some(LockedSource::Git { url, rev, tree: Some(locked) }),
+        Some(LockedSource::Git { url: now_url, rev: now_rev, tree: Some(found) }),
+    ) = (old.and_then(|old| old.source.as_ref()), fresh.source.as_ref())
+    else {
+        return Ok(());
+    };
+    if url != now_url || rev != now_rev || locked == found {
+        return Ok(());
+    }
+    Err(Error::recipe(format!("{url} at {rev} has other files than the lock says"))
+        .detail(format!("locked  {locked}"))
+        .detail(format!("found   {found}"))
+        .hint("somebody changed the lock or the repository: find out which; `simpack lock --update source` accepts it"))
+}
+
+/// What the recipe and the pins say today. The command line's choices do not count: the lock is the recipe's.
+pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) -> Result<Lock> {
+    let Located { text, path, file, fetched, looked_at, .. } = located;
+    let dir = file.parent().unwrap_or(Path::new("."));
+    let files = files_noted(dir, fetched.as_deref(), looked_at);
+    let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
+    let own = own.as_ref().unwrap_or(&located.recipe);
+    let listed = recipe::parse(text, path).ok().and_then(|file| file.matrix.cuda).unwrap_or_default();
+    let mut cuda: Vec<_> = listed.into_iter().map(|release| release.value).collect();
+    cuda.push(own.cuda);
+    cuda.sort();
+    cuda.dedup();
+    if own.groups.is_empty() {
+        cuda.clear();
+    }
+    let mut names = BTreeSet::new();
+    for pin in pins.all() {
+        if pin.cuda.is_some_and(|release| cuda.contains(&release)) {
+            names.insert(pin.name.clone());
+        }
+    }
+    let (host, tools) = host_tools(own);
+    names.extend(tools.iter().map(|name| (*name).to_owned()));
+    let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
+    Ok(Lock { edition: LOCK_EDITION, cuda, host, source: source(&own.source, fetched.as_deref())?, tools })
+}
+
+/// The host compiler of a recipe that builds for the host, and the pinned tools for it.
+fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
+    let drivers: Vec<BuildDriver> =
+        recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
+    if drivers.is_empty() {
+        return (None, Vec::new());
+    }
+    let mut tools = Vec::new();
+    if drivers.contains(&BuildDriver::Cmake) {
+        tools.extend(["cmake", "ninja"]);
+    }
+    let host = match &recipe.host {
+        HostToolchain::Zig { glibc } => {
+            tools.push("zig");
+            LockedHost::Zig { glibc: *glibc }
+        }
+        HostToolchain::System { min_cxx } => LockedHost::System { cxx: *min_cxx },
+    };
+    (Some(host), tools)
+}
+
+fn source(source: &Source, fetched: Option<&Path>) -> Result<Option<LockedSource>> {
+    Ok(match without_login(source) {
+        Source::Path(_) => None,
+        Source::Git { url, rev } => Some(LockedSource::Git { url, rev, tree: fetched.map(tree).transpose()? }),
+        Source::Url { url, sha256 } => Some(LockedSource::Url { url, sha256 }),
+        Source::Pypi { name, version, sha256 } => Some(LockedSource::Pypi { name, version, sha256 }),
+    })
+}
+
+/// Digest over every file and link of a tree, with execute bits.
+fn tree(root: &Path) -> Result<Digest> {
+    let mut digest = DigestBuilder::default().field("simpack-tree 1");
+    for entry in fs::walk(root)? {
+        digest = match entry.kind {
+            EntryKind::Directory => continue,
+            EntryKind::Link(to) => digest.field("link").field(&entry.path).field(to),
+            EntryKind::File { executable, .. } => {
+                let bytes = Digest::of_file(&root.join(&entry.path))?;
+                let kind = if executable { "program" } else { "file" };
+                digest.field(kind).field(&entry.path).field(bytes.as_bytes())
+            }
+        };
+    }
+    Ok(digest.finish())
+}

@@ -1,0 +1,17 @@
+//! A recipe as it lies on disk, with everything that belongs to it: its file, its source tree, its lock, its symbols
+//! files. Verbs that begin with a recipe begin here.
+
+mod files;
+mod hygiene;
+mod locate;
+mod lock;
+mod sources;
+mod symbols;
+
+pub(crate) use hygiene::{Hygiene, examine};
+pub(crate) use locate::{
+    Located, Origin, RECIPE_FILE, RecipeRequest, files_of, find, locate, resolve_all, source_elsewhere,
+};
+pub(crate) use lock::{LOCK_FILE, LockState, change_in_words, fresh_lock};
+pub(crate) use sources::{scan, source_root};
+pub(crate) use symbols::{SYMBOLS_DIR, SYMBOLS_ENDING, read_all_symbols, read_symbols};
