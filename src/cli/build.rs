@@ -10,6 +10,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::ops::plan::PlanView;
 use crate::pipeline::{BuildRequest, CudaSource, SandboxMode};
+use crate::recipe::HostKind;
 
 /// Which compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -179,7 +180,10 @@ impl JobArgs {
                 ToolchainChoice::Wheels => CudaSource::Wheels,
                 ToolchainChoice::System => CudaSource::System,
             },
-            system_host: self.host.map(|host| host == HostArg::System),
+            host: self.host.map(|host| match host {
+                HostArg::Zig => HostKind::Zig,
+                HostArg::System => HostKind::System,
+            }),
             offline: self.offline || config::current().is_on("offline"),
             locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::arch::{CudaVersion, GlibcVersion};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
+use crate::recipe::{HostKind, HostToolchain};
 
 /// Edition of the file that this simpack reads and writes.
 pub const LOCK_EDITION: u32 = 1;
@@ -51,6 +52,25 @@ pub enum LockedHost {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cxx: Option<u32>,
     },
+}
+
+impl From<&HostToolchain> for LockedHost {
+    fn from(host: &HostToolchain) -> Self {
+        match host {
+            HostToolchain::Zig { glibc } => Self::Zig { glibc: *glibc },
+            HostToolchain::System { min_cxx } => Self::System { cxx: *min_cxx },
+        }
+    }
+}
+
+impl LockedHost {
+    /// Which compiler it is.
+    pub fn kind(&self) -> HostKind {
+        match self {
+            Self::Zig { .. } => HostKind::Zig,
+            Self::System { .. } => HostKind::System,
+        }
+    }
 }
 
 /// A source with what proves its bytes.

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::project::{files_of, find, resolve_all, source_elsewhere};
-use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, HostToolchain, Recipe};
+use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, Recipe};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -77,7 +77,7 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
     let mut lines = vec![format!("{} {}  {shown}", first.name, first.version)];
     let mut line = |what: &str, text: String| lines.push(format!("  {what:<11} {text}").trim_end().to_owned());
     line("components", join(&mut first.components.iter().map(component)));
-    line("host", host(&first.host));
+    line("host", first.host.to_string());
     for recipe in recipes {
         let mut targets = recipe.targets.iter().map(KernelTarget::to_string);
         line(&format!("CUDA {}", recipe.cuda), join(&mut targets));
@@ -97,14 +97,6 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
 
 fn component(component: &Component) -> String {
     format!("{} ({})", component.kind, component.policy)
-}
-
-fn host(host: &HostToolchain) -> String {
-    match host {
-        HostToolchain::System { min_cxx: Some(version) } => format!("the machine's compiler, g++ {version} or newer"),
-        HostToolchain::System { min_cxx: None } => "the machine's compiler".to_owned(),
-        HostToolchain::Zig { glibc } => format!("zig, for glibc {glibc}"),
-    }
 }
 
 fn plural(count: usize, what: &str) -> String {

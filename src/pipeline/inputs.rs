@@ -9,7 +9,7 @@ use crate::data::Data;
 use crate::engine::{HeaderStore, build_headers};
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::lock::{LockedHost, Update};
+use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
 use crate::plan::{self, Action, BuildPlan, PlanInputs};
@@ -205,9 +205,8 @@ fn refuse_choices(state: &LockState, request: &BuildRequest) -> Result<()> {
     if let Some(cuda) = request.cuda.filter(|cuda| !lock.cuda.contains(cuda)) {
         return Err(Error::usage(format!("CUDA {cuda} is not in {}", state.path.display())).hint(hint));
     }
-    let is_system = matches!(lock.host, Some(LockedHost::System { .. }));
-    match request.system_host {
-        Some(system) if lock.host.is_some() && system != is_system => {
+    match (request.host, &lock.host) {
+        (Some(asked), Some(locked)) if asked != locked.kind() => {
             Err(Error::usage(format!("{} has another host compiler than `--host`", state.path.display())).hint(hint))
         }
         _ => Ok(()),

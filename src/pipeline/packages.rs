@@ -15,7 +15,7 @@ use crate::manifest::Drivers;
 use crate::pack::{self, PackContext};
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
-use crate::recipe::{ComponentKind, HostToolchain, Recipe};
+use crate::recipe::{ComponentKind, HostKind, Recipe};
 
 /// A package that was written.
 pub(crate) struct Packed {
@@ -122,7 +122,9 @@ fn provider(job: &Job, soname: &str) -> Option<String> {
     if let Some(library) = job.manifests.vendor.library(soname) {
         return Some(library.conda.clone());
     }
-    let HostToolchain::System { .. } = job.recipe.host else { return None };
+    if job.recipe.host.kind() != HostKind::System {
+        return None;
+    }
     // What the machine's g++ linked against, as conda-forge's compilers export it.
     let package = match soname {
         "libstdc++.so.6" => "libstdcxx",

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::tools::CudaSource;
-use crate::arch::{Capability, CudaVersion, GlibcVersion};
+use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
 use crate::project::RecipeRequest;
-use crate::recipe::{HostToolchain, Selection};
+use crate::recipe::{HostKind, Selection};
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct BuildRequest {
     pub cuda: Option<CudaVersion>,
     /// Where nvcc comes from.
     pub cuda_source: CudaSource,
-    /// The machine's host compiler (true) or zig (false) instead of the recipe's choice.
-    pub system_host: Option<bool>,
+    /// Host compiler instead of the recipe's choice; the recipe's settings for it hold, too.
+    pub host: Option<HostKind>,
     /// Fetch nothing.
     pub offline: bool,
     /// Refuse to differ from the recipe's lock.
@@ -64,7 +64,7 @@ impl Default for BuildRequest {
             ptx: None,
             cuda: None,
             cuda_source: CudaSource::Wheels,
-            system_host: None,
+            host: None,
             offline: false,
             locked: false,
             components: Vec::new(),
@@ -87,12 +87,12 @@ impl Default for BuildRequest {
 impl BuildRequest {
     /// Which recipe, with which choices in the place of its own.
     pub(crate) fn recipe(&self) -> RecipeRequest {
-        let host = self.system_host.map(|system| match system {
-            true => HostToolchain::System { min_cxx: None },
-            false => HostToolchain::Zig { glibc: GlibcVersion::new(2, 28) },
-        });
-        let selection =
-            Selection { cuda: self.cuda, capabilities: self.capabilities.clone(), ptx: self.ptx.clone(), host };
+        let selection = Selection {
+            cuda: self.cuda,
+            capabilities: self.capabilities.clone(),
+            ptx: self.ptx.clone(),
+            host: self.host,
+        };
         RecipeRequest { recipe: self.recipe.clone(), selection, offline: self.offline }
     }
 }

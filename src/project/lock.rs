@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, Settled, Update, settle};
 use crate::manifest::Manifests;
-use crate::recipe::{self, BuildDriver, HostToolchain, Recipe, Selection, Source};
+use crate::recipe::{self, BuildDriver, HostKind, Recipe, Selection, Source};
 use crate::toolchain::{Pins, without_login};
 
 /// Name of the lock beside a recipe.
@@ -165,14 +165,10 @@ fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
     if drivers.contains(&BuildDriver::Cmake) {
         tools.extend(["cmake", "ninja"]);
     }
-    let host = match &recipe.host {
-        HostToolchain::Zig { glibc } => {
-            tools.push("zig");
-            LockedHost::Zig { glibc: *glibc }
-        }
-        HostToolchain::System { min_cxx } => LockedHost::System { cxx: *min_cxx },
-    };
-    (Some(host), tools)
+    if recipe.host.kind() == HostKind::Zig {
+        tools.push("zig");
+    }
+    (Some(LockedHost::from(&recipe.host)), tools)
 }
 
 fn source(source: &Source, fetched: Option<&Path>) -> Result<Option<LockedSource>> {

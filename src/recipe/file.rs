@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::diagnostic::{Document, Spanned};
+use super::host::HostKind;
 use super::model::{BuildDriver, ComponentKind, CpuLevel, Form, Source, Waiver};
 use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
@@ -78,15 +79,6 @@ pub struct ToolchainTable {
     pub host: Option<HostTable>,
     /// CUDA release that builds when none is asked for.
     pub cuda: Option<Spanned<CudaVersion>>,
-}
-
-/// Which host compiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostKind {
-    /// The machine's.
-    System,
-    /// The pinned one.
-    Zig,
 }
 
 /// `host` of `[toolchain]`.

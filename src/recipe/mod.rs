@@ -4,6 +4,7 @@ mod bindings;
 mod diagnostic;
 mod file;
 mod files;
+mod host;
 mod model;
 mod parse;
 mod parse_parts;
@@ -20,13 +21,14 @@ mod words;
 
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
-    Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
-    OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
+    Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostTable, LintTable, MatrixTable, OptionValue,
+    PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
+pub use host::{HostKind, HostToolchain};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, HostToolchain, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, KernelGroup, LintSettings,
+    PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};

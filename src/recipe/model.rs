@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::host::HostToolchain;
 use super::smoke::Smoke;
-use crate::arch::{
-    Capability, CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy,
-};
+use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
@@ -114,22 +113,6 @@ pub enum Source {
         version: String,
         /// SHA-256 in hex.
         sha256: String,
-    },
-}
-
-/// How the host part is compiled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum HostToolchain {
-    /// The machine's own C++ compiler; the glibc floor is computed from what it made.
-    System {
-        /// Lowest major version of g++ (or clang's equivalent) that the source needs.
-        min_cxx: Option<u32>,
-    },
-    /// The pinned zig toolchain, which compiles for a chosen glibc.
-    Zig {
-        /// Ceiling for GLIBC symbol versions.
-        glibc: GlibcVersion,
     },
 }
 

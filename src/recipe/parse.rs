@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::diagnostic::{Diagnostic, Document, Spanned, sort};
-use super::file::{HostKind, HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
+use super::file::{HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
+use super::host::HostKind;
 use super::model::{CpuLevel, Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::smoke::smoke;
@@ -207,16 +208,14 @@ fn toolchain(reader: &mut Reader, mut fields: Fields<'_, '_>) -> ToolchainTable 
     ToolchainTable { host, cuda }
 }
 
-const HOSTS: [(&str, HostKind); 2] = [("system", HostKind::System), ("zig", HostKind::Zig)];
-
 /// `"system"`, `"zig"` or `{ use = "zig", glibc = "2.28", cpu = "x86-64-v2" }`.
 fn host(reader: &mut Reader, value: &Value<'_>) -> Option<HostTable> {
     if value.get_ref().is_str() {
-        let kind = reader.choice(value, "host compiler", &HOSTS);
+        let kind = reader.choice(value, "host compiler", &HostKind::NAMES);
         return Some(HostTable { span: value.span(), kind, ..HostTable::default() });
     }
     let mut fields = reader.fields(value, "host of [toolchain]")?;
-    let kind = fields.get("use").and_then(|value| reader.choice(value, "host compiler", &HOSTS));
+    let kind = fields.get("use").and_then(|value| reader.choice(value, "host compiler", &HostKind::NAMES));
     let cxx = fields.get("cxx").and_then(|value| reader.parsed::<AtLeast>(value, "cxx"));
     let table = HostTable {
         span: fields.span.clone(),

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use super::diagnostic::{Diagnostic, Spanned, sort};
-use super::file::{HostKind, RecipeFile};
+use super::file::RecipeFile;
 use super::files::RecipeFiles;
-use super::model::{
-    Component, ComponentKind, DriverPolicy, HostToolchain, LintSettings, PackageSettings, Recipe, Source,
-};
+use super::host::{DEFAULT_GLIBC, HostKind, HostToolchain};
+use super::model::{Component, ComponentKind, DriverPolicy, LintSettings, PackageSettings, Recipe, Source};
 use super::parse::parse_all;
 use super::{resolve_components, resolve_kernels, resolve_targets};
-use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform};
+use crate::arch::{Capability, CudaVersion, Platform};
 use crate::elf::edit::PathTag;
 use crate::manifest::Manifests;
 
@@ -23,12 +22,9 @@ pub struct Selection {
     pub capabilities: Option<Vec<Capability>>,
     /// Capabilities of PTX; empty for no PTX.
     pub ptx: Option<Vec<Capability>>,
-    /// Host compiler.
-    pub host: Option<HostToolchain>,
+    /// Host compiler. The recipe's settings for it hold, too.
+    pub host: Option<HostKind>,
 }
-
-/// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.
-const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
 
 /// Resolves a recipe. `dir` is its directory, for those who build; `files` are read here.
 ///
@@ -188,10 +184,15 @@ impl Resolver<'_> {
     }
 
     fn host(&mut self) -> Option<HostToolchain> {
-        if let Some(host) = &self.selection.host {
-            return Some(host.clone());
-        }
-        let Some(host) = &self.file.toolchain.host else { return Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }) };
+        let written = self.host_as_written()?;
+        Some(match self.selection.host {
+            Some(kind) if kind != written.kind() => kind.plain(),
+            _ => written,
+        })
+    }
+
+    fn host_as_written(&mut self) -> Option<HostToolchain> {
+        let Some(host) = &self.file.toolchain.host else { return Some(HostKind::Zig.plain()) };
         let kind = match (&host.kind, &host.cxx) {
             (Some(kind), _) => kind.value,
             (None, Some(_)) => HostKind::System,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::arch::{Capability, CudaVersion};
+use crate::arch::{Capability, CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::manifest::Manifests;
 
@@ -240,7 +240,7 @@ fn the_command_line_may_choose_otherwise() {
         cuda: Some(old),
         capabilities: Some(vec![Capability::new(8, 0), Capability::new(7, 0)]),
         ptx: Some(Vec::new()),
-        host: Some(HostToolchain::System { min_cxx: None }),
+        host: Some(HostKind::System),
     };
     let recipe = load_with(VOLLEY, &chosen).unwrap();
     assert_eq!(joined(&recipe.targets), "sm_70 sm_80");
@@ -249,6 +249,25 @@ fn the_command_line_may_choose_otherwise() {
     insta::assert_snapshot!(load_with(VOLLEY, &unknown).unwrap_err());
     let wrong = Selection { capabilities: Some(vec!["9.2".parse().unwrap()]), ..Selection::default() };
     insta::assert_snapshot!(load_with(VOLLEY, &wrong).unwrap_err());
+}
+
+/// Choosing the compiler that the recipe names changes nothing; another one has no settings in the recipe.
+#[test]
+fn a_chosen_host_compiler_keeps_the_recipes_settings() {
+    let load = |written: &str, host: Option<HostKind>| {
+        let text = VOLLEY.replace(r#"{ use = "zig", glibc = "2.28" }"#, written);
+        load_with(&text, &Selection { host, ..Selection::default() }).unwrap().host
+    };
+    let (zig, system) = (r#"{ use = "zig", glibc = "2.17" }"#, r#"{ cxx = ">=12" }"#);
+    let zig_for = |minor| HostToolchain::Zig { glibc: GlibcVersion::new(2, minor) };
+    for host in [None, Some(HostKind::Zig)] {
+        assert_eq!(load(zig, host), zig_for(17));
+    }
+    for host in [None, Some(HostKind::System)] {
+        assert_eq!(load(system, host), HostToolchain::System { min_cxx: Some(12) });
+    }
+    assert_eq!(load(system, Some(HostKind::Zig)), zig_for(28));
+    assert_eq!(load(zig, Some(HostKind::System)), HostToolchain::System { min_cxx: None });
 }
 
 #[test]

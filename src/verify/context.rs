@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
 use crate::manifest::Manifests;
-use crate::recipe::{ComponentKind, CpuLevel, HostToolchain, Recipe};
+use crate::recipe::{ComponentKind, CpuLevel, Recipe};
 
 use super::lints;
 use super::{BundleFacts, Staging};
@@ -100,9 +100,7 @@ impl VerifyContext {
     #[must_use]
     pub fn recipe(mut self, recipe: &Recipe) -> Self {
         self.rules.driver_directories.clone_from(&recipe.driver.directories);
-        if let HostToolchain::Zig { glibc } = &recipe.host {
-            self.rules.glibc_ceiling = Some(*glibc);
-        }
+        self.rules.glibc_ceiling = recipe.host.glibc_ceiling().or(self.rules.glibc_ceiling);
         self.rules.processor = recipe.cpu.map(CpuLevel::number);
         // Capabilities of a recipe without kernel groups have nothing to be compiled for.
         let targets = if recipe.groups.is_empty() { Vec::new() } else { recipe.targets.clone() };

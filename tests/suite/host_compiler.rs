@@ -42,3 +42,29 @@ fn the_machines_compiler_gives_packages_with_a_computed_glibc() {
     let (ours, theirs) = (run(&prefix.join("bin/volley")), run(&pinned.path().join("bin/volley")));
     assert_eq!(ours["digest"], theirs["digest"], "another compiler gives other spikes");
 }
+
+/// The command line chooses the compiler, and the recipe says for which glibc or from which version on.
+#[test]
+fn the_recipes_settings_hold_for_a_chosen_compiler() {
+    let dir = scratch();
+    let recipe = dir.path().join("tiny/simpack.toml");
+    let run = |args: &[&str]| {
+        let mut command = simpack(dir.path(), args);
+        Ran::of(command.env("SIMPACK_CACHE_DIR", dir.path().join("cache")))
+    };
+    run(&["init", "tiny", "--dir", "tiny"]).exit(0);
+    let text = fs_err::read_to_string(&recipe).unwrap();
+    let with = |host: &str| fs_err::write(&recipe, format!("{text}\n[toolchain]\nhost = {host}\n")).unwrap();
+    with(r#"{ use = "zig", glibc = "2.17" }"#);
+    for chosen in [&["plan", "tiny", "--json"][..], &["plan", "tiny", "--json", "--host", "zig"]] {
+        let plan = run(chosen).exit(0).json();
+        let cxx = plan["tools"]["c++"]["version"].as_str().unwrap();
+        assert!(cxx.ends_with(" for glibc 2.17"), "{chosen:?}: {cxx}");
+    }
+    need!(which::which("g++").is_ok(), "no g++");
+    with(r#"{ use = "system", cxx = ">=99" }"#);
+    for chosen in [&["plan", "tiny"][..], &["plan", "tiny", "--host", "system"]] {
+        let ran = run(chosen).exit(4);
+        assert!(ran.stderr.contains("the recipe asks for g++ 99 or newer"), "{chosen:?}: {}", ran.stderr);
+    }
+}

@@ -17,7 +17,7 @@ use crate::generate::{
 use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackContext, PackageSpec};
 use crate::plan::{self, PlannedBundle, kernel_dir};
-use crate::recipe::{BuildDriver, Component, ComponentKind, Form, HostToolchain, KernelGroup, Recipe, Source};
+use crate::recipe::{BuildDriver, Component, ComponentKind, Form, KernelGroup, Recipe, Source};
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -48,10 +48,7 @@ pub(super) fn model(
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
     // One core serves all releases, so the newest glibc that one of them asks for is that of all.
     let stdlib = recipes.iter().map(|recipe| forge.host(recipe.cuda).0.stdlib).max();
-    let glibc = match &recipe.host {
-        HostToolchain::Zig { glibc } => Some(*glibc).max(stdlib),
-        HostToolchain::System { .. } => stdlib,
-    };
+    let glibc = recipe.host.glibc_ceiling().max(stdlib);
     let program = format!("bin/{}", recipe.name);
     let program = match built.and_then(|built| built.manifest(ComponentKind::Core)) {
         Some(core) => core.artifacts.iter().any(|artifact| artifact.path == program),

@@ -7,7 +7,7 @@ use crate::arch::KernelTarget;
 use crate::bundle::{BundleManifest, Provenance};
 use crate::error::{Error, Result};
 use crate::pipeline::{BuildRequest, CudaSource};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, HostKind};
 
 /// The provenance that says how the packages were made: that of one with tools of its own, where
 /// there is one. Derived packages (selector, metapackage) have none.
@@ -64,9 +64,9 @@ pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -
     Ok(request)
 }
 
-/// Whether the host part was compiled by the machine's own compiler; none when nothing tells.
-pub(super) fn system_host(from: &Provenance) -> Option<bool> {
-    from.tools.get("c++").map(|cxx| cxx.sha256.is_none())
+/// Which compiler made the host part; none when nothing tells. Only the pinned one has a digest.
+pub(super) fn host(from: &Provenance) -> Option<HostKind> {
+    from.tools.get("c++").map(|cxx| if cxx.sha256.is_none() { HostKind::System } else { HostKind::Zig })
 }
 
 fn is_kernels(manifest: &BundleManifest) -> bool {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::super::build::build;
 use super::compare::{Member, compare};
-use super::request::{provenance, request, system_host};
+use super::request::{host, provenance, request};
 use crate::bundle::{BundleManifest, Provenance};
 use crate::data::Data;
 use crate::engine::recipe_digest;
@@ -105,8 +105,8 @@ fn build_request(request_: &RebuildRequest, manifests: &[BundleManifest], root: 
     let loaded = Manifests::load(&data)?;
     let store = Store::open(fs::cache_dir()?)?;
     let mut found = None;
-    for host in [None, system_host(from)] {
-        let asked = BuildRequest { system_host: host, ..asked.clone() };
+    for host in [None, host(from)] {
+        let asked = BuildRequest { host, ..asked.clone() };
         let located = locate(&asked.recipe(), &data, &loaded, &store, &Ui::new(true, true))?;
         if located.recipe.name != simulator {
             return Err(Error::usage(format!("{recipe} is the recipe of {}, not of {simulator}", located.recipe.name))
