@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::diagnostic::{Document, Spanned};
-use super::model::{BuildDriver, ComponentKind, CpuLevel, Form, Source, Waiver};
+use super::form::KernelForm;
+use super::model::{BuildDriver, ComponentKind, CpuLevel, Source, Waiver};
 use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
@@ -124,6 +125,8 @@ pub struct ComponentTable {
 /// `build` of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildTable {
+    /// Where it stands.
+    pub span: Range<usize>,
     /// Build system.
     pub driver: Option<Spanned<BuildDriver>>,
     /// Directory, relative to the source.
@@ -155,7 +158,7 @@ pub struct GroupTable {
     /// Kernel table.
     pub table: Option<Spanned<String>>,
     /// What it ships as.
-    pub form: Option<Spanned<Form>>,
+    pub form: Option<Spanned<KernelForm>>,
     /// Globs over the installed files that are cut to one capability.
     pub files: Vec<Spanned<String>>,
     /// Compiler flags.

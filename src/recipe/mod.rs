@@ -4,6 +4,7 @@ mod bindings;
 mod diagnostic;
 mod file;
 mod files;
+mod form;
 mod model;
 mod parse;
 mod parse_parts;
@@ -24,9 +25,10 @@ pub use file::{
     OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
+pub use form::{DeviceCompiler, KernelForm};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, HostToolchain, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, HostToolchain, KernelGroup, LintSettings,
+    PackageSettings, Recipe, Source, UNNAMED_VARIANT, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};

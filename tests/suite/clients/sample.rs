@@ -13,8 +13,8 @@ use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
 use simpack::pack::{PackContext, PackageSpec, packages};
 use simpack::recipe::{
-    Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings, PackageSettings, Recipe,
-    Source, VariantChoice,
+    Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
+    Recipe, Source, VariantChoice,
 };
 
 /// 2024-01-01 00:00:00 UTC.
@@ -61,7 +61,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             name: "network".to_owned(),
             sources: vec!["kernels/neuron.cu".to_owned()],
             table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
-            form: Form::Cubin,
+            form: KernelForm::Cubin,
             files: Vec::new(),
             flags: Vec::new(),
             variants: vec![VariantChoice {
