@@ -109,6 +109,9 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
 
 /// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
 pub fn seal(bundle: &mut Bundle) -> Result<()> {
+    if bundle.manifest.form() == Some(KernelForm::Library) {
+        list_again(&bundle.root)?;
+    }
     let list = bundle.manifest.path();
     bundle.manifest.artifacts =
         artifacts_of(&bundle.root)?.into_iter().filter(|artifact| artifact.path != list).collect();
@@ -268,12 +271,30 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
             kernels: kernels.clone(),
             compilers: compilers(inputs.plan),
         };
-        let mut text = serde_json::to_vec_pretty(&list)
-            .map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
-        text.push(b'\n');
-        fs::write_atomic(&dir.join(KERNELS_LIST), &text)?;
+        write_list(&dir, &list)?;
     }
     Ok(others)
+}
+
+fn write_list(dir: &Path, list: &KernelsList) -> Result<()> {
+    let mut text =
+        serde_json::to_vec_pretty(list).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
+    text.push(b'\n');
+    fs::write_atomic(&dir.join(KERNELS_LIST), &text)
+}
+
+/// Plug-in libraries have got their search path since they were listed.
+fn list_again(root: &Path) -> Result<()> {
+    for entry in fs::walk(root)?.into_iter().filter(|entry| entry.path.ends_with(KERNELS_LIST)) {
+        let path = root.join(&entry.path);
+        let Some(dir) = path.parent() else { continue };
+        let mut list: KernelsList = serde_json::from_slice(&fs_err::read(&path)?)
+            .map_err(|error| Error::bug("a list that was just written is not JSON").because(error))?;
+        fs_err::remove_file(&path)?;
+        list.modules = artifacts_of(dir)?;
+        write_list(dir, &list)?;
+    }
+    Ok(())
 }
 
 fn compilers(plan: &BuildPlan) -> BTreeMap<String, String> {

@@ -25,10 +25,10 @@ fn each_target_has_a_plug_in_library_that_core_opens() {
         .filter(|package| package["target"] == "linux-64")
         .map(|package| package["package"].as_str().unwrap())
         .collect();
-    let targets = ["plugged-kernels-compute_80", "plugged-kernels-sm_80", "plugged-kernels-sm_90"];
+    let targets = ["plugged-kernels-compute_90", "plugged-kernels-sm_80", "plugged-kernels-sm_90"];
     assert_eq!(host, [&["plugged-core"], &targets[..]].concat().into_iter().collect());
     run(&["verify", "dist"]).exit(0);
-    for (gpu, target, capability) in [("9.0", "sm_90", "9.0"), ("8.6", "sm_80", "8.0"), ("12.0", "compute_80", "8.0")] {
+    for (gpu, target, capability) in [("9.0", "sm_90", "9.0"), ("8.6", "sm_80", "8.0"), ("12.0", "compute_90", "9.0")] {
         let prefix = path(target);
         let mut install = client("install.py").unwrap();
         install.arg("--channel").arg(path("dist/conda")).arg("--prefix").arg(&prefix).arg("plugged");
