@@ -70,6 +70,34 @@ pub struct MatrixTable {
     pub capabilities: Option<Spanned<Vec<Spanned<Capability>>>>,
     /// Capabilities of PTX.
     pub ptx: Option<Vec<Spanned<Capability>>>,
+    /// What holds for one release alone, in the order of the file.
+    pub releases: Vec<(Spanned<CudaVersion>, ReleaseTable)>,
+}
+
+/// `[matrix.release.*]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReleaseTable {
+    /// Capabilities of machine code.
+    pub capabilities: Option<Vec<Spanned<Capability>>>,
+    /// Capabilities of PTX.
+    pub ptx: Option<Vec<Spanned<Capability>>>,
+    /// Where its compiler comes from: `pinned`, `system`, or a directory.
+    pub toolchain: Option<Spanned<String>>,
+    /// Host compiler that its compiler calls.
+    pub cxx: Option<Spanned<String>>,
+}
+
+impl MatrixTable {
+    /// What holds for a release alone.
+    pub fn release(&self, cuda: CudaVersion) -> Option<&ReleaseTable> {
+        self.releases.iter().find(|(release, _)| release.value == cuda).map(|(_, table)| table)
+    }
+
+    /// Whether the compiler of a release is pinned, and so has its digests in the lock.
+    pub fn is_pinned(&self, cuda: CudaVersion) -> bool {
+        let toolchain = self.release(cuda).and_then(|release| release.toolchain.as_ref());
+        toolchain.is_none_or(|toolchain| toolchain.value == "pinned")
+    }
 }
 
 /// `[toolchain]`.

@@ -22,13 +22,13 @@ mod words;
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
     Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostKind, HostTable, LintTable, MatrixTable,
-    OptionValue, PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
+    OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, HostToolchain, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, UNNAMED_VARIANT, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, CudaToolchain, DriverPolicy, HostToolchain,
+    KernelGroup, LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};

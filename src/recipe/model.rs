@@ -38,6 +38,12 @@ pub struct Recipe {
     pub platform: Platform,
     /// CUDA release that compiles the kernels.
     pub cuda: CudaVersion,
+    /// Where its compiler comes from. A directory of this machine is part of no key and no output.
+    #[serde(skip)]
+    pub cuda_toolchain: CudaToolchain,
+    /// Host compiler that the CUDA compiler calls, as a command; found when absent.
+    #[serde(skip)]
+    pub cuda_cxx: Option<String>,
     /// Targets of the kernel groups: SASS ascending, then PTX ascending.
     pub targets: Vec<KernelTarget>,
     /// How the host part is compiled.
@@ -95,6 +101,18 @@ impl Recipe {
     pub fn plugin(&self, target: KernelTarget) -> String {
         format!("lib{}-kernels-{target}.so", self.name)
     }
+}
+
+/// Where the compiler of a CUDA release comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CudaToolchain {
+    /// Pinned wheels.
+    #[default]
+    Pinned,
+    /// The machine's own: `CUDA_HOME`, else `PATH`.
+    System,
+    /// A directory that holds `bin/nvcc`.
+    Directory(PathBuf),
 }
 
 /// Where the simulator's source is.

@@ -46,6 +46,8 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         dir: ".".into(),
         source: Source::Path(".".to_owned()),
         platform: Platform::Linux64,
+        cuda_toolchain: simpack::recipe::CudaToolchain::Pinned,
+        cuda_cxx: None,
         cuda: cuda.parse().unwrap(),
         targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
         host: HostToolchain::System { min_cxx: Some(12) },
