@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::fs::Digest;
 use crate::gpu::KernelSignature;
-use crate::recipe::{ComponentKind, Smoke};
+use crate::recipe::{ComponentKind, KernelForm, Smoke};
 
 /// Version of the `simpack.json` schema.
 pub const MANIFEST_SCHEMA: u32 = 1;
@@ -66,10 +66,21 @@ pub struct BundleManifest {
 }
 
 impl BundleManifest {
-    /// Whether it holds whole libraries that were cut to its target, host code and all. Other kernels hold no host
-    /// code, so that they have no platform.
+    /// What kernels ship as in it; none when it holds none. Kernels without host code have no platform, and libraries
+    /// that launch their own kernels no kernel ABI.
+    pub fn form(&self) -> Option<KernelForm> {
+        let target = self.target.filter(|_| self.component == ComponentKind::Kernels)?;
+        Some(match (self.platform, &self.kernel_abi, target) {
+            (Some(_), Some(_), _) => KernelForm::Library,
+            (Some(_), None, _) => KernelForm::Slice,
+            (None, _, KernelTarget::Spirv(..)) => KernelForm::Spirv,
+            (None, ..) => KernelForm::Cubin,
+        })
+    }
+
+    /// Whether it holds whole libraries that were cut to its target, host code and all.
     pub fn is_slice(&self) -> bool {
-        self.component == ComponentKind::Kernels && self.platform.is_some()
+        self.form() == Some(KernelForm::Slice)
     }
 
     /// Path of the manifest inside the tree: one a package, so that installed packages never clash.

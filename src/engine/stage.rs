@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
-use crate::recipe::{BuildDriver, Component, ComponentKind, Recipe};
+use crate::recipe::{BuildDriver, Component, ComponentKind, KernelForm, Recipe, UNNAMED_VARIANT};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
@@ -90,7 +90,9 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         let bundle_root = root.join(&planned.package);
         fs_err::create_dir_all(&bundle_root)?;
         match planned.target {
-            Some(target) if !inputs.recipe.is_sliced() => stage_kernels(inputs, target, &bundle_root)?,
+            Some(target) if !inputs.recipe.is_sliced() => {
+                staged.unclaimed.extend(stage_kernels(inputs, target, &bundle_root)?);
+            }
             _ => {
                 for (path, kind) in &owner {
                     let is_fat = *kind == ComponentKind::Kernels && fat_file(installed[*path], path).is_some();
@@ -107,6 +109,9 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
 
 /// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
 pub fn seal(bundle: &mut Bundle) -> Result<()> {
+    if bundle.manifest.form() == Some(KernelForm::Library) {
+        list_again(&bundle.root)?;
+    }
     let list = bundle.manifest.path();
     bundle.manifest.artifacts =
         artifacts_of(&bundle.root)?.into_iter().filter(|artifact| artifact.path != list).collect();
@@ -118,13 +123,18 @@ pub fn seal(bundle: &mut Bundle) -> Result<()> {
 }
 
 fn has_host_step(inputs: &StageInputs<'_>) -> bool {
-    inputs.plan.steps.iter().any(|step| matches!(step.action, Action::Host { .. }))
+    host_steps_of_all(inputs.plan).next().is_some()
+}
+
+/// Host steps whose files are claimed by globs: those of a plug-in library have their place.
+fn host_steps_of_all(plan: &BuildPlan) -> impl Iterator<Item = &Step> {
+    plan.steps.iter().filter(|step| matches!(step.action, Action::Host { target: None, .. }))
 }
 
 /// Every installed file with the cache entry that holds it.
 fn installed<'a>(inputs: &'a StageInputs<'_>) -> Result<BTreeMap<String, &'a CacheEntry>> {
     let mut installed = BTreeMap::new();
-    for step in inputs.plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. })) {
+    for step in host_steps_of_all(inputs.plan) {
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
         for artifact in &entry.artifacts {
             if installed.insert(artifact.path.clone(), entry).is_some() {
@@ -220,17 +230,34 @@ fn place(entry: &CacheEntry, path: &str, root: &Path, to: &str) -> Result<()> {
     Ok(())
 }
 
-fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) -> Result<()> {
+/// Lays out the modules of a target, each directory with its list; answers what was installed and is none.
+fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) -> Result<Vec<String>> {
     let mut variants: Vec<&str> = Vec::new();
+    let mut others = Vec::new();
+    let Some(tag) = &inputs.plan.kernel_abi else { return Ok(others) };
     for step in steps_of(inputs.plan, target) {
-        let Action::Kernel { output, variant, .. } = &step.action else { continue };
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
-        place(entry, super::step::cached_name(step), root, output)?;
-        variants.push(variant);
+        match &step.action {
+            Action::Kernel { output, variant, .. } => {
+                place(entry, super::step::cached_name(step), root, output)?;
+                variants.push(variant);
+            }
+            Action::Host { .. } => {
+                let (variant, name) = (UNNAMED_VARIANT, inputs.recipe.plugin(target));
+                let installed = format!("lib/{name}");
+                if !entry.artifacts.iter().any(|artifact| artifact.path == installed) {
+                    return Err(Error::build(format!("{} installs no {installed}", step.id))
+                        .hint("name the library by `{target}` in the options of the build of component `kernels`"));
+                }
+                let dir = kernel_dir(inputs.recipe, tag, variant, target);
+                place(entry, &installed, root, &format!("{dir}/{name}"))?;
+                others.extend(entry.artifacts.iter().map(|file| file.path.clone()).filter(|path| *path != installed));
+                variants.push(variant);
+            }
+        }
     }
     variants.sort_unstable();
     variants.dedup();
-    let Some(tag) = &inputs.plan.kernel_abi else { return Ok(()) };
     let kernels = inputs.recipe.kernels();
     for variant in variants {
         let dir = root.join(kernel_dir(inputs.recipe, tag, variant, target));
@@ -244,10 +271,28 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
             kernels: kernels.clone(),
             compilers: compilers(inputs.plan),
         };
-        let mut text = serde_json::to_vec_pretty(&list)
-            .map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
-        text.push(b'\n');
-        fs::write_atomic(&dir.join(KERNELS_LIST), &text)?;
+        write_list(&dir, &list)?;
+    }
+    Ok(others)
+}
+
+fn write_list(dir: &Path, list: &KernelsList) -> Result<()> {
+    let mut text =
+        serde_json::to_vec_pretty(list).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
+    text.push(b'\n');
+    fs::write_atomic(&dir.join(KERNELS_LIST), &text)
+}
+
+/// Plug-in libraries have got their search path since they were listed.
+fn list_again(root: &Path) -> Result<()> {
+    for entry in fs::walk(root)?.into_iter().filter(|entry| entry.path.ends_with(KERNELS_LIST)) {
+        let path = root.join(&entry.path);
+        let Some(dir) = path.parent() else { continue };
+        let mut list: KernelsList = serde_json::from_slice(&fs_err::read(&path)?)
+            .map_err(|error| Error::bug("a list that was just written is not JSON").because(error))?;
+        fs_err::remove_file(&path)?;
+        list.modules = artifacts_of(dir)?;
+        write_list(dir, &list)?;
     }
     Ok(())
 }
@@ -258,13 +303,13 @@ fn compilers(plan: &BuildPlan) -> BTreeMap<String, String> {
 }
 
 fn steps_of(plan: &BuildPlan, target: KernelTarget) -> impl Iterator<Item = &Step> {
-    plan.steps.iter().filter(move |step| matches!(&step.action, Action::Kernel { target: of, .. } if *of == target))
+    plan.steps.iter().filter(move |step| step.target() == Some(target))
 }
 
 /// Host steps that may have made files of a component. What is copied out of the source needs no other.
 fn host_steps(plan: &BuildPlan, component: ComponentKind) -> Vec<&Step> {
     let is_copy = |step: &&Step| matches!(step.action, Action::Host { driver: BuildDriver::Copy, .. });
-    let host = || plan.steps.iter().filter(|step| matches!(step.action, Action::Host { .. }));
+    let host = || host_steps_of_all(plan);
     match host().find(|step| step.component == component && is_copy(step)) {
         Some(copied) => vec![copied],
         None => host().filter(|step| !is_copy(step)).collect(),
@@ -276,10 +321,11 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     let component = recipe.component(planned.component);
     let is_kernels = planned.component == ComponentKind::Kernels;
     let is_slice = is_kernels && recipe.is_sliced();
-    let has_host_code = matches!(
-        planned.component,
-        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static
-    ) || is_slice;
+    let has_host_code = match planned.component {
+        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static => true,
+        ComponentKind::Kernels => recipe.form().is_some_and(KernelForm::has_host_code),
+        ComponentKind::Source | ComponentKind::Meta => false,
+    };
     let steps: Vec<&Step> = match planned.target {
         Some(target) if !is_slice => steps_of(plan, target).collect(),
         _ => host_steps(plan, planned.component),

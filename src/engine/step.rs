@@ -137,7 +137,7 @@ impl<'a> StepRun<'a> {
                 let peak = self.call_all(step, &[call], &scene)?;
                 (place.finish(step, &made)?, peak, made.dir)
             }
-            Action::Host { driver, source, options: settings, targets } => {
+            Action::Host { driver, source, options: settings, targets, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
                 let host = HostStep {

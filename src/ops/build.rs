@@ -19,7 +19,7 @@ use crate::pipeline::{
     BuildInputs, BuildRequest, Dist, Job, LastResult, LastWords, MARK, Packed, Row, cut, last_result, machine_paths,
     origin, pack, patch, refuse_fixed, refuse_foreign, remember_result, remember_watched, table, watched_origin,
 };
-use crate::plan::{Action, BuildPlan};
+use crate::plan::BuildPlan;
 use crate::process::check_interrupted;
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::report::{Level, Report, ReportJson, TextOptions, Verdict};
@@ -302,9 +302,9 @@ fn rows(
             let bundle = by_name.get(packed.name.as_str());
             let seconds = bundle.map_or(0.0, |bundle| {
                 let target = bundle.manifest.target;
-                let of = plan.steps.iter().filter(|step| match &step.action {
-                    Action::Kernel { target: made, .. } => target == Some(*made),
-                    Action::Host { .. } => step.component == bundle.manifest.component,
+                let of = plan.steps.iter().filter(|step| match step.target() {
+                    Some(made) => target == Some(made),
+                    None => step.component == bundle.manifest.component,
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::project::{files_of, find, resolve_all, source_elsewhere};
-use crate::recipe::{self, Component, Diagnostic, DiagnosticRecord, Recipe};
+use crate::recipe::{self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Recipe};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -80,7 +80,12 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
     line("host", first.host.to_string());
     for recipe in recipes {
         let mut targets = recipe.targets.iter().map(KernelTarget::to_string);
-        line(&format!("CUDA {}", recipe.cuda), join(&mut targets));
+        let from = match &recipe.cuda_toolchain {
+            CudaToolchain::Pinned => String::new(),
+            CudaToolchain::System => "  (the machine's compiler)".to_owned(),
+            CudaToolchain::Directory(dir) => format!("  ({})", dir.display()),
+        };
+        line(&format!("CUDA {}", recipe.cuda), join(&mut targets) + &from);
     }
     for group in &first.groups {
         let variants = join(&mut group.variants.iter().map(|variant| variant.name.clone()));
@@ -147,10 +152,39 @@ table = "table.toml"
     }
 
     #[test]
-    fn a_capability_that_one_release_lacks_is_a_mistake() {
-        let mistakes = resolved(&RECIPE.replace("\"9.0\"", "\"9.0\", \"12.0\"")).unwrap_err();
-        let text = complaint(&mistakes);
-        assert!(text.contains("CUDA 12.4 does not compile for 12.0"), "{text}");
-        assert!(text.ends_with("1 mistake, nothing built"), "{text}");
+    fn each_release_takes_the_capabilities_that_it_knows() {
+        let with = |change: &str| {
+            RECIPE
+                .replace("\"9.0\"]", "\"9.0\", \"12.0\"]")
+                .replace("[component.core]", &format!("{change}\n[component.core]"))
+        };
+        let targets = |text: &str| -> Vec<String> {
+            let join = |recipe: &Recipe| recipe.targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            resolved(text).map_err(|mistakes| complaint(&mistakes)).unwrap().iter().map(join).collect()
+        };
+        let all = "sm_80 sm_90 sm_120 compute_80";
+        assert_eq!(targets(&with("")), [all, "sm_80 sm_90 compute_80"]);
+        let own = "[matrix.release.\"12.4\"]\ncapabilities = [\"7.0\"]\nptx = []\ntoolchain = \"/opt/cuda\"\ncxx = \"g++-11\"";
+        assert_eq!(targets(&with(own)), [all, "sm_70"]);
+        let recipes = resolved(&with(own)).unwrap();
+        assert_eq!(recipes[0].cuda_toolchain, CudaToolchain::Pinned);
+        assert_eq!(recipes[1].cuda_toolchain, CudaToolchain::Directory("/opt/cuda".into()));
+        assert_eq!(recipes[1].cuda_cxx.as_deref(), Some("g++-11"));
+        assert!(summary(&recipes, "sim").contains("CUDA 12.4   sm_70  (/opt/cuda)"));
+    }
+
+    #[test]
+    fn an_impossible_pair_is_a_mistake_where_it_was_written() {
+        let said = |from: &str, to: &str| complaint(&resolved(&RECIPE.replace(from, to)).unwrap_err());
+        let text = said("[component.core]", "[matrix.release.\"12.4\"]\ncapabilities = [\"12.0\"]\n[component.core]");
+        assert!(text.contains("CUDA 12.4 does not compile for capability `12.0`"), "{text}");
+        assert!(text.contains("11 | capabilities = [\"12.0\"]"), "{text}");
+        // No release of the matrix compiles for it.
+        let text = said("\"9.0\"]", "\"9.0\", \"3.5\"]");
+        assert!(text.contains("`3.5`"), "{text}");
+        let text = said("[component.core]", "[matrix.release.\"12.5\"]\nptx = []\n[component.core]");
+        assert!(text.contains("CUDA 12.5 is not in the matrix"), "{text}");
+        let text = said("[\"8.0\", \"9.0\"]", "[\"12.0\"]");
+        assert!(text.contains("CUDA 12.4 compiles for none of these capabilities"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use crate::fs;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::pack::parse_epoch;
-use crate::plan::{self, Action, BuildPlan, PlanInputs};
+use crate::plan::{self, BuildPlan, PlanInputs};
 use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
 use crate::recipe::{ComponentKind, Recipe};
 use crate::toolchain::Store;
@@ -173,9 +173,9 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
     }
     plan.bundles.retain(|bundle| asked.contains(&bundle.component));
     let wants_host = asked.iter().any(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));
-    plan.steps.retain(|step| match step.action {
-        Action::Host { .. } => wants_host,
-        Action::Kernel { .. } => asked.contains(&ComponentKind::Kernels),
+    plan.steps.retain(|step| match step.component {
+        ComponentKind::Kernels => asked.contains(&ComponentKind::Kernels),
+        _ => wants_host,
     });
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::manifest::Drivers;
 use crate::pack::{self, PackContext};
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
-use crate::recipe::{ComponentKind, HostKind, Recipe};
+use crate::recipe::{ComponentKind, HostKind, KernelForm, Recipe};
 
 /// A package that was written.
 pub(crate) struct Packed {
@@ -32,7 +32,8 @@ pub(crate) struct Packed {
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
 /// distribution, then the driver directories. On up to `jobs` threads.
 pub(crate) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: usize) -> Result<()> {
-    if !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
+    let is_plugin = bundle.manifest.form() == Some(KernelForm::Library);
+    if !is_plugin && !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
         return Ok(());
     }
     let mut entries = fs::walk(&bundle.root)?;

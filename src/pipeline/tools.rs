@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::arch::CudaVersion;
 use crate::bundle::ToolVersion;
 use crate::engine::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::recipe::{BuildDriver, HostToolchain, Recipe};
+use crate::recipe::{BuildDriver, CudaToolchain, HostToolchain, Recipe};
 use crate::toolchain::{
     CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, VersionCache, nvcc_host_compiler,
     system_cuda, system_host_compiler,
@@ -59,16 +60,21 @@ fn found(
         tools.versions.insert(name.to_owned(), ToolVersion { version, sha256 });
     };
     if !recipe.groups.is_empty() {
-        match source {
-            CudaSource::Wheels => {
+        let toolchain = match source {
+            CudaSource::Wheels => recipe.cuda_toolchain.clone(),
+            CudaSource::System => CudaToolchain::System,
+        };
+        match toolchain {
+            CudaToolchain::Pinned => {
                 let pin = store.pins().cuda(recipe.cuda)?;
                 add("nvcc", recipe.cuda.to_string(), Some(pin.compile_digest()));
                 for (project, version) in pin.versions() {
                     add(&project, version, None);
                 }
             }
-            CudaSource::System => {
-                let found = system_cuda(&SystemSearch::from_env(), Some(recipe.cuda), &tools.answers)?;
+            CudaToolchain::System | CudaToolchain::Directory(_) => {
+                let search = search(&toolchain, recipe.cuda)?;
+                let found = system_cuda(&search, Some(recipe.cuda), &tools.answers)?;
                 for (name, version) in &found.versions {
                     add(name, version.clone(), None);
                 }
@@ -78,7 +84,9 @@ fn found(
         }
         let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
         let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
-        let cxx = nvcc_host_compiler(&HostSearch::from_env(), min, max, &tools.answers)?;
+        let mut search = HostSearch::from_env();
+        search.cxx = recipe.cuda_cxx.clone().or(search.cxx);
+        let cxx = nvcc_host_compiler(&search, min, max, &tools.answers)?;
         tools.versions.insert("c++ of nvcc".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
         tools.nvcc_cxx = Some(cxx);
     }
@@ -121,6 +129,17 @@ fn found(
         tools.versions.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
     }
     Ok(tools)
+}
+
+/// Where a CUDA that is installed is looked for.
+fn search(toolchain: &CudaToolchain, cuda: CudaVersion) -> Result<SystemSearch> {
+    let CudaToolchain::Directory(dir) = toolchain else { return Ok(SystemSearch::from_env()) };
+    if !dir.join("bin/nvcc").is_file() {
+        return Err(Error::toolchain(format!("{} has no bin/nvcc", dir.display()))
+            .detail(format!("the recipe names it as toolchain of CUDA {cuda}"))
+            .hint("set CUDA_HOME and build with `--toolchain system` where it is installed elsewhere"));
+    }
+    Ok(SystemSearch { home: Some(dir.clone()), path: None })
 }
 
 fn make_version(answers: &VersionCache) -> Result<String> {

@@ -8,26 +8,49 @@ use super::kernels::tool_part;
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildDriver, BuildSpec, Component, Recipe};
+use crate::recipe::{BuildDriver, BuildSpec, Component, ComponentKind, Recipe};
 
-/// Steps of all components with a build.
+/// Steps of all components with a build: one each, and of plug-in libraries one for each target.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
-    let built = recipe.components.iter().filter_map(|component| Some((component, component.build.as_ref()?)));
-    built.map(|(component, spec)| step(recipe, inputs, tag, component, spec)).collect()
+    let mut steps = Vec::new();
+    for component in &recipe.components {
+        let Some(spec) = &component.build else { continue };
+        let build = Build { recipe, tag, component, spec, target: None };
+        match component.kind {
+            ComponentKind::Kernels => {
+                for &target in &recipe.targets {
+                    steps.push(step(&Build { target: Some(target), ..build }, inputs)?);
+                }
+            }
+            _ => steps.push(step(&build, inputs)?),
+        }
+    }
+    Ok(steps)
 }
 
-fn step(
-    recipe: &Recipe,
-    inputs: &PlanInputs,
-    tag: Option<&KernelAbiTag>,
-    component: &Component,
-    spec: &BuildSpec,
-) -> Result<Step> {
+/// What one step builds.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    recipe: &'a Recipe,
+    tag: Option<&'a KernelAbiTag>,
+    component: &'a Component,
+    spec: &'a BuildSpec,
+    /// The only target that it compiles device code for.
+    target: Option<KernelTarget>,
+}
+
+fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
+    let Build { recipe, tag, component, spec, target } = *build;
+    let targets = target.as_ref().map_or(recipe.targets.as_slice(), std::slice::from_ref);
+    let fill = |value: &String| match target {
+        Some(target) => filled(value, recipe, targets, tag).replace("{target}", &target.to_string()),
+        None => filled(value, recipe, targets, tag),
+    };
     let mut options: BTreeMap<String, String> =
-        spec.options.iter().map(|(name, value)| (name.clone(), filled(value, recipe, tag))).collect();
+        spec.options.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
     let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && inputs.tools.contains_key("nvcc");
     if compiles_cuda {
-        options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures(recipe));
+        options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures_of(targets));
     }
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
@@ -57,8 +80,12 @@ fn step(
             .hint("check `source` and `inputs` of its build"));
     }
     parts.extend(read);
+    let id = match target {
+        Some(target) => format!("host {} {target}", component.kind),
+        None => format!("host {}", component.kind),
+    };
     Ok(Step {
-        id: format!("host {}", component.kind),
+        id,
         component: component.kind,
         key: key_of(&parts),
         parts,
@@ -68,6 +95,7 @@ fn step(
             source: directory(spec).to_owned(),
             options,
             targets: spec.targets.clone(),
+            target,
         },
     })
 }
@@ -77,7 +105,11 @@ const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
 
 /// The recipe's targets in CMake's words: `90a-real` for SASS, `75-virtual` for PTX.
 pub fn architectures(recipe: &Recipe) -> String {
-    let words = recipe.targets.iter().filter_map(|target| {
+    architectures_of(&recipe.targets)
+}
+
+fn architectures_of(targets: &[KernelTarget]) -> String {
+    let words = targets.iter().filter_map(|target| {
         let number = target.capability()?.sm().trim_start_matches("sm_").to_owned();
         let kind = if matches!(target, KernelTarget::Ptx(_)) { "virtual" } else { "real" };
         Some(format!("{number}-{kind}"))
@@ -85,9 +117,9 @@ pub fn architectures(recipe: &Recipe) -> String {
     words.collect::<Vec<_>>().join(";")
 }
 
-/// The recipe's targets in nvcc's words: `-gencode=arch=compute_90,code=sm_90`, `-gencode=arch=compute_75,code=compute_75`.
-fn gencode(recipe: &Recipe) -> String {
-    let words = recipe.targets.iter().filter_map(|target| {
+/// Targets in nvcc's words: `-gencode=arch=compute_90,code=sm_90`, `-gencode=arch=compute_75,code=compute_75`.
+fn gencode(targets: &[KernelTarget]) -> String {
+    let words = targets.iter().filter_map(|target| {
         let capability = target.capability()?;
         let code = if matches!(target, KernelTarget::Ptx(_)) { capability.compute() } else { capability.sm() };
         Some(format!("-gencode=arch={},code={code}", capability.compute()))
@@ -97,18 +129,18 @@ fn gencode(recipe: &Recipe) -> String {
 
 /// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
 pub fn fill(value: &str, recipe: &Recipe) -> String {
-    filled(value, recipe, recipe.kernel_abi_tag().as_ref())
+    filled(value, recipe, &recipe.targets, recipe.kernel_abi_tag().as_ref())
 }
 
-fn filled(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
+fn filled(value: &str, recipe: &Recipe, targets: &[KernelTarget], tag: Option<&KernelAbiTag>) -> String {
     let tag = tag.map(|tag| tag.to_string()).unwrap_or_default();
     value
         .replace("{kernel-abi}", &tag)
         .replace("{version}", &recipe.version.to_string())
         .replace("{name}", &recipe.name)
         .replace("{cuda}", &recipe.cuda.to_string())
-        .replace("{cuda-architectures}", &architectures(recipe))
-        .replace("{cuda-gencode}", &gencode(recipe))
+        .replace("{cuda-architectures}", &architectures_of(targets))
+        .replace("{cuda-gencode}", &gencode(targets))
 }
 
 /// Directory of a build below the source root; empty for the root.

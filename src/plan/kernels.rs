@@ -5,20 +5,14 @@ use super::{Action, KeyPart, PlanInputs, Step, kernel_dir, key_of};
 use crate::arch::{Capability, KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, Form, KernelGroup, Recipe, VariantChoice};
+use crate::recipe::{ComponentKind, DeviceCompiler, KernelGroup, Recipe, VariantChoice};
 
 /// Steps of all kernel groups.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for group in &recipe.groups {
-        // The component's own build compiles it.
-        if group.form == Form::Slice {
+        if group.form.compiler() != DeviceCompiler::Steps {
             continue;
-        }
-        if group.form != Form::Cubin {
-            return Err(Error::recipe(format!("kernel group `{}` ships as a form that is not built yet", group.name))
-                .detail(format!("form: {:?}", group.form).to_lowercase())
-                .hint("use form = \"cubin\""));
         }
         let tag = tag.ok_or_else(|| Error::bug("kernel groups without a kernel ABI tag"))?;
         for source in &group.sources {

@@ -22,7 +22,7 @@ use crate::recipe::{ComponentKind, Recipe};
 /// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
 ///
 /// # Errors
-/// A declared source is missing, two steps make one file, or the recipe asks for a form that is not built yet.
+/// A declared source is missing, or two steps make one file.
 pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
     // A digest over all declared kernels: made once, not for every step.
     let tag = recipe.kernel_abi_tag();

@@ -85,6 +85,9 @@ pub enum Action {
         options: BTreeMap<String, String>,
         /// Make targets, or the script's file name.
         targets: Vec<String>,
+        /// The one target whose plug-in library it builds.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        target: Option<KernelTarget>,
     },
     /// Compiles one translation unit for one target and variant into one file.
     Kernel {
@@ -99,6 +102,16 @@ pub enum Action {
         /// Path of the output below the prefix.
         output: String,
     },
+}
+
+impl Step {
+    /// The one target whose device code the step makes.
+    pub fn target(&self) -> Option<KernelTarget> {
+        match &self.action {
+            Action::Kernel { target, .. } => Some(*target),
+            Action::Host { target, .. } => *target,
+        }
+    }
 }
 
 /// A bundle that the build leaves.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::fs::Digest;
-use crate::recipe::{BuildDriver, ComponentKind, Recipe};
+use crate::recipe::{BuildDriver, ComponentKind, DeviceCompiler, KernelForm, Recipe};
 
 /// Bytes of a build system's file that are looked at: longer ones were not written by people.
 const LONGEST: u64 = 1 << 20;
@@ -73,14 +73,18 @@ pub(crate) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, D
             found.cuda_builds.extend(builders(recipe, path));
         }
     }
-    if recipe.is_sliced() {
-        // No build system but CMake says that it compiles device code; here one of them must.
-        let builds = recipe.components.iter().filter_map(|it| Some((it.kind, it.build.as_ref()?.driver)));
-        found.cuda_builds.extend(
-            builds
-                .filter(|(_, driver)| matches!(driver, BuildDriver::Make | BuildDriver::Script))
-                .map(|(kind, _)| kind),
-        );
+    // No build system but CMake says that it compiles device code; here one of them must.
+    let others = recipe.components.iter().filter(|component| {
+        let driver = component.build.as_ref().map(|build| build.driver);
+        matches!(driver, Some(BuildDriver::Make | BuildDriver::Script))
+    });
+    let kinds = others.map(|component| component.kind);
+    match recipe.form().map(KernelForm::compiler) {
+        Some(DeviceCompiler::HostBuilds) => found.cuda_builds.extend(kinds),
+        Some(DeviceCompiler::KernelsBuild) => {
+            found.cuda_builds.extend(kinds.filter(|kind| *kind == ComponentKind::Kernels));
+        }
+        Some(DeviceCompiler::Steps) | None => {}
     }
     for group in &recipe.groups {
         for flag in group.flags.iter().filter(|flag| !fixed(flag).is_empty()) {

@@ -134,8 +134,8 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     let files = files_noted(dir, fetched.as_deref(), looked_at);
     let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
     let own = own.as_ref().unwrap_or(&located.recipe);
-    let listed = recipe::parse(text, path).ok().and_then(|file| file.matrix.cuda).unwrap_or_default();
-    let mut cuda: Vec<_> = listed.into_iter().map(|release| release.value).collect();
+    let matrix = recipe::parse(text, path).map(|file| file.matrix).unwrap_or_default();
+    let mut cuda: Vec<_> = matrix.cuda.iter().flatten().map(|release| release.value).collect();
     cuda.push(own.cuda);
     cuda.sort();
     cuda.dedup();
@@ -144,7 +144,8 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     }
     let mut names = BTreeSet::new();
     for pin in pins.all() {
-        if pin.cuda.is_some_and(|release| cuda.contains(&release)) {
+        let is_pinned = |release| cuda.contains(&release) && matrix.is_pinned(release);
+        if pin.cuda.is_some_and(is_pinned) {
             names.insert(pin.name.clone());
         }
     }

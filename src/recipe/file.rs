@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::diagnostic::{Document, Spanned};
+use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{BuildDriver, ComponentKind, CpuLevel, Form, Source, Waiver};
+use super::model::{BuildDriver, ComponentKind, CpuLevel, Source, Waiver};
 use super::smoke::Smoke;
 use super::words::{CapabilityRange, Use};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
@@ -70,6 +71,34 @@ pub struct MatrixTable {
     pub capabilities: Option<Spanned<Vec<Spanned<Capability>>>>,
     /// Capabilities of PTX.
     pub ptx: Option<Vec<Spanned<Capability>>>,
+    /// What holds for one release alone, in the order of the file.
+    pub releases: Vec<(Spanned<CudaVersion>, ReleaseTable)>,
+}
+
+/// `[matrix.release.*]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReleaseTable {
+    /// Capabilities of machine code.
+    pub capabilities: Option<Vec<Spanned<Capability>>>,
+    /// Capabilities of PTX.
+    pub ptx: Option<Vec<Spanned<Capability>>>,
+    /// Where its compiler comes from: `pinned`, `system`, or a directory.
+    pub toolchain: Option<Spanned<String>>,
+    /// Host compiler that its compiler calls.
+    pub cxx: Option<Spanned<String>>,
+}
+
+impl MatrixTable {
+    /// What holds for a release alone.
+    pub fn release(&self, cuda: CudaVersion) -> Option<&ReleaseTable> {
+        self.releases.iter().find(|(release, _)| release.value == cuda).map(|(_, table)| table)
+    }
+
+    /// Whether the compiler of a release is pinned, and so has its digests in the lock.
+    pub fn is_pinned(&self, cuda: CudaVersion) -> bool {
+        let toolchain = self.release(cuda).and_then(|release| release.toolchain.as_ref());
+        toolchain.is_none_or(|toolchain| toolchain.value == "pinned")
+    }
 }
 
 /// `[toolchain]`.
@@ -116,6 +145,8 @@ pub struct ComponentTable {
 /// `build` of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildTable {
+    /// Where it stands.
+    pub span: Range<usize>,
     /// Build system.
     pub driver: Option<Spanned<BuildDriver>>,
     /// Directory, relative to the source.
@@ -147,7 +178,7 @@ pub struct GroupTable {
     /// Kernel table.
     pub table: Option<Spanned<String>>,
     /// What it ships as.
-    pub form: Option<Spanned<Form>>,
+    pub form: Option<Spanned<KernelForm>>,
     /// Globs over the installed files that are cut to one capability.
     pub files: Vec<Spanned<String>>,
     /// Compiler flags.

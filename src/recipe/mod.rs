@@ -4,6 +4,7 @@ mod bindings;
 mod diagnostic;
 mod file;
 mod files;
+mod form;
 mod host;
 mod model;
 mod parse;
@@ -22,13 +23,14 @@ mod words;
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
     Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostTable, LintTable, MatrixTable, OptionValue,
-    PackageTable, RecipeFile, SimulatorTable, ToolchainTable,
+    PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
+pub use form::{DeviceCompiler, KernelForm};
 pub use host::{HostKind, HostToolchain};
 pub use model::{
-    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, DriverPolicy, Form, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, VariantChoice, Waiver, When,
+    BuildDriver, BuildSpec, Component, ComponentKind, CpuLevel, CudaToolchain, DriverPolicy, KernelGroup, LintSettings,
+    PackageSettings, Recipe, Source, UNNAMED_VARIANT, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use resolve::{Selection, load, resolve};

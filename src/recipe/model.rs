@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::form::KernelForm;
 use super::host::HostToolchain;
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
@@ -36,6 +37,12 @@ pub struct Recipe {
     pub platform: Platform,
     /// CUDA release that compiles the kernels.
     pub cuda: CudaVersion,
+    /// Where its compiler comes from. A directory of this machine is part of no key and no output.
+    #[serde(skip)]
+    pub cuda_toolchain: CudaToolchain,
+    /// Host compiler that the CUDA compiler calls, as a command; found when absent.
+    #[serde(skip)]
+    pub cuda_cxx: Option<String>,
     /// Targets of the kernel groups: SASS ascending, then PTX ascending.
     pub targets: Vec<KernelTarget>,
     /// How the host part is compiled.
@@ -73,16 +80,38 @@ impl Recipe {
         kernels
     }
 
+    /// The form of its kernel groups: all have one.
+    pub fn form(&self) -> Option<KernelForm> {
+        self.groups.first().map(|group| group.form)
+    }
+
     /// The kernel ABI tag that ties kernels to core; none when the recipe declares no kernels.
     pub fn kernel_abi_tag(&self) -> Option<KernelAbiTag> {
-        self.groups.iter().any(|group| group.form != Form::Slice).then(|| kernel_abi_tag(&self.kernels()))
+        self.form().is_some_and(KernelForm::has_table).then(|| kernel_abi_tag(&self.kernels()))
     }
 
     /// Whether libraries ship whole, cut to one capability in each package: then core is tied to them by the
     /// simulator's version, and cannot be kept free of device code.
     pub fn is_sliced(&self) -> bool {
-        self.groups.iter().any(|group| group.form == Form::Slice)
+        self.form().is_some_and(KernelForm::is_exclusive)
     }
+
+    /// File name of the plug-in library for a target.
+    pub fn plugin(&self, target: KernelTarget) -> String {
+        format!("lib{}-kernels-{target}.so", self.name)
+    }
+}
+
+/// Where the compiler of a CUDA release comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CudaToolchain {
+    /// Pinned wheels.
+    #[default]
+    Pinned,
+    /// The machine's own: `CUDA_HOME`, else `PATH`.
+    System,
+    /// A directory that holds `bin/nvcc`.
+    Directory(PathBuf),
 }
 
 /// Where the simulator's source is.
@@ -228,20 +257,6 @@ pub enum BuildDriver {
     Copy,
 }
 
-/// What a kernel group ships as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// Loose cubins and PTX.
-    Cubin,
-    /// A plug-in library.
-    Library,
-    /// SPIR-V modules.
-    Spirv,
-    /// A whole library cut to one capability.
-    Slice,
-}
-
 /// Device sources that ship together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelGroup {
@@ -252,7 +267,7 @@ pub struct KernelGroup {
     /// Declared kernels, sorted by name.
     pub table: Vec<KernelSignature>,
     /// What it ships as.
-    pub form: Form,
+    pub form: KernelForm,
     /// Globs over the installed files that are cut to one capability; for the form `slice` alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
@@ -265,10 +280,13 @@ pub struct KernelGroup {
     pub when: Vec<When>,
 }
 
+/// Name of the one combination of a group without variant axes.
+pub const UNNAMED_VARIANT: &str = "default";
+
 /// One combination of variants.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct VariantChoice {
-    /// Directory name: the values of all axes joined by `-`; `default` without axes.
+    /// Directory name: the values of all axes joined by `-`; [`UNNAMED_VARIANT`] without axes.
     pub name: String,
     /// Axis to value.
     pub choice: BTreeMap<String, String>,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::diagnostic::{Diagnostic, Document, Spanned, sort};
-use super::file::{HostTable, MatrixTable, PackageTable, RecipeFile, SimulatorTable, ToolchainTable};
+use super::file::{HostTable, MatrixTable, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable};
 use super::host::HostKind;
 use super::model::{CpuLevel, Source, Waiver};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::smoke::smoke;
 use super::words::{AtLeast, is_package_name, not_relative};
 use super::{file, parse_parts};
+use crate::arch::{Capability, CudaVersion};
 use crate::elf::edit::PathTag;
 use crate::report::Level;
 
@@ -177,23 +178,49 @@ fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
         .get("cuda")
         .filter(|value| value.get_ref().as_array().is_none_or(|items| !items.is_empty()))
         .and_then(|value| reader.list(value, "cuda", |reader, value| reader.parsed(value, "a CUDA release")));
-    let capabilities = fields.get("capabilities").and_then(|value| {
-        let list = reader.list(value, "capabilities", |reader, value| reader.parsed(value, "a capability"))?;
-        Some(Spanned { value: reader.unique("capabilities", list), span: value.span() })
-    });
-    let ptx = fields.get("ptx").and_then(|value| {
-        let list = reader.list(value, "ptx", |reader, value| reader.parsed(value, "a capability"))?;
-        Some(reader.unique("ptx", list))
-    });
+    let listed = fields.get("capabilities");
+    let sass = listed
+        .and_then(|value| Some(Spanned { value: capabilities(reader, value, "capabilities")?, span: value.span() }));
+    let ptx = fields.get("ptx").and_then(|value| capabilities(reader, value, "ptx"));
+    let releases = fields.get("release").map(|value| releases(reader, value)).unwrap_or_default();
     let table = MatrixTable {
         span: fields.span.clone(),
         platforms: platforms.map(|list| reader.unique("platforms", list)),
         cuda: cuda.map(|list| reader.unique("cuda", list)),
-        capabilities,
+        capabilities: sass,
         ptx,
+        releases,
     };
     fields.finish(reader);
     table
+}
+
+fn capabilities(reader: &mut Reader, value: &Value<'_>, key: &'static str) -> Option<Vec<Spanned<Capability>>> {
+    let list = reader.list(value, key, |reader, value| reader.parsed(value, "a capability"))?;
+    Some(reader.unique(key, list))
+}
+
+/// `[matrix.release."11.8"]`: what holds for one release alone.
+fn releases(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<CudaVersion>, ReleaseTable)> {
+    let mut found = Vec::new();
+    let Some(fields) = reader.fields(value, "[matrix.release]") else { return found };
+    for (key, value) in fields.entries() {
+        let release = key.value.parse();
+        if release.is_err() {
+            reader.wrong(key.span.clone(), format!("`{}` is not a CUDA release such as 13.0", key.value));
+        }
+        let Some(mut fields) = reader.fields(value, format!("[matrix.release.\"{}\"]", key.value)) else { continue };
+        let table = ReleaseTable {
+            capabilities: fields.get("capabilities").and_then(|value| capabilities(reader, value, "capabilities")),
+            ptx: fields.get("ptx").and_then(|value| capabilities(reader, value, "ptx")),
+            toolchain: fields.get("toolchain").and_then(|value| reader.text(value, "toolchain")),
+            cxx: fields.get("cxx").and_then(|value| reader.text(value, "cxx")),
+        };
+        fields.finish(reader);
+        found.extend(release.ok().map(|release| (key.with(release), table)));
+    }
+    found.sort_by_key(|(release, _)| release.span.start);
+    found
 }
 
 fn toolchain(reader: &mut Reader, mut fields: Fields<'_, '_>) -> ToolchainTable {

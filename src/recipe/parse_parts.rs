@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::diagnostic::Spanned;
 use super::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue};
-use super::model::{BuildDriver, ComponentKind, Form};
+use super::form::{DeviceCompiler, KernelForm};
+use super::model::{BuildDriver, ComponentKind};
 use super::reader::{Fields, Reader, Value};
 use super::words::{is_part_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
@@ -26,8 +27,8 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 7] =
-    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode"];
+const PLACEHOLDERS: [&str; 8] =
+    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode", "target"];
 
 pub(super) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
     let mut found = BTreeMap::new();
@@ -53,11 +54,12 @@ fn component(
     key: &Spanned<String>,
 ) -> ComponentTable {
     let policy = fields.get("policy").and_then(|value| reader.choice(value, "version policy", &POLICIES));
-    // Kernels are built and placed from their groups, and meta holds nothing.
-    let has_files = !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta);
+    // Kernels are placed from their groups, and meta holds nothing.
     let (mut build_table, mut files) = (None, None);
-    if has_files {
+    if kind != ComponentKind::Meta {
         build_table = fields.get("build").and_then(|value| build(reader, value, kind));
+    }
+    if !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta) {
         files = fields.get("files").and_then(|value| reader.list(value, "files", pattern));
     }
     let uses = fields.get("uses").and_then(|value| {
@@ -98,6 +100,7 @@ fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<
         ("copy", BuildDriver::Copy),
     ];
     let table = BuildTable {
+        span: value.span(),
         driver: fields.get("driver").and_then(|value| reader.choice(value, "build driver", &drivers)),
         source: fields.get("source").and_then(|value| relative(reader, value)),
         options: fields.get("options").map(|value| options(reader, value)).unwrap_or_default(),
@@ -162,49 +165,43 @@ fn name_message(what: &str, name: &str) -> String {
 }
 
 fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>) -> GroupTable {
-    let forms = [("cubin", Form::Cubin), ("library", Form::Library), ("spirv", Form::Spirv), ("slice", Form::Slice)];
-    let form = fields.get("form").and_then(|value| reader.choice(value, "form", &forms));
-    if form.as_ref().is_some_and(|form| form.value == Form::Slice) {
-        return slice_group(reader, fields, key, form);
-    }
-    let sources = fields.required(reader, "sources").and_then(|value| {
-        let list = reader.list(value, "sources", relative)?;
-        if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
-            reader.wrong(value.span(), format!("[kernels.{}] has no sources", key.value));
+    let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
+    let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
+    let takes = |key: &str| kind.keys().contains(&key);
+    for other in ["sources", "table", "flags", "variants", "when"].into_iter().filter(|key| !takes(key)) {
+        if let Some(value) = fields.get(other) {
+            let message = format!("`{other}` has no place beside form = \"{}\"", kind.name());
+            let mistake = reader.mistake(value.span(), message);
+            reader.push(mistake.hint(match kind.compiler() {
+                DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
+                _ => "the build of a component compiles the device code; `files` says which to cut",
+            }));
         }
-        Some(Spanned { value: reader.unique("sources", list), span: value.span() })
-    });
-    let table = GroupTable {
-        span: key.span.clone(),
-        sources,
-        table: fields.required(reader, "table").and_then(|value| relative(reader, value)),
-        form,
-        files: Vec::new(),
-        flags: fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default(),
-        variants: fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default(),
-        when: fields.get("when").map(|value| when(reader, value)).unwrap_or_default(),
-    };
+    }
+    let mut table = GroupTable { span: key.span.clone(), form, ..GroupTable::default() };
+    if takes("sources") {
+        table.sources = fields.required(reader, "sources").and_then(|value| {
+            let list = reader.list(value, "sources", relative)?;
+            if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
+                reader.wrong(value.span(), format!("[kernels.{}] has no sources", key.value));
+            }
+            Some(Spanned { value: reader.unique("sources", list), span: value.span() })
+        });
+    }
+    if takes("table") {
+        table.table = fields.required(reader, "table").and_then(|value| relative(reader, value));
+    }
+    if takes("files") {
+        let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
+        table.files = files.unwrap_or_default();
+    }
+    if takes("flags") {
+        table.flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default();
+        table.variants = fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default();
+        table.when = fields.get("when").map(|value| when(reader, value)).unwrap_or_default();
+    }
     fields.finish(reader);
     table
-}
-
-/// A group of libraries that the component's own build compiles for all capabilities: it has neither sources nor a
-/// kernel table.
-fn slice_group(
-    reader: &mut Reader,
-    mut fields: Fields<'_, '_>,
-    key: &Spanned<String>,
-    form: Option<Spanned<Form>>,
-) -> GroupTable {
-    for other in ["sources", "table", "flags", "variants", "when"] {
-        if let Some(value) = fields.get(other) {
-            let mistake = reader.mistake(value.span(), format!("`{other}` has no place beside form = \"slice\""));
-            reader.push(mistake.hint("the build of a component compiles the device code; `files` says which to cut"));
-        }
-    }
-    let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
-    fields.finish(reader);
-    GroupTable { span: key.span.clone(), form, files: files.unwrap_or_default(), ..GroupTable::default() }
 }
 
 fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap<String, Additions>> {

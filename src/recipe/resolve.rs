@@ -163,6 +163,8 @@ impl Resolver<'_> {
             source: file.source.as_ref().map_or(Source::Path(".".to_owned()), |source| source.value.clone()),
             platform: platforms.map(|platform| platform.value).next().unwrap_or(Platform::Linux64),
             cuda: cuda?,
+            cuda_toolchain: resolve_targets::toolchain(file, dir, cuda?),
+            cuda_cxx: file.matrix.release(cuda?).and_then(|release| Some(release.cxx.as_ref()?.value.clone())),
             targets: targets?,
             host: host?,
             cpu: file.toolchain.host.as_ref().and_then(|host| Some(host.cpu.as_ref()?.value)),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::diagnostic::Spanned;
 use super::file::{BuildTable, ComponentTable, OptionValue};
+use super::form::DeviceCompiler;
 use super::model::{BuildDriver, BuildSpec, Component, ComponentKind};
 use super::resolve::{Resolver, has};
-use super::words::Use;
+use super::words::{Use, placeholders};
 use crate::arch::{CudaVersion, VersionPolicy};
 use crate::manifest::SonameVersion;
 
@@ -25,6 +26,7 @@ pub(super) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>)
         let mistake = resolver.mistake(&place, "component `kernels` has no kernel group");
         resolver.mistakes.push(mistake.hint("add [kernels.NAME] with its sources and table"));
     }
+    kernels_build(resolver);
     let mut implied = vec![ComponentKind::Meta];
     if !file.groups.is_empty() {
         implied.push(ComponentKind::Kernels);
@@ -36,6 +38,43 @@ pub(super) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>)
     }
     found.sort_by_key(|component| component.kind);
     Some(found)
+}
+
+/// Component `kernels` has a build where the form of its groups is compiled by it, and only there.
+fn kernels_build(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let mut forms = file.groups.values().filter_map(|group| group.form.as_ref());
+    let wants = forms.find(|form| form.value.compiler() == DeviceCompiler::KernelsBuild);
+    let build = file.components.get(&ComponentKind::Kernels).and_then(|kernels| kernels.build.as_ref());
+    match (wants, build) {
+        (Some(form), None) => {
+            let name = file.simulator.name.as_ref().map_or("NAME", |name| &name.value);
+            let hint = format!(
+                "add [component.kernels.build]: it is called once for each target, and installs \
+                 lib/lib{name}-kernels-{{target}}.so"
+            );
+            let mistake = resolver.mistake(form, format!("form `{}` needs a build", form.value.name())).hint(hint);
+            resolver.mistakes.push(mistake);
+        }
+        (None, Some(build)) => {
+            let place = Spanned { value: (), span: build.span.clone() };
+            let mistake = resolver.mistake(&place, "component `kernels` has a build, and no group of form \"library\"");
+            resolver.mistakes.push(mistake.hint("other forms are compiled from `sources`, or by the build of core"));
+        }
+        (Some(_), Some(BuildTable { driver: Some(driver), .. })) if driver.value == BuildDriver::Copy => {
+            resolver.wrong(driver, "driver `copy` compiles nothing");
+        }
+        _ => {}
+    }
+    let others = file.components.iter().filter(|(kind, _)| **kind != ComponentKind::Kernels);
+    let options = others.filter_map(|(_, table)| table.build.as_ref()).flat_map(|build| build.options.values());
+    for option in options {
+        if let OptionValue::Text(text) = &option.value
+            && placeholders(text).contains(&"target")
+        {
+            resolver.wrong(option, "`{target}` is known to the build of component `kernels` alone");
+        }
+    }
 }
 
 fn component(

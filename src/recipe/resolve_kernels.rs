@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::diagnostic::{Diagnostic, Spanned};
 use super::file::{Additions, GroupTable};
 use super::files::RecipeFiles;
-use super::model::{Form, KernelGroup, VariantChoice, When};
+use super::form::{DeviceCompiler, KernelForm};
+use super::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
 use super::resolve::Resolver;
 use super::table::{DeclaredKernel, kernel_table};
 
@@ -14,6 +15,7 @@ const MOST_VARIANTS: usize = 256;
 
 pub(super) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
     let file = resolver.file;
+    one_form(resolver);
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, table) in &file.groups {
@@ -24,28 +26,59 @@ pub(super) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
     Some(found)
 }
 
+fn form_of(group: &GroupTable) -> KernelForm {
+    group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
+}
+
+/// A target has one package, which holds all groups: they ship in one form, and in one that can be built.
+fn one_form(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let mut groups = file.groups.iter();
+    let first = groups.next();
+    for (name, group) in file.groups.iter().filter(|(_, group)| !form_of(group).is_built()) {
+        let place = Spanned { value: (), span: span_of(group) };
+        let built = KernelForm::NAMES.into_iter().filter(|(_, form)| form.is_built()).map(|(name, _)| name);
+        let mistake = resolver.mistake(&place, format!("kernel group `{name}` ships in a form that cannot be built"));
+        resolver.mistakes.push(mistake.known("forms that are built", built));
+    }
+    for (name, group) in groups {
+        let Some((other, one)) = first.filter(|(_, one)| form_of(one) != form_of(group)) else { continue };
+        let (form, of_other) = (form_of(group).name(), form_of(one).name());
+        let place = Spanned { value: (), span: span_of(group) };
+        let message = format!("kernel group `{name}` ships as `{form}`, and `{other}` as `{of_other}`");
+        let mistake = resolver.mistake(&place, message);
+        resolver.mistakes.push(mistake.hint("a target has one package: let all kernel groups have one form"));
+    }
+}
+
+/// Where a group's form stands, or its name.
+fn span_of(group: &GroupTable) -> std::ops::Range<usize> {
+    group.form.as_ref().map_or_else(|| group.span.clone(), |form| form.span.clone())
+}
+
 fn group(
     resolver: &mut Resolver<'_>,
     name: &str,
     group: &GroupTable,
     seen: &mut BTreeMap<String, String>,
 ) -> Option<KernelGroup> {
-    let sources = group.sources.as_ref();
-    for source in sources.iter().flat_map(|sources| &sources.value) {
+    let form = form_of(group);
+    for source in group.sources.iter().flat_map(|sources| &sources.value) {
         resolver.must_be_in_source(source);
     }
-    if group.form.as_ref().is_some_and(|form| form.value == Form::Slice) {
-        return Some(slice(resolver, name, group));
-    }
-    let declared = table(resolver, group, seen, name);
+    let declared = if form.has_table() { table(resolver, group, seen, name) } else { Some(Vec::new()) };
     let variants = variants(resolver, group);
     let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
+    let sources = match form.compiler() {
+        DeviceCompiler::Steps => plain(&group.sources.as_ref()?.value),
+        _ => Vec::new(),
+    };
     Some(KernelGroup {
         name: name.to_owned(),
-        sources: plain(&sources?.value),
+        sources,
         table: declared?.into_iter().map(|kernel| kernel.signature).collect(),
-        form: group.form.as_ref().map_or(Form::Cubin, |form| form.value),
-        files: Vec::new(),
+        form,
+        files: plain(&group.files),
         flags: plain(&group.flags),
         variants: variants?,
         when: group
@@ -59,29 +92,6 @@ fn group(
             })
             .collect(),
     })
-}
-
-/// A group of whole libraries. Such a library holds host code, and its packages are one for each capability: other
-/// kernels beside it would be, too.
-fn slice(resolver: &mut Resolver<'_>, name: &str, group: &GroupTable) -> KernelGroup {
-    let is_slice = |other: &GroupTable| other.form.as_ref().is_some_and(|form| form.value == Form::Slice);
-    if resolver.file.groups.values().any(|other| !is_slice(other)) {
-        let place = Spanned { value: (), span: group.span.clone() };
-        let mistake = resolver.mistake(&place, format!("kernel group `{name}` is sliced, and others are not"));
-        resolver.mistakes.push(mistake.hint("a recipe has groups of form \"slice\" only, or none"));
-    }
-    let unnamed =
-        VariantChoice { name: "default".to_owned(), choice: BTreeMap::new(), define: Vec::new(), flags: Vec::new() };
-    KernelGroup {
-        name: name.to_owned(),
-        sources: Vec::new(),
-        table: Vec::new(),
-        form: Form::Slice,
-        files: group.files.iter().map(|glob| glob.value.clone()).collect(),
-        flags: Vec::new(),
-        variants: vec![unnamed],
-        when: Vec::new(),
-    }
 }
 
 /// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's
@@ -176,7 +186,7 @@ fn variants(resolver: &mut Resolver<'_>, group: &GroupTable) -> Option<Vec<Varia
         all = extended.collect();
     }
     if group.variants.is_empty() {
-        all[0].name = "default".to_owned();
+        all[0].name = UNNAMED_VARIANT.to_owned();
     }
     Some(all)
 }

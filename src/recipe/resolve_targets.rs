@@ -1,6 +1,10 @@
 //! The matrix: which CUDA release builds, for which capabilities and PTX.
 
+use std::path::Path;
+
 use super::diagnostic::{Diagnostic, Spanned};
+use super::file::RecipeFile;
+use super::model::CudaToolchain;
 use super::resolve::Resolver;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
@@ -24,6 +28,14 @@ pub(super) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
             .mistake(release, format!("the toolchain's CUDA {} is not in the matrix", release.value))
             .known("`cuda` in [matrix]", listed.iter().map(|item| item.value));
         resolver.mistakes.push(mistake);
+    }
+    for (release, _) in &file.matrix.releases {
+        if !listed.iter().any(|item| item.value == release.value) {
+            let mistake = resolver
+                .mistake(release, format!("CUDA {} is not in the matrix", release.value))
+                .known("`cuda` in [matrix]", listed.iter().map(|item| item.value));
+            resolver.mistakes.push(mistake);
+        }
     }
     if let Some(asked) = resolver.selection.cuda {
         if !toolkits.contains(&asked) {
@@ -97,6 +109,9 @@ fn capabilities(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<Ca
     if let Some(asked) = &resolver.selection.capabilities {
         return Some(asked_for(resolver, asked.clone(), cuda));
     }
+    if let Some(own) = file.matrix.release(cuda).and_then(|release| release.capabilities.as_ref()) {
+        return Some(written_for(resolver, own, cuda));
+    }
     let Some(listed) = &file.matrix.capabilities else {
         if !file.groups.is_empty() {
             let place = Spanned { value: (), span: file.matrix.span.clone() };
@@ -116,6 +131,9 @@ fn ptx(resolver: &mut Resolver<'_>, cuda: CudaVersion, sass: &[Capability]) -> V
     let file = resolver.file;
     if let Some(asked) = &resolver.selection.ptx {
         return asked_for(resolver, asked.clone(), cuda);
+    }
+    if let Some(own) = file.matrix.release(cuda).and_then(|release| release.ptx.as_ref()) {
+        return written_for(resolver, own, cuda);
     }
     match &file.matrix.ptx {
         Some(listed) => fitting(resolver, listed, cuda, "--ptx"),
@@ -141,8 +159,29 @@ fn asked_for(resolver: &mut Resolver<'_>, asked: Vec<Capability>, cuda: CudaVers
     kept
 }
 
-/// The listed capabilities that the release compiles for. Others are mistakes: each by itself when the
-/// recipe chose the release, all in one when the command line did.
+/// What the recipe lists for the release alone must fit it.
+fn written_for(resolver: &mut Resolver<'_>, listed: &[Spanned<Capability>], cuda: CudaVersion) -> Vec<Capability> {
+    for item in listed {
+        if let Err(why) = resolver.manifests.capabilities.check(item.value, cuda) {
+            let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
+            resolver.mistakes.push(mistake);
+        }
+    }
+    listed.iter().map(|item| item.value).collect()
+}
+
+/// Where the compiler of a release comes from.
+pub(super) fn toolchain(file: &RecipeFile, dir: &Path, cuda: CudaVersion) -> CudaToolchain {
+    let named = file.matrix.release(cuda).and_then(|release| release.toolchain.as_ref());
+    match named.map(|named| named.value.as_str()) {
+        None | Some("pinned") => CudaToolchain::Pinned,
+        Some("system") => CudaToolchain::System,
+        Some(directory) => CudaToolchain::Directory(dir.join(directory)),
+    }
+}
+
+/// The listed capabilities that the release compiles for. One that another release of the matrix compiles for is that
+/// one's. Others are mistakes: each by itself when the recipe chose the release, all in one when the command line did.
 fn fitting(
     resolver: &mut Resolver<'_>,
     listed: &[Spanned<Capability>],
@@ -150,8 +189,14 @@ fn fitting(
     option: &str,
 ) -> Vec<Capability> {
     let capabilities = &resolver.manifests.capabilities;
+    let releases = resolver.file.matrix.cuda.as_deref().unwrap_or_default();
+    let is_listed = releases.iter().any(|release| release.value == cuda);
+    let of_another = |capability: Capability| {
+        is_listed && releases.iter().any(|release| capabilities.check(capability, release.value).is_ok())
+    };
     let mut kept = Vec::new();
     let mut missing: Vec<(&Spanned<Capability>, Unsupported)> = Vec::new();
+    let mut skipped = None;
     for item in listed {
         match capabilities.check(item.value, cuda) {
             Ok(()) => kept.push(item.value),
@@ -159,8 +204,16 @@ fn fitting(
                 let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
                 resolver.mistakes.push(mistake);
             }
+            Err(_) if of_another(item.value) => skipped = skipped.or(Some(item)),
             Err(why) => missing.push((item, why)),
         }
+    }
+    if let Some(first) = skipped.filter(|_| kept.is_empty() && missing.is_empty() && option != "--ptx") {
+        let mistake = resolver
+            .mistake(first, format!("CUDA {cuda} compiles for none of these capabilities"))
+            .known("it compiles for", capabilities.targets(cuda));
+        let hint = format!("list some of them in [matrix.release.\"{cuda}\"], or take the release out of the matrix");
+        resolver.mistakes.push(mistake.hint(hint));
     }
     if resolver.selection.cuda.is_none() {
         for (item, why) in missing {

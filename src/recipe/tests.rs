@@ -186,6 +186,35 @@ fn text_that_is_no_toml_shows_where() {
     insta::assert_snapshot!(shown("edition = 1\nedition = 1\n[a]\n[a]\nb = 1__0\nc = \"\\q\"\n"));
 }
 
+/// Forms that cannot be built, or not together, are refused where they stand.
+#[test]
+fn forms_are_checked() {
+    let group = VOLLEY.find("[kernels.network]").unwrap();
+    let rest = &VOLLEY[group..];
+    let driver = group + rest.find("[driver]").unwrap();
+    let with = |kernels: &str| format!("{}{kernels}\n{}", &VOLLEY[..group], &VOLLEY[driver..]);
+    let build =
+        "[component.kernels.build]\ndriver = \"make\"\nsource = \"kernels\"\noptions = { TARGET = \"{target}\" }\n";
+    let library = "[kernels.network]\nform = \"library\"\ntable = \"kernels/table.toml\"\n";
+    let recipe = load_with(&with(&format!("{build}{library}")), &Selection::default()).unwrap();
+    assert_eq!(recipe.form(), Some(KernelForm::Library));
+    assert!(recipe.kernel_abi_tag().is_some() && !recipe.is_sliced());
+    let spirv = library.replace("library", "spirv") + "sources = [\"kernels/neuron.cu\", \"kernels/synapse.cu\"]\n";
+    let slice = "[kernels.whole]\nform = \"slice\"\nfiles = [\"lib/*\"]\n";
+    insta::assert_snapshot!(
+        [
+            shown(&with(&spirv)),
+            shown(&with(library)),
+            shown(&with(&format!("{build}{slice}"))),
+            shown(&with(&format!("{build}{library}flags = [\"-O3\"]\n"))),
+            shown(&with(&format!("{build}{library}{slice}"))),
+            shown(&with(&format!("{}{library}", build.replace("make", "copy")))),
+            shown(&VOLLEY.replace("{kernel-abi}", "{target}")),
+        ]
+        .join("\n")
+    );
+}
+
 /// Near the mistakes above, and right.
 #[test]
 fn look_alikes_are_no_mistakes() {

@@ -46,6 +46,7 @@ mod lock;
 mod patching;
 mod patching_corpus;
 mod patching_traps;
+mod plugged_recipe;
 mod proxies;
 mod registry_pairs;
 mod resolving;

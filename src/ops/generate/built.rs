@@ -14,7 +14,7 @@ use crate::engine::recipe_digest;
 use crate::error::Result;
 use crate::pipeline::host_facts;
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
-use crate::recipe::{ComponentKind, Form, Recipe};
+use crate::recipe::{ComponentKind, Recipe};
 use crate::verify::{self, Opened};
 
 /// How the packages of a directory stand to a recipe.
@@ -67,7 +67,7 @@ impl Built {
             Err(_) if fs_err::read_dir(place)?.next().is_none() => Opened::default(),
             Err(error) => return Err(error),
         };
-        let cut = recipe.groups.iter().any(|group| group.form == Form::Slice);
+        let cut = recipe.is_sliced();
         let has_host_code = |bundle: &&Bundle| match bundle.manifest.component {
             ComponentKind::Kernels => cut && bundle.manifest.target == Some(KernelTarget::Cpu),
             _ => true,

@@ -17,7 +17,7 @@ use crate::generate::{
 use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackContext, PackageSpec};
 use crate::plan::{self, PlannedBundle, kernel_dir};
-use crate::recipe::{BuildDriver, Component, ComponentKind, Form, KernelGroup, Recipe, Source};
+use crate::recipe::{BuildDriver, Component, ComponentKind, DeviceCompiler, KernelGroup, Recipe, Source};
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -97,17 +97,14 @@ pub(super) fn model(
 
 /// Refuses a kernel group that the texts of a target have no words for.
 fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
-    match group.form {
-        Form::Cubin => Ok(()),
-        Form::Slice if !target.compiles() => Ok(()),
-        Form::Slice => Err(Error::recipe(format!(
-            "kernel group `{}` is cut out of a finished library by simpack; a recipe for {target} builds without it",
-            group.name
-        ))
-        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it")),
-        _ => Err(Error::recipe(format!("kernel group `{}` ships as a form that is not generated yet", group.name))
-            .hint("use form = \"cubin\"")),
-    }
+    let what = match group.form.compiler() {
+        _ if !target.compiles() => return Ok(()),
+        DeviceCompiler::Steps => return Ok(()),
+        DeviceCompiler::HostBuilds => "is cut out of a finished library by simpack",
+        DeviceCompiler::KernelsBuild => "is built once for each target by simpack",
+    };
+    Err(Error::recipe(format!("kernel group `{}` {what}; a recipe for {target} builds without it", group.name))
+        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))
 }
 
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
@@ -209,8 +206,7 @@ fn libraries(recipe: &Recipe, built: Option<&Built>) -> Result<Vec<Library>> {
     let components = recipe.components.iter().filter(|component| is_linked(component.kind));
     let components = components.map(|component| (component.kind, &component.files, component.policy));
     let core = recipe.component(ComponentKind::Core).map(|core| core.policy);
-    let cut = recipe.groups.iter().filter(|group| group.form == Form::Slice);
-    let cut: Vec<String> = cut.flat_map(|group| group.files.clone()).collect();
+    let cut: Vec<String> = recipe.groups.iter().flat_map(|group| group.files.clone()).collect();
     let cut = (!cut.is_empty()).then_some((ComponentKind::Kernels, &cut, core.unwrap_or(VersionPolicy::Major)));
     let mut found: Vec<Library> = Vec::new();
     for (kind, files, policy) in components.chain(cut) {

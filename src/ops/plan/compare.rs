@@ -17,7 +17,7 @@ use crate::gpu::slice::{FreedSpace, Part as Piece, SliceError, plan};
 use crate::manifest::Manifests;
 use crate::pack;
 use crate::pipeline::{Job, slice_for};
-use crate::plan::{Action, Step};
+use crate::plan::Step;
 use crate::recipe::ComponentKind;
 use crate::ui::size;
 
@@ -129,9 +129,9 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let mut host = Part::default();
     let mut kernels: BTreeMap<KernelTarget, Part<'_>> = BTreeMap::new();
     for step in &plan.steps {
-        let part = match &step.action {
-            Action::Host { .. } => &mut host,
-            Action::Kernel { target, .. } => kernels.entry(*target).or_default(),
+        let part = match step.target() {
+            None => &mut host,
+            Some(target) => kernels.entry(target).or_default(),
         };
         match cache.get(step.key)? {
             Some(entry) => part.measured.push(entry),

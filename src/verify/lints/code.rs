@@ -6,7 +6,7 @@ use super::super::facts::describe;
 use super::super::{BundleFacts, FileFacts, PackageFacts};
 use crate::arch::KernelTarget;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, KernelForm};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -137,7 +137,9 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn kernel_relocatable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     kernel_files(facts, |package, file| {
         // Linkers leave in a library what its kernels were linked from.
-        if !package.manifest.is_slice() && file.device.images.iter().any(|image| image.relocatable) {
+        if package.manifest.form().is_some_and(KernelForm::is_loaded_by_driver)
+            && file.device.images.iter().any(|image| image.relocatable)
+        {
             hits.add(package.subject(&file.path), "holds relocatable device code, which no driver loads");
         }
     });

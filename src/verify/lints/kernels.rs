@@ -6,12 +6,13 @@ use super::super::{BundleFacts, FileFacts, PackageFacts};
 use crate::arch::KernelAbiTag;
 use crate::gpu::{KernelSignature, Param, kernel_abi_tag};
 use crate::lint::{Hits, Parameters, Predicate};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, KernelForm};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "kernel-abi", parameters: &[], check: kernel_abi },
         Predicate { id: "kernel-coverage", parameters: &[], check: kernel_coverage },
+        Predicate { id: "kernel-entry", parameters: &[], check: kernel_entry },
         Predicate { id: "kernel-tag-absent", parameters: &[], check: kernel_tag_absent },
     ]
 }
@@ -215,6 +216,33 @@ fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
     }
 }
+
+/// A plug-in library gives core one thing, its entry table, and says of which kernel ABI it is.
+fn kernel_entry(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in facts.packages.iter().filter(|package| package.manifest.form() == Some(KernelForm::Library)) {
+        let entry = format!("{}_kernels", package.manifest.simulator.replace('-', "_"));
+        for (subject, file, elf) in package.loaded() {
+            let mut names: Vec<&str> = elf.exports.iter().map(|export| export.name.as_str()).collect();
+            names.sort_unstable();
+            if names != [entry.as_str()] {
+                let named = names.iter().filter(|name| **name != entry).take(NAMED).copied().collect::<Vec<_>>();
+                let message = match names.contains(&entry.as_str()) {
+                    true => format!("exports more than its entry table `{entry}`"),
+                    false => format!("does not export its entry table `{entry}`"),
+                };
+                hits.add(&subject, message)
+                    .evidence_lines((!named.is_empty()).then(|| format!("it exports {}", named.join(", "))));
+            }
+            if let Some(tag) = package.manifest.kernel_abi.as_ref().filter(|_| !file.holds_tag) {
+                hits.add(&subject, format!("does not hold {tag}"))
+                    .fix("pass `{kernel-abi}` to the build of component `kernels` and put it into the entry table");
+            }
+        }
+    }
+}
+
+/// Names that a finding lists.
+const NAMED: usize = 8;
 
 fn other_targets(count: usize) -> String {
     if count == 1 { "1 other target has it".to_owned() } else { format!("{count} other targets have it") }

@@ -2,7 +2,7 @@
 
 use super::cubin::{cubin, fatbin, kernel, ptx};
 use super::fixture::{Sealed, Tree, context, denies, passes, report, said};
-use crate::arch::{Capability, KernelTarget};
+use crate::arch::{Capability, KernelTarget, Platform};
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::recipe::ComponentKind;
 use crate::report::Verdict;
@@ -89,6 +89,34 @@ fn host_code_does_not_ride_along() {
             "noarch-host-code | volley-kernels-sm_90: lib/volley/stub.so | is host code (x86_64) in a package for every platform",
         ],
     );
+}
+
+#[test]
+fn a_plug_in_library_exports_its_entry_table_alone() {
+    let library = |source: &str| {
+        let mut tree =
+            package("sm_90").file(&format!("{}/all.cubin", dir("sm_90", "default")), cubin(SM_90, &table(), false));
+        tree.manifest.platform = Some(Platform::Linux64);
+        let path = format!("{}/libvolley-kernels-sm_90.so", dir("sm_90", "default"));
+        let flags = ["-shared", "-fPIC", "-s", "-nostdlib", "-Wl,-z,relro,-z,now,-z,noexecstack"];
+        (path.clone(), tree.compiled(&path, source, &flags).seal())
+    };
+    let entry = format!("const char *const volley_kernels[] = {{ \"{}\" }};", kernel_abi_tag(&table()));
+    let of = |report: &[String]| -> Vec<String> {
+        report.iter().filter(|said| said.starts_with("kernel-entry")).cloned().collect()
+    };
+    let found = |source: &str| {
+        let (path, sealed) = library(source);
+        (path, of(&said(&report(&[&sealed], &context()))))
+    };
+    assert_eq!(found(&entry).1, [""; 0]);
+    let (path, said) = found(&format!("{entry} int other;"));
+    let about = format!("kernel-entry | volley-kernels-sm_90: {path} |");
+    assert_eq!(said, [format!("{about} exports more than its entry table `volley_kernels`")]);
+    let (_, said) = found("const char *const volley_kernels[] = { \"none\" };");
+    assert_eq!(said, [format!("{about} does not hold {}", kernel_abi_tag(&table()))]);
+    let (_, said) = found(&entry.replace("volley_kernels", "other"));
+    assert_eq!(said, [format!("{about} does not export its entry table `volley_kernels`")]);
 }
 
 #[test]

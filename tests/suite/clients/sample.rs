@@ -13,8 +13,8 @@ use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
 use simpack::pack::{PackContext, PackageSpec, packages};
 use simpack::recipe::{
-    Component, ComponentKind, DriverPolicy, Form, HostToolchain, KernelGroup, LintSettings, PackageSettings, Recipe,
-    Source, VariantChoice,
+    Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
+    Recipe, Source, VariantChoice,
 };
 
 /// 2024-01-01 00:00:00 UTC.
@@ -46,6 +46,8 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         dir: ".".into(),
         source: Source::Path(".".to_owned()),
         platform: Platform::Linux64,
+        cuda_toolchain: simpack::recipe::CudaToolchain::Pinned,
+        cuda_cxx: None,
         cuda: cuda.parse().unwrap(),
         targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
         host: HostToolchain::System { min_cxx: Some(12) },
@@ -61,7 +63,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             name: "network".to_owned(),
             sources: vec!["kernels/neuron.cu".to_owned()],
             table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
-            form: Form::Cubin,
+            form: KernelForm::Cubin,
             files: Vec::new(),
             flags: Vec::new(),
             variants: vec![VariantChoice {
