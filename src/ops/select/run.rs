@@ -105,7 +105,7 @@ fn pip(selection: &Selection) -> Result<String> {
             Err(Error::usage(format!("there are no wheels of {} {}", fit.simulator, fit.version))
                 .detail(format!(
                     "needed are wheels of {}",
-                    [&[fit.simulator.clone()], packages.as_slice()].concat().join(", ")
+                    [std::slice::from_ref(&fit.simulator), packages.as_slice()].concat().join(", ")
                 ))
                 .detail(format!("there are packages of conda{place}: {}", conda.join(", ")))
                 .hint(
