@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{SymbolName, SymbolsFile};
-use crate::arch::Release;
+use crate::arch::{Release, VersionPolicy, VersionRange};
 use crate::elf::{Facts, Import};
 
 /// What one consumer needs of one library.
@@ -27,20 +27,21 @@ pub struct Floor {
     /// Symbols that are expected of this library and that its file does not know: newer than the
     /// file, or of another library.
     pub unknown: Vec<SymbolName>,
-    /// The dependency in a package manager's words, below the first release that may break.
-    pub depends: Option<String>,
+    /// Releases that do: from the lowest to below the first one that may break.
+    #[serde(skip)]
+    pub range: Option<VersionRange>,
 }
 
-/// The dependencies of a package that holds several consumers: of each library, the highest floor.
-pub fn dependencies(floors: Vec<Floor>) -> Vec<String> {
+/// The dependencies of a package that holds several consumers: of each package that they need, the highest floor.
+pub fn dependencies(floors: Vec<Floor>) -> BTreeMap<String, VersionRange> {
     let mut highest: BTreeMap<String, Floor> = BTreeMap::new();
-    for floor in floors.into_iter().filter(|floor| floor.depends.is_some()) {
+    for floor in floors.into_iter().filter(|floor| floor.range.is_some()) {
         let known = highest.get(&floor.package).and_then(|known| known.lowest.as_ref());
         if known.is_none_or(|known| floor.lowest.as_ref().is_some_and(|lowest| lowest > known)) {
             highest.insert(floor.package.clone(), floor);
         }
     }
-    highest.into_values().filter_map(|floor| floor.depends).collect()
+    highest.into_iter().filter_map(|(package, floor)| Some((package, floor.range?))).collect()
 }
 
 /// What `consumer` needs of the library of `file`; none when it does not name it as NEEDED.
@@ -56,7 +57,7 @@ pub fn floor(consumer: &Facts, file: &SymbolsFile) -> Option<Floor> {
         used: 0,
         gone: None,
         unknown: Vec::new(),
-        depends: None,
+        range: None,
     };
     for import in &consumer.imports {
         let name = SymbolName { name: import.name.clone(), node: import.version.clone() };
@@ -85,7 +86,7 @@ pub fn floor(consumer: &Facts, file: &SymbolsFile) -> Option<Floor> {
             floor.gone = Some((gone.clone(), name.clone()));
         }
     }
-    floor.depends = floor.lowest.as_ref().map(|lowest| spec(file, lowest, floor.gone.as_ref().map(|(gone, _)| gone)));
+    floor.range = floor.lowest.as_ref().map(|lowest| range(file, lowest, floor.gone.as_ref().map(|(gone, _)| gone)));
     Some(floor)
 }
 
@@ -106,18 +107,12 @@ fn lookup<'a>(
     file.symbols.range(from..).take_while(|(found, _)| found.name == name.name).min_by(|a, b| a.1.since.cmp(&b.1.since))
 }
 
-/// `volley-core >=1.0.1,<2`.
-fn spec(file: &SymbolsFile, lowest: &Release, gone: Option<&Release>) -> String {
-    use crate::arch::VersionPolicy;
-    let bound = match file.policy {
-        VersionPolicy::Major => format!("{}", lowest.number(0) + 1),
-        VersionPolicy::MajorMinor | VersionPolicy::Capability => {
-            format!("{}.{}", lowest.number(0), lowest.number(1) + 1)
-        }
-    };
-    let bound = match gone.filter(|gone| bound.parse::<Release>().is_ok_and(|bound| **gone < bound)) {
-        Some(gone) => gone.to_string(),
-        None => bound,
-    };
-    format!("{} >={lowest},<{bound}", file.package)
+/// `>=1.0.1,<2`.
+fn range(file: &SymbolsFile, lowest: &Release, gone: Option<&Release>) -> VersionRange {
+    let bound = lowest.ended_by(match file.policy {
+        VersionPolicy::Major => 0,
+        VersionPolicy::MajorMinor | VersionPolicy::Capability => 1,
+    });
+    let below = gone.filter(|gone| **gone < bound).cloned().unwrap_or(bound);
+    VersionRange { from: Some(lowest.clone()), below: Some(below) }
 }

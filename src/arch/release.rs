@@ -20,6 +20,12 @@ impl Release {
         self.0.get(place).copied().unwrap_or(0)
     }
 
+    /// The first release in which the number at `place` is one higher, in as few numbers as say it: `2` or `1.3`.
+    #[must_use]
+    pub fn ended_by(&self, place: usize) -> Self {
+        Self((0..=place).map(|at| self.number(at) + u64::from(at == place)).collect())
+    }
+
     /// The release in which the number at `place` is one higher and the three numbers after it are
     /// zero, in the three-number form of packages.
     #[must_use]
@@ -87,6 +93,12 @@ impl TryFrom<String> for Release {
 impl From<Release> for String {
     fn from(release: Release) -> Self {
         release.to_string()
+    }
+}
+
+impl From<u32> for Release {
+    fn from(number: u32) -> Self {
+        Self(vec![number.into()])
     }
 }
 

@@ -18,7 +18,7 @@ enum FormatArg {
     Conda,
     /// A requirements file for pip: where the wheels lie, and each by name and version
     Pip,
-    /// A nix expression
+    /// A nix expression, for the directory of the overlay.nix that `simpack generate nix` writes
     Nix,
     /// As --json
     Json,

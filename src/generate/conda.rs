@@ -5,9 +5,12 @@
 
 use serde::Serialize;
 
-use super::{FileSet, Model, Package, Templates};
+use super::{FileSet, Model, Output, Templates};
+use crate::arch::CudaVersion;
+use crate::bundle::Dependency;
 use crate::error::Result;
-use crate::manifest::CondaForge;
+use crate::manifest::{CondaForge, Vendor};
+use crate::package::conda::{self, BuildText, Specs};
 use crate::recipe::{BuildDriver, ComponentKind};
 
 /// Values of the templates.
@@ -15,7 +18,7 @@ use crate::recipe::{BuildDriver, ComponentKind};
 struct Values<'a> {
     model: &'a Model,
     /// Packages with what follows from their kind.
-    outputs: Vec<Output<'a>>,
+    outputs: Vec<OutputText<'a>>,
     /// Tools of the host part's builds.
     tools: Vec<&'static str>,
     /// Packages with headers of what components use.
@@ -30,16 +33,41 @@ struct Values<'a> {
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
-    package: &'a Package,
+struct OutputText<'a> {
+    package: PackageText<'a>,
     /// Staging output that its files come from.
     from: Option<&'static str>,
     /// It holds host code, which depends on the compiler's libraries.
     code: bool,
 }
 
+/// A package in conda's words.
+#[derive(Serialize)]
+struct PackageText<'a> {
+    name: &'a str,
+    version: String,
+    noarch: bool,
+    release: Option<CudaVersion>,
+    build: Text,
+    number: u64,
+    depends: Vec<Text>,
+    constrains: Vec<String>,
+    run_exports: Vec<String>,
+    files: &'a [String],
+    tests: &'a [String],
+    summary: &'a str,
+}
+
+/// A text with what it is: `hashed`, `named` or `fixed` for build strings, `spec` or `exactly` (the very build of
+/// another package of the recipe) for dependencies.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Text {
+    text: String,
+    kind: &'static str,
+}
+
 /// All files.
-pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
+pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Result<FileSet> {
     let mut headers: Vec<String> = model.uses.iter().filter_map(|used| used.conda_dev.clone()).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
     for list in [&mut headers, &mut ignored] {
@@ -58,7 +86,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     }
     let values = Values {
         model,
-        outputs: model.packages.iter().map(output).collect(),
+        outputs: model.packages.iter().map(|output| output_text(output, &Specs::new(&model.name, vendor))).collect(),
         tools,
         headers,
         archive: model.archive(),
@@ -77,12 +105,46 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     Ok(files)
 }
 
-fn output(package: &Package) -> Output<'_> {
-    let from = match package.component {
-        _ if package.files.is_empty() => None,
+fn output_text<'a>(output: &'a Output, specs: &Specs<'_>) -> OutputText<'a> {
+    let Output { package, release, files } = output;
+    let component = package.manifest.component;
+    let from = match component {
+        _ if files.is_empty() => None,
         ComponentKind::Kernels => Some("device"),
         _ => Some("host"),
     };
-    let code = matches!(package.component, ComponentKind::Core | ComponentKind::Rtc);
-    Output { package, from, code }
+    let (kind, text) = match conda::build_text(package) {
+        BuildText::Hashed => ("hashed", String::new()),
+        BuildText::Named(words) => ("named", words),
+        BuildText::Fixed(text) => ("fixed", text),
+    };
+    let conda::Selection { depends, constrains } = conda::selection(&package.conditions);
+    // In the order of the packages that simpack makes, which is that of the specs.
+    let mut sorted: Vec<(String, Text)> =
+        depends.into_iter().map(|text| (text.clone(), Text { kind: "spec", text })).collect();
+    sorted.extend(package.dependencies.iter().map(|dependency| {
+        let spec = specs.spec(dependency);
+        let text = match dependency {
+            Dependency::Build { package, .. } => Text { kind: "exactly", text: package.clone() },
+            _ => Text { kind: "spec", text: spec.clone() },
+        };
+        (spec, text)
+    }));
+    sorted.sort();
+    sorted.dedup();
+    let package = PackageText {
+        name: package.name(),
+        version: package.version.to_string(),
+        noarch: package.manifest.platform.is_none(),
+        release: *release,
+        build: Text { kind, text },
+        number: package.build_number,
+        depends: sorted.into_iter().map(|(_, text)| text).collect(),
+        constrains,
+        run_exports: specs.run_exports(package),
+        files,
+        tests: &package.tests,
+        summary: &package.summary,
+    };
+    OutputText { package, from, code: matches!(component, ComponentKind::Core | ComponentKind::Rtc) }
 }

@@ -20,14 +20,14 @@ pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
 pub use integrity::sri;
 pub use model::{
-    Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Listed, Model, ModelSource, Package, Release, Use,
-    library_base, licence_ids,
+    Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Use, library_base, licence_ids,
 };
 pub use render::Templates;
 
 use std::fmt;
 
 use crate::error::Result;
+use crate::manifest::Vendor;
 
 /// What texts are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,13 +63,13 @@ impl Target {
         matches!(self, Self::Conda | Self::Nix)
     }
 
-    /// Its files for a model.
+    /// Its files for a model. `vendor` are the libraries that packages may depend on.
     ///
     /// # Errors
     /// The model holds what the target cannot express, or a template is wrong.
-    pub fn files(self, model: &Model, templates: &Templates) -> Result<FileSet> {
+    pub fn files(self, model: &Model, vendor: &Vendor, templates: &Templates) -> Result<FileSet> {
         match self {
-            Self::Conda => conda::files(model, templates),
+            Self::Conda => conda::files(model, vendor, templates),
             Self::Nix => nix::files(model, templates),
             Self::Cmake => interface::cmake(model, templates),
             Self::Pkgconfig => interface::pkg_config(model, templates),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::manifest::CondaForge;
+use crate::package::Package;
 use crate::recipe::{BuildDriver, ComponentKind, Source};
 
 /// A simulator and its packages.
@@ -61,7 +62,7 @@ pub struct Model {
     /// Packages, as simpack makes them, in the order in which they build on each other; only for targets that name
     /// packages ([`Target::names_packages`](super::Target::names_packages)).
     #[serde(skip)]
-    pub packages: Vec<Package>,
+    pub packages: Vec<Output>,
 }
 
 /// Where the source is, and what other builders ask of it beyond the recipe's words.
@@ -198,57 +199,15 @@ pub struct Library {
     pub file: String,
 }
 
-/// How a build string is made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", content = "text", rename_all = "kebab-case")]
-pub enum BuildText {
-    /// Hash and build number.
-    Hashed,
-    /// Words before the hash.
-    Named(String),
-    /// Exactly this.
-    Fixed(String),
-}
-
-/// What a package depends on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", content = "text", rename_all = "kebab-case")]
-pub enum Dependency {
-    /// A match spec.
-    Spec(String),
-    /// The very build of another package of the recipe.
-    Exactly(String),
-}
-
-/// A package.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Package {
-    /// Name.
-    pub name: String,
-    /// Version.
-    pub version: String,
-    /// Whether it holds no host code.
-    pub noarch: bool,
-    /// Component.
-    pub component: ComponentKind,
+/// A package, and where its files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The package, as simpack makes it.
+    pub package: Package,
     /// CUDA release, where there are packages for several.
     pub release: Option<CudaVersion>,
-    /// Build string.
-    pub build: BuildText,
-    /// Build number.
-    pub number: u64,
-    /// Dependencies.
-    pub depends: Vec<Dependency>,
-    /// Conditions on packages that need not be there.
-    pub constrains: Vec<String>,
-    /// What packages that are built with it depend on.
-    pub run_exports: Vec<String>,
     /// Globs over the installed tree.
     pub files: Vec<String>,
-    /// Shell lines that must succeed.
-    pub tests: Vec<String>,
-    /// One line.
-    pub summary: String,
 }
 
 impl Model {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{pin, selector};
 use crate::arch::{KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
+use crate::package::conda::{Wanted, wanted};
+use crate::package::{kernel_abi_name, release_of, selector_name};
 
 /// One release of a simulator in a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,6 @@ struct Index {
 struct Record {
     name: String,
     version: String,
-    build: String,
     build_number: u64,
     #[serde(default)]
     depends: Vec<String>,
@@ -74,16 +74,14 @@ pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
 /// The kernel package that a selector's build brings: simulator, package, and its spec.
 fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
     let simulator = record.name.strip_suffix("-kernels")?;
-    let (release, rest) = record.build.split_once('_')?;
-    release.strip_prefix("cuda")?.parse::<u32>().ok()?;
-    let (target, _) = rest.rsplit_once("_h")?;
-    let target: KernelTarget = target.parse().ok()?;
-    let cuda = selector::release_of(record.build_number)?;
+    let cuda = release_of(record.build_number)?;
     let version: Version = record.version.parse().ok()?;
     let start = format!("{}-", record.name);
-    let spec = record.depends.iter().find(|spec| spec.starts_with(&start))?;
-    let mut words = spec.split(' ');
-    let (package, build) = (words.next()?.to_owned(), words.nth(1)?.to_owned());
+    let (spec, package, build, target) = record.depends.iter().find_map(|spec| {
+        let Wanted { name, build } = wanted(spec)?;
+        let target: KernelTarget = name.strip_prefix(&start)?.parse().ok()?;
+        Some((spec, name, build?, target))
+    })?;
     let kernels = KernelPackage {
         package,
         version,
@@ -100,8 +98,9 @@ fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
 
 /// The tag in a package's dependency on the package that ties kernels to a core.
 fn kernel_abi(record: &Record, simulator: &str) -> Option<KernelAbiTag> {
-    let start = format!("{} ", pin::kernel_abi_name(simulator));
-    record.depends.iter().find_map(|spec| spec.strip_prefix(&start)?.rsplit(' ').next()?.parse().ok())
+    let name = kernel_abi_name(simulator);
+    let tie = record.depends.iter().filter_map(|spec| wanted(spec)).find(|wanted| wanted.name == name);
+    tie?.build?.parse().ok()
 }
 
 fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records: &[Record]) -> Offer {
@@ -112,7 +111,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     let newest = |fits: &dyn Fn(&Record) -> bool| {
         records.iter().filter(|record| record.version == text && fits(record)).max_by_key(|record| record.build_number)
     };
-    let selector = format!("{simulator}-kernels");
+    let selector = selector_name(simulator);
     // Only core and kernels depend on the table; rtc depends on core.
     let is_core = |record: &Record| !record.name.starts_with(&selector) && kernel_abi(record, simulator).is_some();
     let part = |record: &Record| Part {

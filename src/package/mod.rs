@@ -3,6 +3,22 @@
 //! [`Package`] holds names, versions, typed dependencies and typed conditions. Whatever is said in the words of one
 //! package manager is made in the module of that format, and nowhere else.
 
+mod compression;
+#[cfg(feature = "tool")]
+pub mod conda;
+mod epoch;
+mod names;
+mod selection;
+#[cfg(feature = "tool")]
+pub mod tar;
 mod value;
+mod write;
+mod writer;
 
+pub use compression::{SMALL_PAYLOAD, level, level_of};
+pub use epoch::{check_epoch, parse_epoch};
+pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, kernel_abi_name, selector_name, slot_name};
+pub use selection::{build_number, conditions, device_range, preference, release_of};
 pub use value::{Package, PackageKind};
+pub use write::{Format, Rendered, write_all};
+pub use writer::{BuiltPackage, Content, PackageWriter, feed};

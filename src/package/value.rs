@@ -1,6 +1,6 @@
 //! A package as a value: all that decides its bytes, in whatever format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::arch::{KernelAbiTag, KernelTarget, Release};
@@ -17,8 +17,8 @@ pub struct Package {
     pub version: Release,
     /// Build number: of packages that differ in nothing else the highest is preferred.
     pub build_number: u64,
-    /// What it depends on, sorted.
-    pub dependencies: Vec<Dependency>,
+    /// What it depends on.
+    pub dependencies: BTreeSet<Dependency>,
     /// What it asks of the machine.
     pub conditions: Vec<Condition>,
     /// What packages that are built against this one depend on.
@@ -67,6 +67,11 @@ impl Package {
     pub fn exactly(&self) -> Result<Dependency> {
         let manifest = Digest::of(&self.manifest_json()?);
         Ok(Dependency::Build { package: self.name().to_owned(), version: self.version.clone(), manifest })
+    }
+
+    /// Time stamp of every entry of its archives, in seconds since 1970.
+    pub fn time(&self) -> u64 {
+        super::epoch::archive_time(self.manifest.provenance.source_date_epoch)
     }
 
     /// Bytes of `simpack.json`.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lock::Update;
 use crate::manifest::Manifests;
-use crate::pack::parse_epoch;
+use crate::package::parse_epoch;
 use crate::plan::{self, BuildPlan, PlanInputs};
 use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
 use crate::recipe::{ComponentKind, Recipe};

@@ -6,13 +6,16 @@ use std::path::Path;
 
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
-use crate::arch::KernelTarget;
-use crate::bundle::{ArtifactKind, Bundle};
+use crate::arch::{KernelTarget, Release, VersionRange};
+use crate::bundle::{ArtifactKind, Bundle, Dependency, Ecosystem, Versions};
 use crate::elf::{self, Facts};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::manifest::Drivers;
 use crate::pack::{self, PackContext};
+use crate::package::Format;
+use crate::package::conda::Conda;
+use crate::package::tar::Tar;
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, HostKind, KernelForm, Recipe};
@@ -65,63 +68,66 @@ pub(crate) fn pack(
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-    let specs = pack::packages(&job.recipe, bundles, &surroundings(job, bundles, symbols)?)?;
-    let channel = dist.join("conda");
-    let built = pack::write_conda(&specs, &channel, jobs)?;
-    pack::index(&channel)?;
-    pack::write_tars(&specs, &dist.join("tar"), jobs)?;
-    let packed = specs.iter().zip(built).map(|(spec, built)| Packed {
-        name: spec.name.clone(),
-        version: spec.version.clone(),
-        build: spec.build.clone(),
+    let packages = pack::packages(&job.recipe, bundles, &context(job, bundles, symbols)?)?;
+    let write = |format: &dyn Format| -> Result<_> {
+        let rendered = format.render(&packages, &job.manifests.vendor)?;
+        let built = format.write(&rendered, &dist.join(format.name()), jobs)?;
+        Ok((rendered, built))
+    };
+    let (rendered, built) = write(&Conda)?;
+    write(&Tar)?;
+    let packed = rendered.into_iter().zip(built).map(|(rendered, built)| Packed {
+        name: rendered.package.name().to_owned(),
+        version: rendered.package.version.to_string(),
+        build: rendered.build,
         subdir: built.subdir,
-        selects: spec.manifest.target.filter(|_| spec.root.is_none()),
+        selects: rendered.package.manifest.target.filter(|_| rendered.package.root.is_none()),
         bytes: built.size,
         sha256: built.sha256,
     });
     Ok(packed.collect())
 }
 
-fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {
+fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {
     let own: BTreeSet<&str> = bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
     let foreign: Vec<&SymbolsFile> = symbols.iter().filter(|file| !own.contains(file.package.as_str())).collect();
-    let mut floors: BTreeMap<String, Vec<Floor>> = BTreeMap::new();
-    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut provided = BTreeSet::new();
+    let mut facts = Vec::new();
     for bundle in bundles {
         for artifact in &bundle.manifest.artifacts {
             let name = artifact.path.rsplit('/').next().unwrap_or(&artifact.path);
             provided.insert(name.to_owned());
         }
-        for (_, facts) in host_facts(bundle)? {
-            let found = foreign.iter().filter_map(|file| abi::floor(&facts, file));
-            floors.entry(bundle.manifest.package.clone()).or_default().extend(found);
-            needed.entry(bundle.manifest.package.clone()).or_default().extend(facts.needed);
-        }
+        facts.push((bundle.manifest.package.clone(), host_facts(bundle)?));
     }
-    let mut providers = BTreeMap::new();
-    for names in needed.values_mut() {
-        names.retain(|name| !provided.contains(name) && !foreign.iter().any(|file| file.library == *name));
-        for name in names.iter() {
-            if let Some(spec) = provider(job, name) {
-                providers.insert(name.clone(), spec);
-            }
-        }
+    let is_outside =
+        |soname: &&String| !provided.contains(*soname) && !foreign.iter().any(|file| file.library == **soname);
+    let mut outside: BTreeMap<String, BTreeSet<Dependency>> = BTreeMap::new();
+    for (package, files) in facts {
+        let floors = files.iter().flat_map(|(_, facts)| foreign.iter().filter_map(|file| abi::floor(facts, file)));
+        let mut needs = by_floors(floors.collect());
+        let needed = files.iter().flat_map(|(_, facts)| &facts.needed);
+        needs.extend(needed.filter(is_outside).filter_map(|soname| provider(job, soname)));
+        outside.entry(package).or_default().extend(needs);
     }
-    let floors = floors.into_iter().map(|(package, floors)| (package, abi::dependencies(floors)));
-    Ok(PackContext {
-        manifests: &job.manifests,
-        needed,
-        providers,
-        floors: floors.collect(),
-        licences: licences(&job.source)?,
-    })
+    Ok(PackContext { manifests: &job.manifests, outside, licences: licences(&job.source)? })
 }
 
-/// Match spec of the package that provides a library; none for what the system always has.
-fn provider(job: &Job, soname: &str) -> Option<String> {
+/// What symbols ask for, as dependencies: packages with symbols files are conda's.
+pub(crate) fn by_floors(floors: Vec<Floor>) -> BTreeSet<Dependency> {
+    let packages = abi::dependencies(floors).into_iter();
+    packages.map(|(name, range)| conda_package(name, range.into())).collect()
+}
+
+fn conda_package(name: String, versions: Versions) -> Dependency {
+    Dependency::Package { ecosystem: Ecosystem::Conda, name, versions }
+}
+
+/// The package that provides a library; none for what the system always has.
+fn provider(job: &Job, soname: &str) -> Option<Dependency> {
     if let Some(library) = job.manifests.vendor.library(soname) {
-        return Some(library.conda.clone());
+        let (library, soname) = (library.name.clone(), Some(soname.to_owned()));
+        return Some(Dependency::Vendor { library, soname, versions: Versions::any() });
     }
     if job.recipe.host.kind() != HostKind::System {
         return None;
@@ -133,7 +139,9 @@ fn provider(job: &Job, soname: &str) -> Option<String> {
         "libgomp.so.1" => "libgomp",
         _ => return None,
     };
-    Some(job.tools.host_major().map_or(package.to_owned(), |major| format!("{package} >={major}")))
+    let versions =
+        job.tools.host_major().map_or_else(Versions::any, |major| VersionRange::at_least(Release::from(major)).into());
+    Some(conda_package(package.to_owned(), versions))
 }
 
 /// Licence texts at the top of the source.

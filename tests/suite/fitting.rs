@@ -86,6 +86,13 @@ fn pip_resolves_what_was_selected() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], format!("--find-links {}", dist.join("wheels").display()));
     assert_eq!(lines[1..], ["volley==1.0.0", "volley-kernels-sm-90==1.0.0"]);
+    // Wheels without the kernels that were selected, or of another release, are none.
+    let mut command = simpack(dir.path(), &["select", "dist", "--device", "8.6", "--format", "pip"]);
+    let refused = Ran::of(&mut command).exit(2);
+    assert!(refused.stdout.is_empty() && refused.stderr.contains("there are no wheels of volley 1.0.0"), "{refused:?}");
+    for named in ["volley-kernels-sm_86", "dist/conda", "volley-kernels-sm_86 ==1.0.0 cuda13_k"] {
+        assert!(refused.stderr.contains(named), "{named}: {}", refused.stderr);
+    }
     let file = dir.path().join("wheels.txt");
     fs_err::write(&file, &said).unwrap();
     let pip = |args: &[&str]| std::process::Command::new("python3").args(["-m", "pip"]).args(args).status();

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::subject::Subject;
 use crate::abi::{self, Floor};
+use crate::bundle::Versions;
 use crate::error::{Error, Result};
 use crate::project::read_all_symbols;
 use crate::ui::Ui;
@@ -14,7 +15,24 @@ use crate::ui::Ui;
 #[serde(rename_all = "kebab-case")]
 struct Answer {
     consumer: String,
-    floors: Vec<Floor>,
+    floors: Vec<Named>,
+}
+
+/// A floor with the dependency that follows from it.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Named {
+    #[serde(flatten)]
+    floor: Floor,
+    /// As recipes and conda write it.
+    depends: Option<String>,
+}
+
+impl From<Floor> for Named {
+    fn from(floor: Floor) -> Self {
+        let depends = floor.range.clone().map(|range| format!("{} {}", floor.package, Versions::from(range)));
+        Self { floor, depends }
+    }
 }
 
 /// Symbols that are named as the reason.
@@ -35,12 +53,12 @@ pub fn floor(consumers: &[PathBuf], against: &Path, ui: &Ui) -> Result<u8> {
     for path in consumers {
         let subject = Subject::open(path)?;
         for file in &subject.files {
-            let floors = files.iter().filter_map(|symbols| abi::floor(&file.facts, symbols)).collect();
+            let floors = files.iter().filter_map(|symbols| abi::floor(&file.facts, symbols)).map(Named::from).collect();
             answers.push(Answer { consumer: file.path.clone(), floors });
         }
         unreadable.extend(subject.unreadable);
     }
-    let unknown = answers.iter().flat_map(|answer| &answer.floors).any(|floor| !floor.unknown.is_empty());
+    let unknown = answers.iter().flat_map(|answer| &answer.floors).any(|named| !named.floor.unknown.is_empty());
     if !ui.json(&answers)? {
         for answer in &answers {
             say(answer, ui);
@@ -66,8 +84,8 @@ fn say(answer: &Answer, ui: &Ui) {
         let rest = names.len().saturating_sub(SHOWN);
         if rest > 0 { format!("{} and {rest} more", shown.join(", ")) } else { shown.join(", ") }
     };
-    for floor in &answer.floors {
-        match &floor.depends {
+    for Named { floor, depends } in &answer.floors {
+        match depends {
             Some(depends) => ui.say(format!("  {depends}    because of {}", list(&floor.because))),
             None => ui.say(format!("  {}: overlinked, none of its symbols is used", floor.library)),
         }

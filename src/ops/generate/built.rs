@@ -1,7 +1,7 @@
 //! What a build of a recipe left in `dist/`, for generated texts that depend on it: the libraries that are really there,
 //! the packages that link names lead into, the lowest releases that the code's symbols ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::abi::{self, SymbolsFile};
 use crate::arch::KernelTarget;
-use crate::bundle::{Bundle, BundleManifest};
+use crate::bundle::{Bundle, BundleManifest, Dependency};
 use crate::engine::recipe_digest;
 use crate::error::Result;
-use crate::pipeline::host_facts;
+use crate::pipeline::{by_floors, host_facts};
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::recipe::{ComponentKind, Recipe};
 use crate::verify::{self, Opened};
@@ -43,8 +43,8 @@ pub(super) struct BuiltLibrary {
 #[derive(Debug, Default)]
 pub(super) struct Built {
     manifests: Vec<BundleManifest>,
-    /// Match specs with the lowest releases that have every symbol a package's files use, by package.
-    pub floors: BTreeMap<String, Vec<String>>,
+    /// What the symbols that a package's files use ask for, by package.
+    pub needs: BTreeMap<String, BTreeSet<Dependency>>,
     /// Libraries, sorted by component and name.
     pub libraries: Vec<BuiltLibrary>,
 }
@@ -109,7 +109,7 @@ impl Built {
                 self.libraries.push(BuiltLibrary { component: manifest.component, file: name.to_owned() });
             }
         }
-        self.floors.insert(manifest.package.clone(), abi::dependencies(floors));
+        self.needs.insert(manifest.package.clone(), by_floors(floors));
         self.manifests.push(manifest.clone());
         Ok(())
     }

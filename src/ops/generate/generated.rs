@@ -11,11 +11,12 @@ use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCH
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Build, BuildText, CopyBuild, Dependency, Group, Host, Library, Listed, Model, ModelSource, Package, Release,
-    Target, Use, extended, library_base, licence_ids,
+    self, Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Target, Use, extended,
+    library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, Manifests};
-use crate::pack::{self, PackContext, PackageSpec};
+use crate::pack::{self, PackContext};
+use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{BuildDriver, Component, ComponentKind, DeviceCompiler, KernelGroup, Recipe, Source};
 
@@ -264,30 +265,26 @@ pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
 }
 
 /// All packages: those of the host part once, those of device code once a release.
-fn packages(recipes: &[Recipe], built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Package>> {
-    let mut found: Vec<Package> = Vec::new();
+fn packages(recipes: &[Recipe], built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Output>> {
+    let mut found: Vec<Output> = Vec::new();
     for recipe in recipes {
         let bundles = plan::bundles(recipe).iter().map(|one| bundle(recipe, one, built)).collect::<Result<Vec<_>>>()?;
-        let surroundings = PackContext {
-            manifests,
-            needed: BTreeMap::new(),
-            providers: BTreeMap::new(),
-            floors: built.map(|built| built.floors.clone()).unwrap_or_default(),
-            licences: BTreeMap::new(),
-        };
-        let specs = pack::packages(recipe, &bundles, &surroundings)?;
-        let exact: BTreeMap<String, &str> = specs.iter().map(|spec| (spec.exactly(), spec.name.as_str())).collect();
-        for spec in &specs {
-            let package = package(recipe, spec, &exact);
+        let outside = built.map(|built| built.needs.clone()).unwrap_or_default();
+        let context = PackContext { manifests, outside, licences: BTreeMap::new() };
+        for package in pack::packages(recipe, &bundles, &context)? {
+            let output = output(recipe, package);
             // The host part, and the CPU's build of the selector, are the same for every release.
-            let is_same = |other: &Package| other.name == package.name && other.build == package.build;
-            if package.release.is_some() && recipes.len() > 1 || !found.iter().any(is_same) {
-                found.push(package);
+            let is_same = |other: &Output| {
+                let key = |output: &Output| (output.package.name().to_owned(), output.package.kind.clone());
+                key(other) == key(&output) && other.package.manifest.target == output.package.manifest.target
+            };
+            if output.release.is_some() && recipes.len() > 1 || !found.iter().any(is_same) {
+                found.push(output);
             }
         }
     }
     // Whatever brings the others comes last.
-    found.sort_by_key(|package| package.component == ComponentKind::Meta);
+    found.sort_by_key(|output| output.package.manifest.component == ComponentKind::Meta);
     Ok(found)
 }
 
@@ -346,36 +343,14 @@ fn claims(component: Option<&Component>, path: &str) -> Result<bool> {
     Ok(false)
 }
 
-fn package(recipe: &Recipe, spec: &PackageSpec, exact: &BTreeMap<String, &str>) -> Package {
-    let manifest = &spec.manifest;
-    let is_selector = manifest.component == ComponentKind::Kernels && spec.root.is_none();
-    let files = match (manifest.component, manifest.target) {
-        _ if spec.root.is_none() => Vec::new(),
-        (ComponentKind::Kernels, Some(target)) => kernel_files(recipe, target),
-        (kind, _) => recipe.component(kind).map(|component| component.files.clone()).unwrap_or_default(),
+fn output(recipe: &Recipe, package: Package) -> Output {
+    let manifest = &package.manifest;
+    let files = match (&package.kind, manifest.target) {
+        _ if package.root.is_none() => Vec::new(),
+        (PackageKind::Kernels, Some(target)) => kernel_files(recipe, target),
+        _ => recipe.component(manifest.component).map(|component| component.files.clone()).unwrap_or_default(),
     };
-    let depends: BTreeSet<&String> = spec.depends.iter().collect();
-    Package {
-        name: spec.name.clone(),
-        version: spec.version.clone(),
-        noarch: spec.subdir == "noarch",
-        component: manifest.component,
-        release: manifest.cuda.filter(|_| manifest.component == ComponentKind::Kernels),
-        build: build_text(&spec.build),
-        number: spec.build_number,
-        depends: depends
-            .into_iter()
-            .map(|text| match exact.get(text) {
-                Some(name) => Dependency::Exactly((*name).to_owned()),
-                None => Dependency::Spec(text.clone()),
-            })
-            .collect(),
-        constrains: spec.constrains.clone(),
-        run_exports: spec.run_exports.clone(),
-        files,
-        tests: if is_selector { Vec::new() } else { spec.tests.clone() },
-        summary: spec.summary.clone(),
-    }
+    Output { release: manifest.cuda.filter(|_| manifest.component == ComponentKind::Kernels), files, package }
 }
 
 /// Globs over the device code of a target, in all variants.
@@ -385,28 +360,4 @@ fn kernel_files(recipe: &Recipe, target: KernelTarget) -> Vec<String> {
         recipe.groups.iter().flat_map(|group| &group.variants).map(|variant| variant.name.as_str()).collect();
     let dirs = tag.iter().flat_map(|tag| variants.iter().map(|variant| kernel_dir(recipe, tag, variant, target)));
     dirs.map(|dir| format!("{dir}/**")).collect()
-}
-
-/// What a build string is made of: the digest in it is one of this run only.
-fn build_text(build: &str) -> BuildText {
-    let is_hash = |text: &str| {
-        text.strip_prefix('h').is_some_and(|hex| hex.len() == 7 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    };
-    match build.rsplit_once('_') {
-        Some((words, hash)) if is_hash(hash) => BuildText::Named(words.to_owned()),
-        Some((hash, number)) if is_hash(hash) && number.bytes().all(|byte| byte.is_ascii_digit()) => BuildText::Hashed,
-        _ => BuildText::Fixed(build.to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn build_strings_without_their_digest() {
-        assert_eq!(build_text("h1234abc_0"), BuildText::Hashed);
-        assert_eq!(build_text("cuda13_sm_90_h1234abc"), BuildText::Named("cuda13_sm_90".to_owned()));
-        assert_eq!(build_text("k7845580f538f"), BuildText::Fixed("k7845580f538f".to_owned()));
-    }
 }

@@ -106,7 +106,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let templates = Templates::load(&data, request.target)?;
     let texts = |built: Option<&Built>| {
         let model = generated::model(request.target, &recipes, built, &manifests, &forge, &place)?;
-        request.target.files(&model, &templates)
+        request.target.files(&model, &manifests.vendor, &templates)
     };
     let (files, beside) = match &request.dist {
         Some(dist) => (texts(Some(&taken(dist, &recipes)?))?, Beside::default()),

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::fs::Content;
 use crate::gpu::slice::{FreedSpace, Part as Piece, SliceError, plan};
 use crate::manifest::Manifests;
-use crate::pack;
+use crate::package;
 use crate::pipeline::{Job, slice_for};
 use crate::plan::Step;
 use crate::recipe::ComponentKind;
@@ -237,7 +237,7 @@ impl Cost {
             Err(SliceError::Code(error)) => return Err(error.at(path)),
         };
         let size = parts.iter().map(Piece::size).sum();
-        let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(size))?;
+        let mut sink = zstd::Encoder::new(Counted(0), package::level_of(size))?;
         for part in parts {
             match part {
                 Piece::Copy { from, size } => sink.write_all(&bytes[from as usize..(from + size) as usize])?,
@@ -264,7 +264,7 @@ fn files<'a>(entries: &'a [CacheEntry], fits: &'a dyn Fn(&str) -> bool) -> impl 
 /// Bytes of those of the entries' files that fit in one compressed archive, without what the archive adds.
 fn packed(entries: &[CacheEntry], fits: &dyn Fn(&str) -> bool) -> Result<u64> {
     let size = files(entries, fits).map(|(_, size)| size).sum();
-    let mut sink = zstd::Encoder::new(Counted(0), pack::level_of(size))?;
+    let mut sink = zstd::Encoder::new(Counted(0), package::level_of(size))?;
     for (path, _) in files(entries, fits) {
         copy(&path, &mut sink)?;
     }

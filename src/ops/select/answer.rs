@@ -1,5 +1,6 @@
 //! What was selected: the value that `--json` prints.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -50,12 +51,13 @@ pub struct Selected {
     pub conda: Vec<String>,
     /// Directory of the channel, where the packages came from one.
     pub channel: Option<String>,
-    /// Names of wheels; empty when the distribution has none.
+    /// Names of wheels; empty when the distribution does not have all of this release that it takes.
     pub pip: Vec<String>,
     /// Lines of a requirements file that brings exactly these wheels from where they lie.
     #[serde(default)]
     pub requirements: Vec<String>,
-    /// The attribute and the capabilities that nixpkgs' configuration takes.
+    /// An expression for the directory of the overlay that `simpack generate nix` writes: the attribute and the
+    /// capabilities that nixpkgs' configuration takes.
     pub nix: String,
 }
 
@@ -75,7 +77,13 @@ impl Selected {
             let name = part(wheel, 0).replace('_', "-").to_lowercase();
             name == source.distribution.simulator || packages.iter().any(|package| name == package.replace('_', "-"))
         };
-        let wheels: Vec<&PathBuf> = source.wheels.iter().filter(is_of).collect();
+        let is_release = |wheel: &&PathBuf| part(wheel, 1) == source.distribution.version.to_string();
+        let mut wheels: Vec<&PathBuf> = source.wheels.iter().filter(is_of).filter(is_release).collect();
+        // Some of them would install a simulator without its kernels, or kernels without a simulator.
+        let named: BTreeSet<String> = wheels.iter().map(|wheel| part(wheel, 0).to_lowercase()).collect();
+        if named.len() != packages.len() + 1 {
+            wheels.clear();
+        }
         Self {
             pip: wheels.iter().filter_map(|wheel| Some(wheel.file_name()?.to_string_lossy().into_owned())).collect(),
             requirements: requirements(&wheels),
@@ -113,10 +121,12 @@ fn nix(fit: &Fit, source: &Source) -> String {
     capabilities.sort();
     capabilities.dedup();
     let name = &source.distribution.simulator;
+    // The package comes with the overlay that `simpack generate nix` writes: nixpkgs itself has none of its name.
+    let overlays = "overlays = [ (import ./overlay.nix) ];";
     if capabilities.is_empty() || fit.best.is_empty() {
-        return format!("(import <nixpkgs> {{ }}).{name}");
+        return format!("(import <nixpkgs> {{ {overlays} }}).{name}");
     }
     let list: Vec<String> = capabilities.iter().map(|capability| format!("\"{capability}\"")).collect();
     let config = format!("cudaSupport = true; cudaCapabilities = [ {} ];", list.join(" "));
-    format!("(import <nixpkgs> {{ config = {{ {config} }}; }}).{name}")
+    format!("(import <nixpkgs> {{ config = {{ {config} }}; {overlays} }}).{name}")
 }

@@ -99,8 +99,19 @@ fn lines(selection: &Selection, of: impl Fn(&Selected) -> Vec<String>) -> String
 fn pip(selection: &Selection) -> Result<String> {
     match selection.simulators.iter().find(|selected| selected.pip.is_empty()) {
         None => Ok(lines(selection, |selected| selected.requirements.clone())),
-        Some(without) => Err(Error::usage(format!("there are no wheels of {}", without.fit.simulator))
-            .hint("pip cannot choose by GPU and simpack packs conda packages and archives: `--format conda`")),
+        Some(without) => {
+            let Selected { fit, packages, conda, channel, .. } = without;
+            let place = channel.as_ref().map_or_else(String::new, |channel| format!(" in {channel}"));
+            Err(Error::usage(format!("there are no wheels of {} {}", fit.simulator, fit.version))
+                .detail(format!(
+                    "needed are wheels of {}",
+                    [std::slice::from_ref(&fit.simulator), packages.as_slice()].concat().join(", ")
+                ))
+                .detail(format!("there are packages of conda{place}: {}", conda.join(", ")))
+                .hint(
+                    "simpack builds no wheels: install with conda, `--format conda`, or from the archives in dist/tar",
+                ))
+        }
     }
 }
 

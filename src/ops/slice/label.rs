@@ -1,9 +1,11 @@
 //! What the slice of a package says of itself: in a wheel's name, in a conda package's build and dependencies.
 
 use crate::arch::{Capability, KernelTarget, Suffix};
+use crate::bundle::{Condition, DeviceRange};
 use crate::gpu::slice::{PtxRule, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
-use crate::pack::{self, ArchCondition, arch_condition};
+use crate::package::conda::selection;
+use crate::package::{device_range, level_of, preference};
 use crate::slice::CondaLabel;
 
 /// `0sm80.sm90`, `0ptx90`: begins with a digit, as the rule wants (PEP 427), and sorts by capability.
@@ -35,15 +37,15 @@ pub(super) fn conda_label<'a>(
     };
     CondaLabel {
         word: words(ask).join("_"),
-        depends: vec![format!("__cuda_arch {}", range(ask, plans, manifests))],
-        preference: target.map_or(0, pack::preference),
-        level: pack::level_of(bytes),
+        depends: selection(&[Condition::Device { ranges: ranges(ask, plans, manifests), if_unknown: false }]).depends,
+        preference: target.map_or(0, preference),
+        level: level_of(bytes),
     }
 }
 
-/// Where the slice runs, as a version range over `__cuda_arch`, the lowest capability of a machine's GPUs. Never
+/// Where the slice runs. Never
 /// more than what was asked for, but that PTX which stays reaches what is newer.
-fn range<'a>(ask: &SliceSpec, plans: impl Iterator<Item = &'a SlicePlan>, manifests: &Manifests) -> String {
+fn ranges<'a>(ask: &SliceSpec, plans: impl Iterator<Item = &'a SlicePlan>, manifests: &Manifests) -> Vec<DeviceRange> {
     let newer = match ask.ptx {
         // Each container has PTX for the lowest, so all above are served.
         PtxRule::Only => ask.capabilities.iter().map(|capability| capability.plain()).min(),
@@ -51,15 +53,11 @@ fn range<'a>(ask: &SliceSpec, plans: impl Iterator<Item = &'a SlicePlan>, manife
         PtxRule::Needed | PtxRule::Drop => None,
     };
     let sass = ask.capabilities.iter().filter(|_| ask.ptx != PtxRule::Only);
-    let mut ranges: Vec<String> = sass
-        .filter_map(|capability| match arch_condition(KernelTarget::Sass(*capability), None, &manifests.capabilities) {
-            ArchCondition::Known(range) | ArchCondition::IfKnown(range) => Some(range),
-            ArchCondition::Any => None,
-        })
-        .collect();
-    ranges.extend(newer.map(|from| format!(">={from}")));
+    let mut ranges: Vec<DeviceRange> =
+        sass.filter_map(|capability| device_range(KernelTarget::Sass(*capability), &manifests.capabilities)).collect();
+    ranges.extend(newer.map(DeviceRange::from));
     ranges.dedup();
-    ranges.join("|")
+    ranges
 }
 
 /// The highest plain PTX that stays in any file: every device from it on is served in all of them.

@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use simpack::fs::{Digest, EntryKind, walk};
-use simpack::pack::{self, PackageSpec};
+use simpack::pack;
+use simpack::package::conda::index;
+use simpack::package::{Package, Rendered};
 
 use super::sample::{self, TARGETS};
 
@@ -13,8 +15,8 @@ fn jobs(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-fn spec<'a>(specs: &'a [PackageSpec], name: &str) -> &'a PackageSpec {
-    specs.iter().find(|spec| spec.name == name).unwrap_or_else(|| panic!("no package {name}"))
+fn spec<'a>(specs: &'a [Package], name: &str) -> &'a Package {
+    specs.iter().find(|spec| spec.name() == name).unwrap_or_else(|| panic!("no package {name}"))
 }
 
 /// What a person would look at first, one line a package.
@@ -22,10 +24,10 @@ fn spec<'a>(specs: &'a [PackageSpec], name: &str) -> &'a PackageSpec {
 fn every_package_says_what_it_needs() {
     let dir = tempfile::tempdir().unwrap();
     let specs = sample::specs(dir.path(), TARGETS, "13.0");
-    let lines: Vec<String> = specs
+    let lines: Vec<String> = sample::rendered(&specs)
         .iter()
         .map(|spec| {
-            let mut line = format!("{}/{} #{}", spec.subdir, spec.stem(), spec.build_number);
+            let mut line = format!("{}/{} #{}", spec.subdir, spec.stem(), spec.package.build_number);
             for (word, specs) in
                 [("needs", &spec.depends), ("constrains", &spec.constrains), ("exports", &spec.run_exports)]
             {
@@ -63,15 +65,14 @@ fn directory_threads_and_order_change_no_byte() {
         let manifests = sample::manifests();
         let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
         let out = dir.path().join("out");
-        let built = pack::write_conda(&specs, &out, jobs(threads)).unwrap();
-        pack::write_tars(&specs, &out.join("tar"), jobs(threads)).unwrap();
-        pack::index(&out).unwrap();
-        for (spec, built) in specs.iter().zip(&built) {
+        let built = sample::write_conda(&specs, &out, jobs(threads)).unwrap();
+        sample::write_tars(&specs, &out.join("tar"), jobs(threads)).unwrap();
+        for (spec, built) in sample::rendered(&specs).iter().zip(&built) {
             assert_eq!(built.file_name, format!("{}.conda", spec.stem()));
             assert_eq!(built.sha256, Digest::of_file(&built.path).unwrap());
         }
         let found = digests(&out);
-        pack::index(&out).unwrap();
+        index(&out).unwrap();
         assert_eq!(found, digests(&out), "indexing again changes nothing");
         results.push(found);
     }
@@ -102,8 +103,8 @@ fn threads_change_no_byte_of_a_large_package() {
     let core = [spec(&specs, "volley-core").clone()];
     let write = |threads| {
         let out = dir.path().join(format!("out{threads}"));
-        let conda = pack::write_conda(&core, &out, jobs(threads)).unwrap();
-        let tar = pack::write_tars(&core, &out, jobs(threads)).unwrap();
+        let conda = sample::write_conda(&core, &out, jobs(threads)).unwrap();
+        let tar = sample::write_tars(&core, &out, jobs(threads)).unwrap();
         (conda[0].sha256, tar[0].sha256)
     };
     assert_eq!(write(1), write(4));
@@ -119,10 +120,14 @@ fn the_build_string_follows_the_content() {
     let before = derive(&bundles);
     bundles[0].manifest.provenance.plan = Digest::of(b"another plan");
     let after = derive(&bundles);
-    assert_ne!(spec(&before, "volley-core").build, spec(&after, "volley-core").build);
+    let build = |packages: &[Package], name: &str| {
+        let rendered = sample::rendered(packages);
+        rendered.into_iter().find(|rendered| rendered.package.name() == name).unwrap().build
+    };
+    assert_ne!(build(&before, "volley-core"), build(&after, "volley-core"));
     let unchanged = ["volley-rtc", "volley-kernels-sm_90", "volley-kernel-abi", "volley-source"];
     for name in unchanged {
-        assert_eq!(spec(&before, name).build, spec(&after, name).build, "{name}");
+        assert_eq!(build(&before, name), build(&after, name), "{name}");
     }
 }
 
@@ -132,7 +137,7 @@ fn a_capability_more_changes_no_other_package() {
     let dir = tempfile::tempdir().unwrap();
     let few = sample::specs(&dir.path().join("few"), &["sm_80", "sm_90", "compute_75"], "13.0");
     let more = sample::specs(&dir.path().join("more"), &["sm_80", "sm_86", "sm_90", "compute_75"], "13.0");
-    let stems = |specs: &[PackageSpec]| specs.iter().map(PackageSpec::stem).collect::<Vec<_>>();
+    let stems = |specs: &[Package]| sample::rendered(specs).iter().map(Rendered::stem).collect::<Vec<_>>();
     let (few, more) = (stems(&few), stems(&more));
     let new: Vec<_> = more.iter().filter(|stem| !few.contains(stem)).collect();
     assert!(few.iter().all(|stem| more.contains(stem)));
@@ -152,7 +157,7 @@ fn the_kernel_abi_package_is_a_function_of_the_table() {
         let manifests = sample::manifests();
         let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
         let abi = [spec(&specs, "volley-kernel-abi").clone()];
-        digests.push(pack::write_conda(&abi, &dir.path().join("out"), jobs(1)).unwrap());
+        digests.push(sample::write_conda(&abi, &dir.path().join("out"), jobs(1)).unwrap());
     }
     assert_eq!(digests[0], digests[1]);
 }
@@ -168,7 +173,7 @@ fn times_that_no_archive_holds_are_moved_or_refused() {
         match pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)) {
             Ok(specs) => {
                 let core = [spec(&specs, "volley-core").clone()];
-                pack::write_conda(&core, dir.path(), jobs(1)).unwrap();
+                sample::write_conda(&core, dir.path(), jobs(1)).unwrap();
                 assert!(fits, "{epoch}");
             }
             Err(error) => {
@@ -200,7 +205,7 @@ fn paths_stay_inside_the_prefix() {
     for path in ["../bin/sh", "/bin/sh", "lib//x", "lib/./x", "info/index.json", "conda-meta/history", ""] {
         let mut core = spec(&sample::specs(dir.path(), &["sm_90"], "13.0"), "volley-core").clone();
         core.manifest.artifacts[0].path = path.to_owned();
-        assert!(pack::list(&core).is_err(), "{path:?}");
+        assert!(sample::write_tars(&[core], &dir.path().join("out"), jobs(1)).is_err(), "{path:?}");
     }
 }
 
@@ -214,7 +219,7 @@ fn partial_builds_give_partial_distributions() {
         let mut bundles = sample::bundles(&recipe, dir.path());
         bundles.retain(|bundle| keep(&bundle.manifest));
         let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
-        specs.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>()
+        specs.iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>()
     };
     let core = names(&|manifest| manifest.package == "volley-core");
     assert_eq!(core, ["volley-kernel-abi", "volley-core", "volley"]);
@@ -228,7 +233,7 @@ fn partial_builds_give_partial_distributions() {
 fn the_plain_archive_unpacks_with_tar() {
     let dir = tempfile::tempdir().unwrap();
     let specs = sample::specs(dir.path(), &["sm_90"], "13.0");
-    let built = pack::write_tars(&specs, &dir.path().join("out"), jobs(2)).unwrap();
+    let built = sample::write_tars(&specs, &dir.path().join("out"), jobs(2)).unwrap();
     let names: Vec<_> = built.iter().map(|package| package.file_name.as_str()).collect();
     assert!(
         names.iter().all(|name| !name.starts_with("volley-kernels-1") && !name.starts_with("volley-1")),
@@ -254,9 +259,9 @@ fn a_file_that_changed_after_staging_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let specs = sample::specs(dir.path(), &["sm_90"], "13.0");
     let core = spec(&specs, "volley-core");
-    assert!(pack::list(core).is_ok());
+    assert!(sample::write_tars(std::slice::from_ref(core), &dir.path().join("tar"), jobs(1)).is_ok());
     fs_err::write(core.root.as_ref().unwrap().join("bin/volley"), "#!/bin/sh\necho volley 6.6.6\n").unwrap();
-    let error = pack::write_conda(std::slice::from_ref(core), &dir.path().join("out"), jobs(1)).unwrap_err();
+    let error = sample::write_conda(std::slice::from_ref(core), &dir.path().join("out"), jobs(1)).unwrap_err();
     assert!(error.to_string().contains("bin/volley: changed since it was staged"), "{error}");
     assert_eq!(digests(&dir.path().join("out")), BTreeMap::new(), "nothing half-written stays");
 }
@@ -267,7 +272,7 @@ fn a_broken_archive_in_the_channel_is_named() {
     fs_err::create_dir_all(dir.path().join("noarch")).unwrap();
     for bytes in [&b""[..], b"PK\x05\x06 not a zip", &[0; 100]] {
         fs_err::write(dir.path().join("noarch/broken-1-0.conda"), bytes).unwrap();
-        let error = pack::index(dir.path()).unwrap_err();
+        let error = index(dir.path()).unwrap_err();
         assert!(error.to_string().contains("broken-1-0.conda"), "{error}");
     }
     assert!(!dir.path().join("noarch/repodata.json").exists());

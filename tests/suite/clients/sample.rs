@@ -1,17 +1,26 @@
 //! A small made-up distribution: a recipe and staged bundles with text for files.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy};
-use simpack::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance, ToolVersion};
+use simpack::arch::{
+    CudaVersion, GlibcVersion, KernelTarget, Platform, Release, Version, VersionPolicy, VersionRange,
+};
+use simpack::bundle::{
+    Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, Ecosystem, MANIFEST_SCHEMA, Provenance, ToolVersion,
+};
 use simpack::data::Data;
 use simpack::elf::edit::PathTag;
+use simpack::error::Result;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::gpu::{KernelSignature, Param};
 use simpack::manifest::Manifests;
-use simpack::pack::{PackContext, PackageSpec, packages};
+use simpack::pack::{PackContext, packages};
+use simpack::package::conda::Conda;
+use simpack::package::tar::Tar;
+use simpack::package::{BuiltPackage, Format, Package, Rendered};
 use simpack::recipe::{
     Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
     Recipe, Source, VariantChoice,
@@ -194,21 +203,36 @@ pub fn replace(bundle: &mut Bundle, path: &str, bytes: &[u8]) {
 }
 
 /// All packages of the made-up distribution, staged below `dir`.
-pub fn specs(dir: &Path, targets: &[&str], cuda: &str) -> Vec<PackageSpec> {
+pub fn specs(dir: &Path, targets: &[&str], cuda: &str) -> Vec<Package> {
     let recipe = recipe(targets, cuda);
     let bundles = bundles(&recipe, dir);
     packages(&recipe, &bundles, &surroundings(&manifests())).expect("packages follow")
 }
 
+/// Packages in conda's words.
+pub fn rendered(packages: &[Package]) -> Vec<Rendered<'_>> {
+    Conda.render(packages, &manifests().vendor).expect("conda has words for them")
+}
+
+/// Packages as files of a channel with its index.
+pub fn write_conda(packages: &[Package], channel: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
+    Conda.write(&Conda.render(packages, &manifests().vendor)?, channel, jobs)
+}
+
+/// Packages as plain archives.
+pub fn write_tars(packages: &[Package], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
+    Tar.write(&Tar.render(packages, &manifests().vendor)?, dir, jobs)
+}
+
 pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
+    let libstdcxx = Dependency::Package {
+        ecosystem: Ecosystem::Conda,
+        name: "libstdcxx".to_owned(),
+        versions: VersionRange::at_least(Release::from(12u32)).into(),
+    };
     PackContext {
         manifests,
-        needed: BTreeMap::from([(
-            "volley-core".to_owned(),
-            ["libstdc++.so.6", "libc.so.6"].map(str::to_owned).into_iter().collect(),
-        )]),
-        providers: BTreeMap::from([("libstdc++.so.6".to_owned(), "libstdcxx >=12".to_owned())]),
-        floors: std::collections::BTreeMap::new(),
+        outside: BTreeMap::from([("volley-core".to_owned(), [libstdcxx].into_iter().collect())]),
         licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
     }
 }

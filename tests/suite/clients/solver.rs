@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use simpack::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use simpack::gpu::{Available, choose};
-use simpack::pack::{self, PackageSpec};
+use simpack::pack;
+use simpack::package::Package;
 
 use super::sample::{self, TARGETS};
 use crate::support::client;
@@ -21,9 +22,8 @@ fn json(command: &mut Command) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn write(specs: &[PackageSpec], channel: &Path) {
-    pack::write_conda(specs, channel, NonZeroUsize::new(2).unwrap()).unwrap();
-    pack::index(channel).unwrap();
+fn write(specs: &[Package], channel: &Path) {
+    sample::write_conda(specs, channel, NonZeroUsize::new(2).unwrap()).unwrap();
 }
 
 /// A second channel with what the first one's packages need from elsewhere.
@@ -230,7 +230,8 @@ fn a_builder_runs_the_packages_own_tests() {
         let manifests = sample::manifests();
         let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
         write(&specs, &channel);
-        let core = specs.iter().find(|spec| spec.name == "volley-core").unwrap();
+        let rendered = sample::rendered(&specs);
+        let core = rendered.iter().find(|spec| spec.package.name() == "volley-core").unwrap();
         let mut command = client("check.py").unwrap();
         command.arg(channel.join("linux-64").join(format!("{}.conda", core.stem())));
         command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).env("HOME", dir.path());

@@ -1,6 +1,6 @@
 //! How hard archives are compressed.
 
-use super::spec::PackageSpec;
+use super::Package;
 use crate::bundle::ArtifactKind;
 
 /// Payload up to which the strongest level is used, in bytes.
@@ -19,8 +19,8 @@ pub const SMALL_PAYLOAD: u64 = 32 << 20;
 /// | libnvrtc, 109 MB | 0.62, 42.8 M | 2.8, 38.4 M | 39, 36.5 M | 76, 34.1 M |
 ///
 /// Level 22 gave under 0.3 % more.
-pub fn level(spec: &PackageSpec) -> i32 {
-    let sizes = spec.manifest.artifacts.iter().map(|artifact| match artifact.kind {
+pub fn level(package: &Package) -> i32 {
+    let sizes = package.manifest.artifacts.iter().map(|artifact| match artifact.kind {
         ArtifactKind::File { size, .. } => size,
         ArtifactKind::Link { .. } => 0,
     });

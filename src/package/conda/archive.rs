@@ -1,5 +1,6 @@
 //! `.conda` archives, by rattler's writer.
 
+use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,22 +8,44 @@ use std::path::{Path, PathBuf};
 use rattler_conda_types::compression_level::CompressionLevel;
 use rattler_package_streaming::write::write_conda_package;
 
-use super::pool;
-use super::spec::PackageSpec;
-use super::writer::{BuiltPackage, Content, PackageWriter, feed};
-use super::{compression, info};
+use super::super::{BuiltPackage, Content, Format, Package, PackageWriter, Rendered, feed, level, write_all};
+use super::{Specs, index, info};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
+use crate::manifest::Vendor;
 
-/// Writes every package into its directory of the channel `dir`, on up to `jobs` threads, and
-/// answers in the order of `specs`. Neither `dir` nor `jobs` changes a byte.
-pub fn write_conda(specs: &[PackageSpec], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-    pool::run(specs, jobs, |spec, threads| feed(spec, CondaWriter::new(spec, dir, threads)?))
+/// Packages of conda, in a channel with its index.
+#[derive(Debug, Clone, Copy)]
+pub struct Conda;
+
+impl Format for Conda {
+    fn name(&self) -> &'static str {
+        "conda"
+    }
+
+    fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>> {
+        let simulator = packages.first().map_or("", |package| &package.manifest.simulator);
+        let mut specs = Specs::new(simulator, vendor);
+        let rendered = packages.iter().map(|package| specs.render(package)).collect::<Result<Vec<_>>>()?;
+        let mut stems = BTreeSet::new();
+        match rendered.iter().map(Rendered::stem).find(|stem| !stems.insert(stem.clone())) {
+            Some(twice) => Err(Error::bug(format!("two packages are named {twice}"))),
+            None => Ok(rendered),
+        }
+    }
+
+    fn write(&self, packages: &[Rendered<'_>], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
+        let packages: Vec<&Rendered<'_>> = packages.iter().collect();
+        let write = |spec: &Rendered<'_>, threads| feed(spec.package, CondaWriter::new(spec, dir, threads)?);
+        let built = write_all(&packages, jobs, write)?;
+        index(dir)?;
+        Ok(built)
+    }
 }
 
 /// Lays the package out beside its destination, then has it packed: rattler's writer reads files.
 struct CondaWriter<'a> {
-    spec: &'a PackageSpec,
+    spec: &'a Rendered<'a>,
     target: PathBuf,
     layout: tempfile::TempDir,
     artifacts: Vec<Artifact>,
@@ -30,7 +53,7 @@ struct CondaWriter<'a> {
 }
 
 impl<'a> CondaWriter<'a> {
-    fn new(spec: &'a PackageSpec, dir: &Path, threads: u32) -> Result<Self> {
+    fn new(spec: &'a Rendered<'a>, dir: &Path, threads: u32) -> Result<Self> {
         let parent = dir.join(&spec.subdir);
         fs_err::create_dir_all(&parent)?;
         let layout = tempfile::Builder::new().prefix(".simpack-").tempdir_in(&parent)?;
@@ -85,10 +108,10 @@ impl PackageWriter for CondaWriter<'_> {
             BufWriter::new(archive.as_file_mut()),
             self.layout.path(),
             &paths,
-            CompressionLevel::Numeric(compression::level(self.spec)),
+            CompressionLevel::Numeric(level(self.spec.package)),
             Some(self.threads),
             &self.spec.stem(),
-            Some(&info::timestamp(self.spec)?),
+            Some(&info::timestamp(self.spec.package)?),
             None,
         )
         .map_err(|error| Error::file(&self.target, "cannot be written").because(error))?;

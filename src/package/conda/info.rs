@@ -7,37 +7,42 @@ use rattler_conda_types::package::{
 };
 use rattler_conda_types::utils::TimestampMs;
 use rattler_conda_types::{MatchSpec, NoArchType, PackageName, ParseStrictness, VersionWithSource};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::spec::{PackageSpec, json_lines};
+use super::super::{Package, Rendered};
+use super::specs::hash_input;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 
 /// All files below `info/`, by path, for a package whose files are `artifacts`.
-pub(super) fn files(spec: &PackageSpec, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
+pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut files = BTreeMap::new();
     files.insert(path::<IndexJson>(), json_lines(&index(spec)?)?);
     files.insert(path::<PathsJson>(), json_lines(&paths(artifacts))?);
-    files.insert(path::<AboutJson>(), json_lines(&about(spec)?)?);
+    files.insert(path::<AboutJson>(), json_lines(&about(spec.package)?)?);
     files.insert(path::<RunExportsJson>(), json_lines(&run_exports(spec))?);
-    files.insert("info/hash_input.json".to_owned(), json_lines(&spec.hash_input)?);
+    files.insert(
+        "info/hash_input.json".to_owned(),
+        json_lines(&hash_input(&spec.package.manifest, &spec.depends, &spec.constrains))?,
+    );
     if spec.subdir == "noarch" {
         let link = LinkJson { noarch: NoArchLinks::Generic, package_metadata_version: 1 };
         files.insert(path::<LinkJson>(), json_lines(&link)?);
     }
-    if !spec.tests.is_empty() {
-        files.insert("info/tests/tests.yaml".to_owned(), tests(spec)?);
+    if !spec.package.tests.is_empty() {
+        files.insert("info/tests/tests.yaml".to_owned(), tests(spec.package)?);
     }
-    for (name, text) in &spec.licences {
+    for (name, text) in &spec.package.licences {
         files.insert(format!("info/licenses/{name}"), text.clone().into_bytes());
     }
     Ok(files)
 }
 
 /// Refuses what no client could read: names, versions, build strings and match specs.
-pub(super) fn check(spec: &PackageSpec) -> Result<()> {
+pub(super) fn check(spec: &Rendered<'_>) -> Result<()> {
     let wrong = |message: String| {
-        Error::recipe(format!("package {}: {message}", spec.name))
+        Error::recipe(format!("package {}: {message}", spec.package.name()))
             .hint("names, versions and `uses` of the recipe must be valid in conda")
     };
     index(spec)?.validate().map_err(|error| wrong(chain(&error)))?;
@@ -50,7 +55,7 @@ pub(super) fn check(spec: &PackageSpec) -> Result<()> {
         .parse::<rattler_conda_types::package::BuildString>()
         .map_err(|error| wrong(format!("build string {}: {error}", spec.build)))?;
     let fits = |name: &str| !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
-    match spec.licences.keys().find(|name| !fits(name)) {
+    match spec.package.licences.keys().find(|name| !fits(name)) {
         Some(name) => Err(wrong(format!("`{name}` is no file name for a licence"))),
         None => Ok(()),
     }
@@ -71,15 +76,15 @@ fn path<T: PackageFile>() -> String {
 }
 
 /// A package's time as a zone-free instant.
-pub(super) fn timestamp(spec: &PackageSpec) -> Result<jiff::Timestamp> {
-    i64::try_from(spec.time())
+pub(super) fn timestamp(package: &Package) -> Result<jiff::Timestamp> {
+    i64::try_from(package.time())
         .ok()
         .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
-        .ok_or_else(|| Error::bug(format!("package {}: no time {}", spec.name, spec.time())))
+        .ok_or_else(|| Error::bug(format!("package {}: no time {}", package.name(), package.time())))
 }
 
-fn index(spec: &PackageSpec) -> Result<IndexJson> {
-    let wrong = |message: String| Error::recipe(format!("package {}: {message}", spec.name));
+fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
+    let wrong = |message: String| Error::recipe(format!("package {}: {message}", spec.package.name()));
     let (platform, arch) = match spec.subdir.split_once('-') {
         Some((platform, "64")) => (Some(platform.to_owned()), Some("x86_64".to_owned())),
         _ => (None, None),
@@ -87,24 +92,24 @@ fn index(spec: &PackageSpec) -> Result<IndexJson> {
     Ok(IndexJson {
         arch,
         build: rattler_conda_types::package::BuildString::new_unchecked(spec.build.as_str()),
-        build_number: spec.build_number,
+        build_number: spec.package.build_number,
         constrains: spec.constrains.clone(),
         depends: spec.depends.clone(),
         extra_depends: BTreeMap::new(),
         features: None,
         flags: Vec::new(),
-        license: Some(spec.license.clone()),
+        license: Some(spec.package.license.clone()),
         license_family: None,
-        name: spec.name.parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
+        name: spec.package.name().parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
         noarch: if spec.subdir == "noarch" { NoArchType::generic() } else { NoArchType::none() },
         platform,
         purls: None,
         python_site_packages_path: None,
         repodata_revision: None,
         subdir: Some(spec.subdir.clone()),
-        timestamp: Some(TimestampMs::from_timestamp_millis(timestamp(spec)?)),
+        timestamp: Some(TimestampMs::from_timestamp_millis(timestamp(spec.package)?)),
         track_features: Vec::new(),
-        version: spec.version.parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
+        version: spec.package.version.to_string().parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
     })
 }
 
@@ -131,8 +136,8 @@ fn paths(artifacts: &[Artifact]) -> PathsJson {
     PathsJson { paths: entries.collect(), paths_version: 1 }
 }
 
-fn about(spec: &PackageSpec) -> Result<AboutJson> {
-    let home = match &spec.homepage {
+fn about(package: &Package) -> Result<AboutJson> {
+    let home = match &package.homepage {
         Some(text) => vec![
             text.parse::<url::Url>()
                 .map_err(|error| Error::recipe(format!("home page `{text}` is no address: {error}")))?,
@@ -144,21 +149,29 @@ fn about(spec: &PackageSpec) -> Result<AboutJson> {
         description: None,
         dev_url: Vec::new(),
         doc_url: Vec::new(),
-        extra: BTreeMap::from([("simpack-manifest".to_owned(), Value::from(spec.manifest.path()))]),
+        extra: BTreeMap::from([("simpack-manifest".to_owned(), Value::from(package.manifest.path()))]),
         home,
-        license: Some(spec.license.clone()),
+        license: Some(package.license.clone()),
         license_family: None,
         source_url: None,
-        summary: Some(spec.summary.clone()),
+        summary: Some(package.summary.clone()),
     })
 }
 
 /// Weak exports: they reach packages that link against this one, not those that only build with it.
-fn run_exports(spec: &PackageSpec) -> RunExportsJson {
+fn run_exports(spec: &Rendered<'_>) -> RunExportsJson {
     RunExportsJson { weak: spec.run_exports.clone(), ..RunExportsJson::default() }
 }
 
 /// Tests in the form that rattler-build runs. JSON is YAML, and is quoted without doubt.
-fn tests(spec: &PackageSpec) -> Result<Vec<u8>> {
-    json_lines(&json!([{ "script": spec.tests }]))
+fn tests(package: &Package) -> Result<Vec<u8>> {
+    json_lines(&json!([{ "script": package.tests }]))
+}
+
+/// A value as indented JSON with a final newline.
+pub(super) fn json_lines(value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| Error::bug("a package's metadata does not print as JSON").because(error))?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }

@@ -3,74 +3,47 @@
 //! A solver takes, of one package's builds that fit, the one with the highest build number. So each
 //! build states as conditions where its kernels run, the numbers state which is better, and no
 //! build needs to know which others exist: one more capability changes no other package.
-//!
-//! What a solver knows are virtual packages: `__cuda` is the CUDA version of the driver, and
-//! `__cuda_arch` (CEP 46) the lowest compute capability of the machine's GPUs. Clients that do not
-//! know `__cuda_arch` leave it out. SASS therefore *depends* on it: nobody gets machine code by
-//! guess. The lowest PTX only *constrains* it: it fits where nothing is known, and not where the
-//! GPU is known to be older.
 
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
+use crate::bundle::{Condition, DeviceRange};
 use crate::manifest::{Capabilities, Manifests};
 
-/// A target's condition on `__cuda_arch`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArchCondition {
-    /// None: the CPU.
-    Any,
-    /// Where a capability is known it must match: the text of a version range.
-    IfKnown(String),
-    /// It must be known and match.
-    Known(String),
-}
-
-/// Where code for a target runs, as a version range over `__cuda_arch`. `lowest_ptx` is the PTX
-/// that serves machines whose capability nobody told. The ranges are CUDA's compatibility rules,
+/// Devices that run code for a target; none for the CPU's. The ranges are CUDA's compatibility rules,
 /// those of [`choose`](crate::gpu::choose): SASS on the same major from its minor on, never between
 /// desktop and Tegra; `a` code on exactly its capability; `f` code in its family; PTX on everything
 /// from its capability on.
-pub fn arch_condition(target: KernelTarget, lowest_ptx: Option<Capability>, known: &Capabilities) -> ArchCondition {
-    let (capability, ptx) = match target {
-        KernelTarget::Sass(capability) => (capability, false),
-        KernelTarget::Ptx(capability) => (capability, true),
-        KernelTarget::Cpu | KernelTarget::Spirv(..) => return ArchCondition::Any,
-    };
+pub fn device_range(target: KernelTarget, known: &Capabilities) -> Option<DeviceRange> {
+    let capability = target.capability()?;
     let plain = capability.plain();
-    match capability.suffix {
-        Suffix::Exact => ArchCondition::Known(format!("=={plain}")),
-        Suffix::Family => {
+    Some(match (capability.suffix, target) {
+        (Suffix::Exact, _) => DeviceRange::Only(vec![plain]),
+        (Suffix::Family, _) => {
             let family = known.get(plain).map(|entry| entry.family.clone()).unwrap_or_default();
-            ArchCondition::Known(one_of(if family.is_empty() { vec![plain] } else { family }))
+            only(if family.is_empty() { vec![plain] } else { family })
         }
-        Suffix::Plain if ptx && Some(capability) == lowest_ptx => ArchCondition::IfKnown(format!(">={plain}")),
-        Suffix::Plain if ptx => ArchCondition::Known(format!(">={plain}")),
-        Suffix::Plain => ArchCondition::Known(same_major(plain, known)),
-    }
+        (Suffix::Plain, KernelTarget::Ptx(_)) => DeviceRange::from(plain),
+        (Suffix::Plain, _) => same_major(plain, known),
+    })
 }
 
 /// Same major, equal or higher minor, of the same kind. A capability that nobody knows yet counts
 /// as desktop, as it does in the chain.
-fn same_major(from: Capability, known: &Capabilities) -> String {
+fn same_major(from: Capability, known: &Capabilities) -> DeviceRange {
     let tegra: Vec<Capability> = known
         .iter()
         .filter(|entry| entry.tegra)
         .map(|entry| entry.capability())
         .filter(|capability| capability.major == from.major && capability.minor >= from.minor)
         .collect();
-    if known.is_tegra(from) {
-        return one_of(tegra);
+    match known.is_tegra(from) {
+        true => only(tegra),
+        false => DeviceRange::From { from, below: Some(from.major + 1), except: tegra },
     }
-    let mut range = format!(">={from},<{}", u32::from(from.major) + 1);
-    for capability in tegra {
-        range.push_str(&format!(",!={capability}"));
-    }
-    range
 }
 
-fn one_of(mut capabilities: Vec<Capability>) -> String {
+fn only(mut capabilities: Vec<Capability>) -> DeviceRange {
     capabilities.sort();
-    let texts: Vec<_> = capabilities.iter().map(|capability| format!("=={capability}")).collect();
-    texts.join("|")
+    DeviceRange::Only(capabilities)
 }
 
 /// How good a build is, as its build number: the order of the fallback chain. Digits, from the left:
@@ -78,7 +51,7 @@ fn one_of(mut capabilities: Vec<Capability>) -> String {
 /// 2 SASS of a family, 3 plain SASS, 4 SASS of exactly one capability); four of the capability, the
 /// last one for its suffix; three of the CUDA release, so that of two releases' code for the same
 /// device the newer that the driver can load is taken. `sm_90` by CUDA 13.0 is 3 0900 130.
-pub(super) fn build_number(target: KernelTarget, cuda: CudaVersion, recipe: u64) -> u64 {
+pub fn build_number(target: KernelTarget, cuda: CudaVersion, recipe: u64) -> u64 {
     let class = match target {
         KernelTarget::Cpu | KernelTarget::Spirv(..) => return recipe.saturating_mul(100_000_000),
         KernelTarget::Ptx(_) => 1,
@@ -99,36 +72,35 @@ pub fn preference(target: KernelTarget) -> u64 {
 }
 
 /// The CUDA release in a selector's build number; none for the CPU's.
-pub(super) fn release_of(build_number: u64) -> Option<CudaVersion> {
+pub fn release_of(build_number: u64) -> Option<CudaVersion> {
     let release = u32::try_from(build_number % 1000).unwrap_or_default();
     (release > 0).then(|| CudaVersion::new(release / 10, release % 10))
 }
 
-/// Virtual packages of a build: dependencies and constraints. A driver loads SASS of every release
-/// of its major, so SASS asks for the major's first; PTX must be understood by the driver's own
-/// compiler, so PTX asks for the release that made it.
-pub(super) fn conditions(
+/// What a build asks of the machine. A driver loads SASS of every release of its major, so SASS asks for the major's
+/// first; PTX must be understood by the driver's own compiler, so PTX asks for the release that made it. `lowest_ptx` is
+/// the PTX that serves machines whose capability nobody told.
+pub fn conditions(
     target: KernelTarget,
     cuda: CudaVersion,
     lowest_ptx: Option<Capability>,
     manifests: &Manifests,
-) -> (Vec<String>, Vec<String>) {
+) -> Vec<Condition> {
+    let Some(range) = device_range(target, &manifests.capabilities) else { return Vec::new() };
     let lowest = match target {
         KernelTarget::Sass(_) => manifests.cuda.major(cuda.major).map_or(cuda, |major| major.min_driver_cuda),
         _ => cuda,
     };
-    let driver = format!("__cuda >={lowest}");
-    match arch_condition(target, lowest_ptx, &manifests.capabilities) {
-        ArchCondition::Any => (Vec::new(), Vec::new()),
-        ArchCondition::IfKnown(range) => (vec![driver], vec![format!("__cuda_arch {range}")]),
-        ArchCondition::Known(range) => (vec![driver, format!("__cuda_arch {range}")], Vec::new()),
-    }
+    let if_unknown = lowest_ptx.is_some_and(|capability| target == KernelTarget::Ptx(capability));
+    vec![Condition::Driver { cuda: lowest }, Condition::Device { ranges: vec![range], if_unknown }]
 }
 
+#[cfg(feature = "tool")]
 #[cfg(test)]
 mod tests {
     use rattler_conda_types::{ParseStrictness, Version, VersionSpec};
 
+    use super::super::conda::{Selection, selection};
     use super::*;
     use crate::data::Data;
     use crate::gpu::{Available, choose};
@@ -147,12 +119,19 @@ mod tests {
             _ => None,
         };
         let lowest = items.iter().filter_map(plain_ptx).min();
-        let (driver, device) = (driver.to_string(), device.map(|device| device.to_string()));
+        let (driver, text) = (driver.to_string(), device.map(|device| device.to_string()));
         let holds = |item: &&Available| {
-            let (depends, constrains) = conditions(item.target, item.cuda, lowest, manifests);
+            let conditions = conditions(item.target, item.cuda, lowest, manifests);
+            let Selection { depends, constrains } = selection(&conditions);
             let ok = |spec: &String| {
-                fits(spec, "__cuda", Some(driver.as_str())).or(fits(spec, "__cuda_arch", device.as_deref())).unwrap()
+                fits(spec, "__cuda", Some(driver.as_str())).or(fits(spec, "__cuda_arch", text.as_deref())).unwrap()
             };
+            // What conda's text says of a device is what the value says.
+            if let (Some(device), [_, Condition::Device { ranges, .. }]) = (device, conditions.as_slice()) {
+                let said =
+                    depends.iter().chain(&constrains).filter_map(|spec| fits(spec, "__cuda_arch", text.as_deref()));
+                assert!(said.eq([ranges.iter().any(|range| range.contains(device))]), "{device}: {ranges:?}");
+            }
             depends.iter().all(ok) && (device.is_none() || constrains.iter().all(ok))
         };
         let best = items.iter().filter(holds).max_by_key(|item| build_number(item.target, item.cuda, 0));
@@ -201,11 +180,13 @@ mod tests {
 
     #[test]
     fn ranges_that_people_read() {
-        let known = Manifests::load(&Data::at("no such directory")).unwrap().capabilities;
-        let range = |text: &str| match arch_condition(text.parse().unwrap(), Some(Capability::new(7, 5)), &known) {
-            ArchCondition::Any => "any".to_owned(),
-            ArchCondition::IfKnown(range) => format!("if known {range}"),
-            ArchCondition::Known(range) => range,
+        let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
+        let range = |text: &str| {
+            let cuda = CudaVersion::new(13, 0);
+            let conditions = conditions(text.parse().unwrap(), cuda, Some(Capability::new(7, 5)), &manifests);
+            let Selection { mut depends, constrains } = selection(&conditions);
+            depends.extend(constrains.iter().map(|spec| format!("if known {spec}")));
+            depends.last().map_or("any".to_owned(), |spec| spec.replace("__cuda_arch ", ""))
         };
         assert_eq!(range("sm_86"), ">=8.6,<9,!=8.7,!=8.8");
         assert_eq!(range("sm_87"), "==8.7|==8.8");

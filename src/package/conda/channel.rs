@@ -70,7 +70,7 @@ fn repodata(dir: &Path, subdir: &str) -> Result<Vec<u8>> {
         }
         repodata.conda_packages.insert(identifier, record);
     }
-    super::spec::json_lines(&repodata)
+    super::info::json_lines(&repodata)
 }
 
 fn record(path: &Path) -> Result<PackageRecord> {

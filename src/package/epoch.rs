@@ -13,13 +13,16 @@ const LATEST: u64 = 4_354_819_198;
 pub fn parse_epoch(text: &str) -> Result<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(epoch) if digits => check(epoch),
+        Ok(epoch) if digits => check_epoch(epoch),
         _ => Err(refused(text)),
     }
 }
 
 /// Refuses what no archive can hold.
-pub(super) fn check(epoch: u64) -> Result<u64> {
+///
+/// # Errors
+/// It is later than 2107.
+pub fn check_epoch(epoch: u64) -> Result<u64> {
     if epoch <= LATEST { Ok(epoch) } else { Err(refused(epoch)) }
 }
 

@@ -6,18 +6,38 @@ use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use super::compression;
-use super::pool;
-use super::spec::PackageSpec;
-use super::writer::{BuiltPackage, Content, PackageWriter, feed};
+use super::conda::Conda;
+use super::{BuiltPackage, Content, Format, Package, PackageWriter, Rendered, feed, level, write_all};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
+use crate::manifest::Vendor;
 
-/// Writes a plain archive into `dir` for every package that has files of its own, on up to `jobs`
-/// threads. Neither `dir` nor `jobs` changes a byte.
-pub fn write_tars(specs: &[PackageSpec], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-    let specs: Vec<PackageSpec> = specs.iter().filter(|spec| spec.root.is_some()).cloned().collect();
-    pool::run(&specs, jobs, |spec, threads| feed(spec, TarWriter::new(spec, dir, threads)?))
+/// Plain archives, one for every package that has files of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Tar;
+
+impl Format for Tar {
+    fn name(&self) -> &'static str {
+        "tar"
+    }
+
+    /// Archives ask for nothing. They are called as conda's packages of the same content, so that one name stands for
+    /// one build everywhere.
+    fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>> {
+        let mut rendered = Conda.render(packages, vendor)?;
+        rendered.retain(|rendered| rendered.package.root.is_some());
+        for rendered in &mut rendered {
+            rendered.depends.clear();
+            rendered.constrains.clear();
+            rendered.run_exports.clear();
+        }
+        Ok(rendered)
+    }
+
+    fn write(&self, packages: &[Rendered<'_>], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
+        let packages: Vec<&Rendered<'_>> = packages.iter().collect();
+        write_all(&packages, jobs, |spec, threads| feed(spec.package, TarWriter::new(spec, dir, threads)?))
+    }
 }
 
 type Archive = tar::Builder<zstd::Encoder<'static, BufWriter<tempfile::NamedTempFile>>>;
@@ -31,16 +51,16 @@ struct TarWriter {
 }
 
 impl TarWriter {
-    fn new(spec: &PackageSpec, dir: &Path, threads: u32) -> Result<Self> {
+    fn new(spec: &Rendered<'_>, dir: &Path, threads: u32) -> Result<Self> {
         fs_err::create_dir_all(dir)?;
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
-        let mut encoder = zstd::Encoder::new(BufWriter::new(file), compression::level(spec))?;
+        let mut encoder = zstd::Encoder::new(BufWriter::new(file), level(spec.package))?;
         // Also for one thread: zstd's threaded mode cuts its input the same way for any number of
         // workers, and differently from the mode without workers.
         encoder.multithread(threads)?;
         encoder.include_checksum(true)?;
         let target = dir.join(format!("{}.tar.zst", spec.stem()));
-        Ok(Self { archive: tar::Builder::new(encoder), target, subdir: spec.subdir.clone(), time: spec.time() })
+        Ok(Self { archive: tar::Builder::new(encoder), target, subdir: spec.subdir.clone(), time: spec.package.time() })
     }
 
     fn header(&self, kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::spec::PackageSpec;
+use super::Package;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
@@ -53,31 +53,31 @@ pub struct BuiltPackage {
 ///
 /// # Errors
 /// The staged tree does not hold what the manifest says, or the writer fails.
-pub fn feed<W: PackageWriter>(spec: &PackageSpec, mut writer: W) -> Result<W::Output> {
-    let manifest_json = spec.manifest_json()?;
+pub fn feed<W: PackageWriter>(package: &Package, mut writer: W) -> Result<W::Output> {
+    let manifest_json = package.manifest_json()?;
     let own = Artifact {
-        path: spec.manifest.path(),
+        path: package.manifest.path(),
         kind: ArtifactKind::File {
             sha256: Digest::of(&manifest_json),
             size: manifest_json.len() as u64,
             executable: false,
         },
     };
-    let mut artifacts: Vec<&Artifact> = spec.manifest.artifacts.iter().collect();
+    let mut artifacts: Vec<&Artifact> = package.manifest.artifacts.iter().collect();
     artifacts.push(&own);
     artifacts.sort_by(|a, b| a.path.cmp(&b.path));
     if let Some(pair) = artifacts.windows(2).find(|pair| pair[0].path == pair[1].path) {
-        return Err(Error::bug(format!("package {} holds {} twice", spec.name, pair[0].path)));
+        return Err(Error::bug(format!("package {} holds {} twice", package.name(), pair[0].path)));
     }
     for artifact in artifacts {
-        safe(spec, &artifact.path)?;
+        safe(package, &artifact.path)?;
         match &artifact.kind {
             ArtifactKind::Link { to } => writer.link(artifact, to)?,
             ArtifactKind::File { .. } if artifact.path == own.path => {
                 writer.file(artifact, Content::Bytes(&manifest_json))?;
             }
             ArtifactKind::File { sha256, size, .. } => {
-                let path = staged(spec, artifact)?;
+                let path = staged(package, artifact)?;
                 unchanged(&path, *sha256, *size)?;
                 writer.file(artifact, Content::File(&path))?;
             }
@@ -87,18 +87,18 @@ pub fn feed<W: PackageWriter>(spec: &PackageSpec, mut writer: W) -> Result<W::Ou
 }
 
 /// Paths stay below the prefix, and out of conda's own directories.
-fn safe(spec: &PackageSpec, path: &str) -> Result<()> {
+fn safe(package: &Package, path: &str) -> Result<()> {
     let whole = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     match path.split('/').next() {
         Some(top) if whole && !matches!(top, "info" | "conda-meta") => Ok(()),
-        _ => Err(Error::file(path, format!("package {} cannot hold this path", spec.name))
+        _ => Err(Error::file(path, format!("package {} cannot hold this path", package.name()))
             .hint("paths in packages are relative, and `info` and `conda-meta` belong to the package manager")),
     }
 }
 
-fn staged(spec: &PackageSpec, artifact: &Artifact) -> Result<PathBuf> {
-    let root = spec.root.as_ref();
-    let root = root.ok_or_else(|| Error::bug(format!("package {} has files but no tree", spec.name)))?;
+fn staged(package: &Package, artifact: &Artifact) -> Result<PathBuf> {
+    let root = package.root.as_ref();
+    let root = root.ok_or_else(|| Error::bug(format!("package {} has files but no tree", package.name())))?;
     Ok(root.join(&artifact.path))
 }
 
