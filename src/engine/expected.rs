@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::history::History;
 use super::kernel::shareable;
-use super::scheduler::BuildOptions;
+use super::run::BuildOptions;
 use super::shared::LONG;
 use super::slots::Waiting;
 use crate::plan::{Action, BuildPlan, Step};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::headers::{HeaderContext, read_by};
 use super::nvcc::{LIST, are_alike, each_as_if_alone, is_plain, list_of_read, same_source_path, stem};
-use super::scheduler::BuildOptions;
+use super::run::BuildOptions;
 use super::step::cached_name;
 use super::toolset::{Toolset, temporary};
 use crate::arch::{Capability, KernelTarget};

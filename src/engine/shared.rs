@@ -7,8 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::cache::{CacheEntry, Made};
-use super::scheduler::kind_of;
-use super::step::{Log, StepRun};
+use super::step::{Log, StepRun, kind_of};
 use crate::error::{Error, Result};
 use crate::plan::Step;
 use crate::process::Ended;

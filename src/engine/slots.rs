@@ -2,7 +2,7 @@
 //! what memory holds. A plain state machine: it sees numbers only.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a step that does not fit yet is overtaken before everybody waits for it.
 const PATIENCE: u32 = 16;
@@ -46,7 +46,11 @@ pub(super) struct Slots {
     jobs: usize,
     budget: u64,
     /// In the order in which they should start, with how often each was overtaken.
-    waiting: Vec<(Waiting, u32)>,
+    waiting: BTreeMap<Rank, (Waiting, u32)>,
+    /// Those of each family.
+    families: BTreeMap<usize, BTreeSet<Rank>>,
+    /// Seconds of all that have a family.
+    shared: f64,
     /// What each call that runs has taken, by the index of the step it was started for.
     running: BTreeMap<usize, Vec<Waiting>>,
     /// The one that runs alone.
@@ -56,9 +60,35 @@ pub(super) struct Slots {
 impl Slots {
     /// `jobs` at a time at most, within `budget` bytes.
     pub(super) fn new(jobs: usize, budget: u64, steps: Vec<Waiting>) -> Self {
-        let mut waiting: Vec<(Waiting, u32)> = steps.into_iter().map(|step| (step, 0)).collect();
-        waiting.sort_by(|(a, _), (b, _)| before(a, b));
-        Self { jobs: jobs.max(1), budget, waiting, running: BTreeMap::new(), alone: None }
+        let mut slots = Self {
+            jobs: jobs.max(1),
+            budget,
+            waiting: BTreeMap::new(),
+            families: BTreeMap::new(),
+            shared: 0.0,
+            running: BTreeMap::new(),
+            alone: None,
+        };
+        steps.into_iter().for_each(|step| slots.insert(step));
+        slots
+    }
+
+    fn insert(&mut self, step: Waiting) {
+        let rank = Rank::of(&step);
+        if let Some(family) = step.family {
+            self.families.entry(family).or_default().insert(rank);
+            self.shared += step.seconds;
+        }
+        self.waiting.insert(rank, (step, 0));
+    }
+
+    fn remove(&mut self, rank: Rank) -> Option<Waiting> {
+        let (step, _) = self.waiting.remove(&rank)?;
+        if let Some(ranks) = step.family.and_then(|family| self.families.get_mut(&family)) {
+            ranks.remove(&rank);
+            self.shared -= step.seconds;
+        }
+        Some(step)
     }
 
     /// Whether all have ended.
@@ -66,33 +96,38 @@ impl Slots {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
+    /// Whether a step may start when there is memory for it.
+    pub(super) fn may_start(&self) -> bool {
+        !self.waiting.is_empty() && self.alone.is_none() && self.running.len() < self.jobs
+    }
+
     /// The next step, when `available` bytes are free on the machine now.
     pub(super) fn next(&mut self, available: u64) -> Next {
         if self.is_done() {
             return Next::Done;
         }
-        if self.alone.is_some() || self.running.len() >= self.jobs {
+        if !self.may_start() {
             return Next::Wait;
         }
         let reserved = self.running.values().map(|steps| peak(steps)).fold(0_u64, u64::saturating_add);
         let free = self.budget.saturating_sub(reserved).min(available);
         let is_idle = self.running.is_empty();
         let mut chosen = None;
-        for (place, (step, overtaken)) in self.waiting.iter().enumerate() {
+        for (rank, (step, overtaken)) in &self.waiting {
             let fits = step.memory <= free && !step.alone;
             if fits || is_idle {
-                chosen = Some((place, !fits));
+                chosen = Some((*rank, !fits));
                 break;
             }
             if *overtaken >= PATIENCE {
                 break;
             }
         }
-        let Some((place, alone)) = chosen else { return Next::Wait };
-        for (_, overtaken) in &mut self.waiting[..place] {
+        let Some((rank, alone)) = chosen else { return Next::Wait };
+        for (_, overtaken) in self.waiting.range_mut(..rank).map(|(_, waiting)| waiting) {
             *overtaken += 1;
         }
-        let (step, _) = self.waiting.remove(place);
+        let Some(step) = self.remove(rank) else { return Next::Wait };
         self.alone = alone.then_some(step.index);
         let companions = if alone { Vec::new() } else { self.companions(&step, free) };
         let with = companions.iter().map(|step| step.index).collect();
@@ -104,21 +139,18 @@ impl Slots {
     /// family; towards the end ever less, so that all jobs come to an end together: a call takes half of what is one
     /// job's part of the work that is left, at most (guided self-scheduling).
     fn companions(&mut self, first: &Waiting, free: u64) -> Vec<Waiting> {
-        if first.family.is_none() {
-            return Vec::new();
-        }
-        let shared = self.waiting.iter().filter(|(step, _)| step.family.is_some());
-        let left = shared.map(|(step, _)| step.seconds).sum::<f64>() + first.seconds;
-        let most = left / (2 * self.jobs) as f64;
+        let Some(ranks) = first.family.and_then(|family| self.families.get(&family)) else { return Vec::new() };
+        let most = (self.shared + first.seconds) / (2 * self.jobs) as f64;
         let (mut taken, mut seconds) = (Vec::new(), first.seconds);
-        self.waiting.retain(|(step, _)| {
-            let is_taken = step.family == first.family && step.memory <= free && seconds + step.seconds <= most;
-            if is_taken {
+        for rank in ranks.iter().copied().collect::<Vec<_>>() {
+            let fits = |step: &Waiting| step.memory <= free && seconds + step.seconds <= most;
+            if self.waiting.get(&rank).is_some_and(|(step, _)| fits(step))
+                && let Some(step) = self.remove(rank)
+            {
                 seconds += step.seconds;
-                taken.push(*step);
+                taken.push(step);
             }
-            !is_taken
-        });
+        }
         taken
     }
 
@@ -133,28 +165,58 @@ impl Slots {
     /// A call of several steps has ended without them: they wait again, each for a call of its own.
     pub(super) fn apart(&mut self, index: usize) {
         for step in self.running.remove(&index).unwrap_or_default() {
-            let step = Waiting { family: None, ..step };
-            let place = self.waiting.partition_point(|(other, _)| before(other, &step).is_lt());
-            self.waiting.insert(place, (step, 0));
+            self.insert(Waiting { family: None, ..step });
         }
     }
 
     /// From now on every step has a call of its own.
     pub(super) fn share_no_more(&mut self) {
-        self.waiting.iter_mut().for_each(|(step, _)| step.family = None);
+        self.waiting.values_mut().for_each(|(step, _)| step.family = None);
+        self.families.clear();
+        self.shared = 0.0;
     }
 
     /// A step that has ended is to run once more, with nothing beside it.
     pub(super) fn again_alone(&mut self, index: usize, memory: u64) {
         self.ended(index);
-        self.waiting.push((Waiting { index, memory, seconds: 0.0, alone: true, family: None }, 0));
+        self.insert(Waiting { index, memory, seconds: 0.0, alone: true, family: None });
     }
 }
 
-/// The longest first.
-fn before(a: &Waiting, b: &Waiting) -> Ordering {
-    b.seconds.total_cmp(&a.seconds).then(a.index.cmp(&b.index))
+/// The place of a step in the order: the longest first, and what runs alone when nothing else waits.
+#[derive(Debug, Clone, Copy)]
+struct Rank {
+    alone: bool,
+    seconds: f64,
+    index: usize,
 }
+
+impl Rank {
+    fn of(step: &Waiting) -> Self {
+        Self { alone: step.alone, seconds: step.seconds, index: step.index }
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let longest = || other.seconds.total_cmp(&self.seconds);
+        self.alone.cmp(&other.alone).then_with(longest).then(self.index.cmp(&other.index))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rank {}
 
 /// Bytes of a call that takes these steps one after the other.
 fn peak(steps: &[Waiting]) -> u64 {
@@ -306,7 +368,7 @@ mod tests {
             let steps = steps.into_iter().enumerate();
             let steps: Vec<Waiting> =
                 steps.map(|(index, (memory, seconds, family))| Waiting { family, ..step(index, memory, seconds) }).collect();
-            let order: Vec<usize> = Slots::new(jobs, budget, steps.clone()).waiting.iter().map(|(step, _)| step.index).collect();
+            let order: Vec<usize> = Slots::new(jobs, budget, steps.clone()).waiting.values().map(|(step, _)| step.index).collect();
             let rank = |index: usize| order.iter().position(|found| *found == index).unwrap();
             let mut slots = Slots::new(jobs, budget, steps);
             let mut running: Vec<usize> = Vec::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::cache::{CacheEntry, artifacts_of};
-use super::scheduler::BuildOutcome;
+use super::run::BuildOutcome;
 use crate::arch::{GlibcVersion, KernelTarget};
 use crate::bundle::{
     ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA, Provenance,

@@ -11,7 +11,8 @@ use super::diagnose::{Cause, cause};
 use super::host::HostStep;
 use super::isolation::{copy_declared, outside_links, plain};
 use super::kernel::KernelPlace;
-use super::scheduler::{BuildOptions, kind_of};
+use super::run::BuildOptions;
+use super::scheduler::Fate;
 use super::tokens::Tokens;
 use super::toolset::Toolset;
 use super::undeclared::{Scene, explain};
@@ -57,6 +58,16 @@ pub(super) struct StepFailure {
     pub cause: Cause,
     /// Bytes that its largest process had, as far as that is known.
     pub peak: u64,
+}
+
+impl StepFailure {
+    /// What it is to the scheduler.
+    pub(super) fn fate(&self) -> Fate {
+        match self.cause {
+            Cause::Memory(_) => Fate::OutOfMemory { peak: self.peak },
+            Cause::Told | Cause::Crashed(_) | Cause::Full => Fate::Failed,
+        }
+    }
 }
 
 impl From<Error> for StepFailure {
@@ -278,6 +289,14 @@ fn told(mut error: Error, outcome: &Outcome) -> Error {
         error = error.detail(*line);
     }
     error
+}
+
+/// The kind of a step, as the cache counts it.
+pub(super) fn kind_of(step: &Step) -> StepKind {
+    match step.action {
+        Action::Host { .. } => StepKind::Host,
+        Action::Kernel { .. } => StepKind::Kernel,
+    }
 }
 
 /// Name of a kernel step's single file in the cache: it must not depend on where it is staged.

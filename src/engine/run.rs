@@ -1,0 +1,212 @@
+//! Runs the steps of a plan: cache first, then what is missing; the first failure told whole.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cache::{Cache, CacheEntry};
+use super::diagnose::Cause;
+use super::executor::{Event, Executor, drive};
+use super::expected::waiting;
+use super::headers::HeaderStore;
+use super::history::History;
+use super::isolation::StepIsolation;
+use super::local::{Made, Site};
+use super::scheduler::{Processes, Scheduler};
+use super::step::StepRun;
+use super::tokens::Tokens;
+use super::toolset::Toolset;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Digest;
+use crate::manifest::MemoryModel;
+use crate::parallel::until_failure;
+use crate::plan::{Action, BuildPlan, Step};
+use crate::process::{InterruptGuard, interrupted};
+use crate::ui::Ui;
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Simulator's name.
+    pub name: String,
+    /// Directory with the source, as it was when the plan was made.
+    pub source: PathBuf,
+    /// Every file of the source with its digest, as the plan was made of them.
+    pub sources: BTreeMap<String, Digest>,
+    /// How steps are kept from what they do not declare.
+    pub isolation: StepIsolation,
+    /// Which headers earlier compilations read; this run's are added.
+    pub headers: HeaderStore,
+    /// Directory for logs and intermediate files.
+    pub work: PathBuf,
+    /// Steps at a time, at most; memory may allow fewer.
+    pub jobs: usize,
+    /// Go on after a failure with what does not need it.
+    pub keep_going: bool,
+    /// Time that one call of a compiler or build system may take; none for any.
+    pub step_timeout: Option<Duration>,
+    /// What steps are expected to take that were never measured.
+    pub memory: MemoryModel,
+}
+
+/// What happened to a step.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StepReport {
+    /// The step's id.
+    pub id: String,
+    /// Whether it came from the cache.
+    pub cached: bool,
+    /// Seconds it took (or had taken when it was compiled).
+    pub seconds: f64,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct BuildOutcome {
+    /// Artifacts by step id.
+    pub entries: BTreeMap<String, CacheEntry>,
+    /// Reports in the plan's order.
+    pub steps: Vec<StepReport>,
+}
+
+/// Directory of the cache for what steps took.
+const HISTORY: &str = ".history";
+
+/// Entries by index of their step, and whether each came from the cache.
+type Finished = BTreeMap<usize, Made>;
+
+/// Runs `steps` of a plan to their end.
+///
+/// # Errors
+/// A step failed: its command, the end of its output, its log. What finished stays in the cache. Or the
+/// run was interrupted.
+pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOptions, ui: &Ui) -> Result<BuildOutcome> {
+    let _guard = InterruptGuard::new();
+    let logs = options.work.join("logs");
+    fs_err::create_dir_all(&logs)?;
+    let bar = ui.steps("build", plan.steps.len() as u64);
+    let found = look_up(plan, cache, options.jobs)?;
+    bar.set_position(found.len() as u64);
+    let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
+    let missing: Vec<usize> = (0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect();
+    let jobs = options.jobs.max(1);
+    let tokens = Tokens::new(&options.work, jobs, plan)?;
+    let to_run = missing.iter().map(|index| &plan.steps[*index]);
+    let site = Site { plan, cache, tokens: &tokens, run: StepRun::new((tools, cache, options, &logs), to_run)? };
+    let steps = waiting(plan, &missing, &history, options).into_iter();
+    let steps = steps.map(|step| (step, processes(&plan.steps[step.index], &tokens))).collect();
+    let mut progress = Progress { plan, ui, bar: &bar, jobs, done: found, failures: BTreeMap::new() };
+    site.with_threads(jobs.min(missing.len()), |local| {
+        let mut scheduler = Scheduler::new(jobs, local.memory(), options.keep_going, steps);
+        drive(&mut scheduler, local, || interrupted().is_some(), |event| progress.note(event))
+    })?;
+    bar.finish_and_clear();
+    for note in cache.notes() {
+        ui.note(format!("  cache      {note}"));
+    }
+    for (entry, _) in progress.done.values() {
+        history.note(&entry.made);
+    }
+    // What steps took is a help, not a result.
+    if let Err(error) = history.write() {
+        ui.note(format!("  cache      what the steps took is not remembered: {error}"));
+    }
+    finish(plan, progress, &logs)
+}
+
+/// How many processes a step has.
+fn processes(step: &Step, tokens: &Tokens) -> Processes {
+    match &step.action {
+        Action::Kernel { .. } => Processes::One,
+        Action::Host { driver, .. } if tokens.is_shared_with(*driver) => Processes::Shared,
+        Action::Host { .. } => Processes::Unknown,
+    }
+}
+
+/// The outcome, or the first failure.
+fn finish(plan: &BuildPlan, state: Progress<'_>, logs: &Path) -> Result<BuildOutcome> {
+    let kept = format!("{} finished steps are kept; `simpack build` continues from here", state.done.len());
+    if let Some(signal) = interrupted() {
+        return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).detail(kept));
+    }
+    let failed = state.failures.len();
+    if let Some((_, first)) = state.failures.into_iter().next() {
+        let mut error = first.detail(kept);
+        if failed > 1 {
+            error = error.detail(format!("{} more steps failed; their logs are in {}", failed - 1, logs.display()));
+        }
+        return Err(error);
+    }
+    let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new() };
+    for (index, (entry, cached)) in state.done {
+        let id = plan.steps[index].id.clone();
+        outcome.steps.push(StepReport { id: id.clone(), cached, seconds: entry.made.seconds });
+        outcome.entries.insert(id, entry);
+    }
+    Ok(outcome)
+}
+
+/// Everything that the cache has, by index.
+fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
+    let found = until_failure(&plan.steps, jobs, |step| cache.get(step.key))?;
+    let found = found.into_iter().enumerate();
+    Ok(found.filter_map(|(index, entry)| Some((index, (entry?, true)))).collect())
+}
+
+/// What is done, and how the user hears of it.
+struct Progress<'a> {
+    plan: &'a BuildPlan,
+    ui: &'a Ui,
+    bar: &'a ProgressBar,
+    jobs: usize,
+    done: Finished,
+    failures: BTreeMap<usize, Error>,
+}
+
+impl Progress<'_> {
+    fn id(&self, index: usize) -> &str {
+        &self.plan.steps[index].id
+    }
+
+    fn note(&mut self, event: Event<'_, Made>) {
+        match event {
+            Event::Started(call) => {
+                self.bar.set_message(self.id(call.index).to_owned());
+                if call.too_large && self.jobs > 1 {
+                    let id = self.id(call.index);
+                    self.ui.note(format!("  memory     {id} is expected to need more than is free: it runs alone"));
+                }
+            }
+            Event::Made(made) => made.into_iter().for_each(|(index, made)| self.made(index, made)),
+            Event::Apart(call, why) => {
+                let (id, others) = (self.id(call.index), call.with.len());
+                self.ui.detail(format!("  build      {id} and {others} more one by one: {why}"));
+            }
+            Event::OnceMore(index, failure) => {
+                let why = if let Cause::Memory(why) = &failure.cause { why } else { "memory was not enough" };
+                let id = self.id(index);
+                self.ui.note(format!("  memory     {id}: {why}; once more, alone and with fewer jobs"));
+            }
+            Event::Failed(call, error) => {
+                let second = "this was the second try, alone and with fewer jobs";
+                let error = if call.again { error.detail(second) } else { error };
+                self.failures.insert(call.index, error);
+            }
+        }
+    }
+
+    fn made(&mut self, index: usize, made: Made) {
+        let is_cached = made.1;
+        self.done.insert(index, made);
+        let (done, all) = (self.done.len(), self.plan.steps.len());
+        self.bar.set_position(done as u64);
+        if !self.ui.is_interactive() && !is_cached {
+            self.ui.note(format!("  build      {done}/{all}  {}", self.id(index)));
+        }
+    }
+}
