@@ -5,9 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use simpack::arch::{
-    CudaVersion, GlibcVersion, KernelTarget, Platform, Release, Version, VersionPolicy, VersionRange,
-};
+use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Release, Version, VersionPolicy, VersionRange};
 use simpack::bundle::{
     Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, Ecosystem, MANIFEST_SCHEMA, Provenance, ToolVersion,
 };
