@@ -3,7 +3,7 @@
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest, KernelsList};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
-use crate::gpu::{CodeImage, CodeKind, DeviceCode};
+use crate::gpu::DeviceCode;
 use crate::recipe::ComponentKind;
 
 use super::{Loads, Rules};
@@ -210,19 +210,5 @@ impl FileFacts {
             EntryKind::Link(to) => Some(ArtifactKind::Link { to: to.clone() }),
             EntryKind::Directory => None,
         }
-    }
-}
-
-/// A piece of device code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
-pub(super) fn describe(image: &CodeImage) -> String {
-    let of = image.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
-    match (image.kind, image.target()) {
-        (_, Some(target)) => target.to_string(),
-        (CodeKind::Sass, None) => format!("machine code of {of}"),
-        (CodeKind::Ptx, None) => format!("PTX of {of}"),
-        (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
-        (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
-        (CodeKind::Offload, None) => format!("HIP code for {}", image.label.as_deref().unwrap_or("an unknown device")),
-        (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
     }
 }
