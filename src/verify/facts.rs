@@ -1,5 +1,7 @@
 //! What was read from the bundles: plain values that the predicates look at.
 
+use std::sync::Arc;
+
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest, KernelsList};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
@@ -90,7 +92,7 @@ pub struct ObjectFacts {
     /// Member's name, in an archive.
     pub member: Option<String>,
     /// What it says.
-    pub elf: elf::Facts,
+    pub elf: Arc<elf::Facts>,
     /// Level of the x86-64 psABI that it says it needs.
     pub isa: Option<u32>,
     /// What its instructions need, if they were asked for.
@@ -133,7 +135,7 @@ impl Contents {
                     Some(member) => self.subject(&format!("{}({member})", file.path)),
                     None => self.subject(&file.path),
                 };
-                (subject, file, &object.elf)
+                (subject, file, &*object.elf)
             })
         })
     }
