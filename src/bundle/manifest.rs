@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Inventory;
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
+use crate::elf::Facts;
+use crate::error::Result;
 use crate::fs::Digest;
 use crate::gpu::KernelSignature;
 use crate::recipe::{ComponentKind, KernelForm, Smoke};
@@ -21,6 +25,39 @@ pub struct Bundle {
     pub root: PathBuf,
     /// What it is. In the tree it lies at [`BundleManifest::path`].
     pub manifest: BundleManifest,
+    /// What is known of its files.
+    pub files: Inventory,
+}
+
+impl Bundle {
+    /// A bundle of whose files nothing is known yet.
+    pub fn new(root: PathBuf, manifest: BundleManifest) -> Self {
+        Self { root, manifest, files: Inventory::default() }
+    }
+
+    /// The digest of its file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn digest(&self, path: &str) -> Result<Digest> {
+        self.files.file(path).digest_of(&self.root.join(path))
+    }
+
+    /// What the host's ELF files among its artifacts say of themselves, with their paths.
+    ///
+    /// # Errors
+    /// One cannot be read, or its tables are damaged.
+    pub fn host_facts(&self) -> Result<Vec<(String, Arc<Facts>)>> {
+        let mut found = Vec::new();
+        for Artifact { path, kind } in &self.manifest.artifacts {
+            if let ArtifactKind::File { .. } = kind
+                && let Some(facts) = self.files.file(path).host_of(&self.root.join(path))?
+            {
+                found.push((path.clone(), facts));
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// The content of `simpack.json`.

@@ -154,6 +154,11 @@ impl<'a> Image<'a> {
         Ok(Self { bytes, header, segments: Vec::new(), sections: Vec::new() })
     }
 
+    /// Whether it is device code: a cubin is ELF, too, but the rules about host code do not hold for it.
+    pub fn is_device_code(&self) -> bool {
+        self.header.machine == elf::EM_CUDA
+    }
+
     /// The whole file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes.0

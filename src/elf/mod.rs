@@ -31,5 +31,5 @@ pub use image::{Header, Image, Section, Segment, is_elf};
 pub use instructions::{HostCode, Need, Use, host_code};
 pub use names::library_names;
 pub use property::isa_level;
-pub use read_facts::facts;
+pub use read_facts::{facts, facts_of};
 pub use symbols::{Symbol, SymbolTable, Versions};

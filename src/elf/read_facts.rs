@@ -13,17 +13,24 @@ use super::{Dynamic, ElfError, Image, Symbol, SymbolTable, Versions};
 /// # Errors
 /// See [`ElfError`]: not ELF, an unsupported class, or damaged tables.
 pub fn facts(bytes: &[u8]) -> Result<Facts, ElfError> {
-    let image = Image::parse(bytes)?;
-    let dynamic = Dynamic::parse(&image)?;
+    facts_of(&Image::parse(bytes)?)
+}
+
+/// As [`facts`], of a file whose tables were read.
+///
+/// # Errors
+/// Damaged tables.
+pub fn facts_of(image: &Image<'_>) -> Result<Facts, ElfError> {
+    let dynamic = Dynamic::parse(image)?;
     let mut facts = Facts {
         machine: image.header.machine.into(),
         class: 64,
-        kind: FileKind::of(&image, dynamic.as_ref()),
+        kind: FileKind::of(image, dynamic.as_ref()),
         soname: None,
         needed: Vec::new(),
         rpath: None,
         runpath: None,
-        interp: interpreter(&image),
+        interp: interpreter(image),
         flags: 0,
         flags_1: 0,
         dynamic: dynamic.is_some(),
@@ -32,17 +39,17 @@ pub fn facts(bytes: &[u8]) -> Result<Facts, ElfError> {
         imports: Vec::new(),
         version_needs: BTreeMap::new(),
         version_definitions: BTreeSet::new(),
-        stack: stack(&image),
+        stack: stack(image),
         text_relocations: false,
         relro: Relro::None,
         bind_now: false,
         symbol_table: image.sections.iter().any(|section| section.kind == elf::SHT_SYMTAB),
         debug_info: image.sections.iter().any(|section| matches!(&*section.name, ".debug_info" | ".zdebug_info")),
-        build_id: build_id(&image),
+        build_id: build_id(image),
     };
     match &dynamic {
-        Some(dynamic) => read_dynamic(&image, dynamic, &mut facts)?,
-        None => read_object(&image, &mut facts),
+        Some(dynamic) => read_dynamic(image, dynamic, &mut facts)?,
+        None => read_object(image, &mut facts),
     }
     facts.exports.sort();
     facts.exports.dedup();

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::cache::{CacheEntry, artifacts_of};
+use super::cache::{CacheEntry, artifacts_with};
 use super::run::BuildOutcome;
-use crate::arch::{GlibcVersion, KernelTarget};
+use crate::arch::KernelTarget;
 use crate::bundle::{
-    ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA, Provenance,
+    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA,
+    Provenance,
 };
-use crate::elf;
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, DigestBuilder};
+use crate::fs::{self, Digest, DigestBuilder};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
 use crate::recipe::{BuildDriver, Component, ComponentKind, KernelForm, Recipe, UNNAMED_VARIANT};
@@ -87,22 +87,22 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     staged.fat = cut.filter_map(|(path, _)| fat_file(installed[*path], path)).collect();
     for planned in &inputs.plan.bundles {
         check_interrupted()?;
-        let bundle_root = root.join(&planned.package);
-        fs_err::create_dir_all(&bundle_root)?;
+        let bundle = Bundle::new(root.join(&planned.package), manifest(inputs, planned));
+        fs_err::create_dir_all(&bundle.root)?;
         match planned.target {
             Some(target) if !inputs.recipe.is_sliced() => {
-                staged.unclaimed.extend(stage_kernels(inputs, target, &bundle_root)?);
+                staged.unclaimed.extend(stage_kernels(inputs, target, &bundle)?);
             }
             _ => {
                 for (path, kind) in &owner {
                     let is_fat = *kind == ComponentKind::Kernels && fat_file(installed[*path], path).is_some();
                     if *kind == planned.component && !is_fat {
-                        place(installed[*path], path, &bundle_root, path)?;
+                        place(installed[*path], path, &bundle, path)?;
                     }
                 }
             }
         }
-        staged.bundles.push(Bundle { root: bundle_root, manifest: manifest(inputs, planned) });
+        staged.bundles.push(bundle);
     }
     Ok(staged)
 }
@@ -110,12 +110,13 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
 /// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
 pub fn seal(bundle: &mut Bundle) -> Result<()> {
     if bundle.manifest.form() == Some(KernelForm::Library) {
-        list_again(&bundle.root)?;
+        list_again(bundle)?;
     }
     let list = bundle.manifest.path();
-    bundle.manifest.artifacts =
-        artifacts_of(&bundle.root)?.into_iter().filter(|artifact| artifact.path != list).collect();
-    bundle.manifest.glibc = glibc_floor(bundle)?;
+    bundle.manifest.artifacts = artifacts(bundle, "")?;
+    bundle.manifest.artifacts.retain(|artifact| artifact.path != list);
+    // The highest that any host file needs.
+    bundle.manifest.glibc = bundle.host_facts()?.iter().filter_map(|(_, facts)| facts.glibc()).max();
     let mut text = serde_json::to_vec_pretty(&bundle.manifest)
         .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
     text.push(b'\n');
@@ -211,17 +212,27 @@ fn fat_file(entry: &CacheEntry, path: &str) -> Option<FatFile> {
     }
 }
 
+/// Files and links of a bundle below one of its directories, sorted by their paths below it. What came out of the cache
+/// and was not changed is not digested again.
+fn artifacts(bundle: &Bundle, directory: &str) -> Result<Vec<Artifact>> {
+    artifacts_with(&bundle.root.join(directory), |path| match directory {
+        "" => bundle.digest(path),
+        _ => bundle.digest(&format!("{directory}/{path}")),
+    })
+}
+
 /// Copies one artifact out of the cache.
-fn place(entry: &CacheEntry, path: &str, root: &Path, to: &str) -> Result<()> {
-    let target = root.join(to);
+fn place(entry: &CacheEntry, path: &str, bundle: &Bundle, to: &str) -> Result<()> {
+    let target = bundle.root.join(to);
     if let Some(parent) = target.parent() {
         fs_err::create_dir_all(parent)?;
     }
     let artifact = entry.artifacts.iter().find(|artifact| artifact.path == path);
     match artifact.map(|artifact| &artifact.kind) {
         Some(ArtifactKind::Link { to }) => fs_err::os::unix::fs::symlink(to, &target)?,
-        Some(ArtifactKind::File { executable, .. }) => {
+        Some(ArtifactKind::File { executable, sha256, .. }) => {
             fs_err::copy(entry.root.join(path), &target)?;
+            bundle.files.file(to).written(*sha256);
             // The build system's umask must not reach a package.
             fs::set_mode(&target, if *executable { 0o755 } else { 0o644 })?;
         }
@@ -231,7 +242,7 @@ fn place(entry: &CacheEntry, path: &str, root: &Path, to: &str) -> Result<()> {
 }
 
 /// Lays out the modules of a target, each directory with its list; answers what was installed and is none.
-fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) -> Result<Vec<String>> {
+fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, bundle: &Bundle) -> Result<Vec<String>> {
     let mut variants: Vec<&str> = Vec::new();
     let mut others = Vec::new();
     let Some(tag) = &inputs.plan.kernel_abi else { return Ok(others) };
@@ -239,7 +250,7 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
         match &step.action {
             Action::Kernel { output, variant, .. } => {
-                place(entry, super::step::cached_name(step), root, output)?;
+                place(entry, super::step::cached_name(step), bundle, output)?;
                 variants.push(variant);
             }
             Action::Host { .. } => {
@@ -250,7 +261,7 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
                         .hint("name the library by `{target}` in the options of the build of component `kernels`"));
                 }
                 let dir = kernel_dir(inputs.recipe, tag, variant, target);
-                place(entry, &installed, root, &format!("{dir}/{name}"))?;
+                place(entry, &installed, bundle, &format!("{dir}/{name}"))?;
                 others.extend(entry.artifacts.iter().map(|file| file.path.clone()).filter(|path| *path != installed));
                 variants.push(variant);
             }
@@ -260,18 +271,18 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, root: &Path) ->
     variants.dedup();
     let kernels = inputs.recipe.kernels();
     for variant in variants {
-        let dir = root.join(kernel_dir(inputs.recipe, tag, variant, target));
+        let dir = kernel_dir(inputs.recipe, tag, variant, target);
         let list = KernelsList {
             schema: KERNELS_SCHEMA,
             kernel_abi: tag.clone(),
             target,
             cuda: inputs.plan.cuda,
             variant: variant.to_owned(),
-            modules: artifacts_of(&dir)?,
+            modules: artifacts(bundle, &dir)?,
             kernels: kernels.clone(),
             compilers: compilers(inputs.plan),
         };
-        write_list(&dir, &list)?;
+        write_list(&bundle.root.join(&dir), &list)?;
     }
     Ok(others)
 }
@@ -284,15 +295,16 @@ fn write_list(dir: &Path, list: &KernelsList) -> Result<()> {
 }
 
 /// Plug-in libraries have got their search path since they were listed.
-fn list_again(root: &Path) -> Result<()> {
-    for entry in fs::walk(root)?.into_iter().filter(|entry| entry.path.ends_with(KERNELS_LIST)) {
-        let path = root.join(&entry.path);
-        let Some(dir) = path.parent() else { continue };
+fn list_again(bundle: &Bundle) -> Result<()> {
+    for entry in fs::walk(&bundle.root)?.into_iter().filter(|entry| entry.path.ends_with(KERNELS_LIST)) {
+        let path = bundle.root.join(&entry.path);
+        let Some((dir, _)) = entry.path.rsplit_once('/') else { continue };
         let mut list: KernelsList = serde_json::from_slice(&fs_err::read(&path)?)
             .map_err(|error| Error::bug("a list that was just written is not JSON").because(error))?;
         fs_err::remove_file(&path)?;
-        list.modules = artifacts_of(dir)?;
-        write_list(dir, &list)?;
+        list.modules = artifacts(bundle, dir)?;
+        write_list(&bundle.root.join(dir), &list)?;
+        bundle.files.forget(&entry.path);
     }
     Ok(())
 }
@@ -373,22 +385,6 @@ pub fn recipe_digest(recipe: &Recipe) -> fs::Digest {
 fn sources(steps: &[&Step]) -> BTreeMap<String, Digest> {
     let parts = steps.iter().flat_map(|step| &step.parts);
     parts.filter_map(|part| Some((part.file()?.to_owned(), part.value.parse().ok()?))).collect()
-}
-
-/// The highest glibc version that any host file of the bundle needs.
-fn glibc_floor(bundle: &Bundle) -> Result<Option<GlibcVersion>> {
-    let mut floor = None;
-    for artifact in &bundle.manifest.artifacts {
-        let ArtifactKind::File { .. } = artifact.kind else { continue };
-        let path: PathBuf = bundle.root.join(&artifact.path);
-        let content = Content::open(&path)?;
-        let bytes = content.bytes();
-        if elf::is_elf(bytes) {
-            let facts = elf::facts(bytes).map_err(|error| Error::file(&path, error))?;
-            floor = floor.max(facts.glibc());
-        }
-    }
-    Ok(floor)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arch::{Capability, CudaVersion, KernelTarget};
-use crate::gpu::{Available, Place, choose};
+use crate::gpu::{Available, CodeImage, CodeKind, Place, choose};
 use crate::manifest::{Manifests, PtxIsa};
 
 /// Device code that stands or falls together: a library, an archive, the loose files of a package.
@@ -37,33 +37,18 @@ pub struct Compiles {
     pub major: u32,
 }
 
-/// One piece of code as a reader of binaries sees it.
-#[derive(Debug, Clone, Default)]
-pub struct Piece<'a> {
-    /// What runs it; none for what runs nowhere as it is.
-    pub target: Option<KernelTarget>,
-    /// PTX ISA version.
-    pub isa: Option<PtxIsa>,
-    /// The programs that made it, in their own words.
-    pub compilers: &'a [String],
-    /// Not linked yet.
-    pub relocatable: bool,
-    /// The kind in words, for code without a target.
-    pub kind: String,
-}
-
 impl Unit {
-    /// A unit of pieces of code; `needed` are the libraries that the file is linked with.
+    /// A unit of device code; `needed` are the libraries that the file is linked with.
     ///
     /// The release that compiled machine code comes, in this order, from what the compiler wrote into it, from the
     /// ISA of PTX beside it (one compiler wrote both), from the major of the runtime library that is needed, or is
     /// the first release that knows the capability.
-    pub fn new(name: String, pieces: &[Piece<'_>], needed: &[String], manifests: &Manifests) -> Self {
-        let has_linked = pieces.iter().any(|piece| !piece.relocatable && piece.target.is_some());
+    pub fn new(name: String, images: &[&CodeImage], needed: &[String], manifests: &Manifests) -> Self {
+        let has_linked = images.iter().any(|image| !image.relocatable && image.target().is_some());
         // Once linked, what is left of the relocatable code runs nowhere.
-        let counted: Vec<&Piece<'_>> = pieces.iter().filter(|piece| !piece.relocatable || !has_linked).collect();
-        let compiler = counted.iter().flat_map(|piece| piece.compilers).filter_map(|text| release_in(text)).max();
-        let isa = counted.iter().filter_map(|piece| piece.isa).max();
+        let counted = || images.iter().filter(|image| !image.relocatable || !has_linked);
+        let compiler = counted().flat_map(|image| &image.compilers).filter_map(|text| release_in(text)).max();
+        let isa = counted().filter_map(|image| image.ptx_isa()).max();
         let isa_release = isa.and_then(|isa| manifests.cuda.cuda_for_ptx(isa));
         let runtime = needed.iter().find_map(|name| Some((name, major_of(name, "libcudart")?)));
         let (release, release_from) = match (compiler, isa_release, runtime) {
@@ -73,11 +58,11 @@ impl Unit {
             _ => (None, None),
         };
         let mut code: BTreeSet<(KernelTarget, CudaVersion, Option<PtxIsa>)> = BTreeSet::new();
-        for piece in &counted {
-            let Some(target) = piece.target.filter(|target| target.capability().is_some()) else { continue };
+        for image in counted() {
+            let Some(target) = image.target().filter(|target| target.capability().is_some()) else { continue };
             let first = target.capability().and_then(|capability| manifests.capabilities.get(capability));
             let first = first.map_or(CudaVersion::new(0, 0), |entry| entry.min_cuda);
-            code.insert((target, release.unwrap_or(first), piece.isa));
+            code.insert((target, release.unwrap_or(first), image.ptx_isa()));
         }
         let code: Vec<Available> =
             code.into_iter().map(|(target, cuda, ptx_isa)| Available { target, cuda, ptx_isa }).collect();
@@ -85,11 +70,8 @@ impl Unit {
             None if !code.is_empty() => Some("the first release that knows its targets".to_owned()),
             _ => release_from,
         };
-        let other: BTreeSet<String> = pieces
-            .iter()
-            .filter(|piece| piece.target.is_none_or(|target| target.capability().is_none()))
-            .map(|piece| piece.kind.clone())
-            .collect();
+        let has_no_capability = |image: &&&CodeImage| image.target().is_none_or(|target| target.capability().is_none());
+        let other: BTreeSet<String> = images.iter().filter(has_no_capability).map(|image| other_kind(image)).collect();
         let compiles =
             needed.iter().find_map(|name| Some(Compiles { library: name.clone(), major: major_of(name, "libnvrtc")? }));
         let needs_driver = needed.iter().any(|name| name == "libcuda.so.1");
@@ -157,6 +139,18 @@ pub struct ForeignFit {
     pub words: String,
     /// Unit by unit.
     pub units: Vec<UnitFit>,
+}
+
+/// Code without a capability in words.
+fn other_kind(image: &CodeImage) -> String {
+    match (image.kind, &image.label) {
+        (CodeKind::LtoIr, _) => "LTO-IR, which has to be linked first".to_owned(),
+        (CodeKind::Spirv, _) => "SPIR-V".to_owned(),
+        (CodeKind::Offload, Some(label)) => format!("code for {label}"),
+        (CodeKind::Offload, None) => "code of another vendor's devices".to_owned(),
+        (CodeKind::Other(number), _) => format!("code of unknown kind {number:#x}"),
+        (CodeKind::Sass | CodeKind::Ptx, _) => "code for no known capability".to_owned(),
+    }
 }
 
 /// The CUDA release in a compiler's own words: `13.4` of `ptxas 13.4, V13.4.24`.

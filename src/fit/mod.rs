@@ -15,5 +15,5 @@ mod words;
 
 pub use device::{Advice, DeviceFit, Fit, Runs, Step, fit};
 pub use distribution::{Distribution, KernelPackage, Part};
-pub use foreign::{Compiles, ForeignFit, Piece, Unit, UnitFit};
+pub use foreign::{Compiles, ForeignFit, Unit, UnitFit};
 pub use reach::{DeviceReach, DriverNeed, How, Reach};

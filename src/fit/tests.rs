@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::*;
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::data::Data;
-use crate::gpu::Available;
+use crate::gpu::{Available, CodeImage, CodeKind};
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
 
@@ -224,34 +224,37 @@ fn a_damaged_package_is_refused_by_its_own_words() {
     assert_eq!(found.disagreements, ["sim-kernels-sm_90: neuron.cubin is missing"]);
 }
 
-fn piece(target: &str, isa: Option<(u32, u32)>) -> Piece<'static> {
-    Piece { target: Some(target.parse().unwrap()), isa, ..Piece::default() }
+fn image(target: &str, isa: Option<(u16, u16)>) -> CodeImage {
+    let target: KernelTarget = target.parse().unwrap();
+    let kind = if matches!(target, KernelTarget::Ptx(_)) { CodeKind::Ptx } else { CodeKind::Sass };
+    let capability = target.capability();
+    CodeImage { capability, version: isa.unwrap_or((1, 7)), ..CodeImage::new(kind, ".nv_fatbin", 0, 1) }
 }
 
-fn unit(name: &str, pieces: &[Piece<'_>], needed: &[&str], manifests: &Manifests) -> Unit {
+fn unit(name: &str, images: &[CodeImage], needed: &[&str], manifests: &Manifests) -> Unit {
     let needed: Vec<String> = needed.iter().map(ToString::to_string).collect();
-    Unit::new(name.to_owned(), pieces, &needed, manifests)
+    Unit::new(name.to_owned(), &images.iter().collect::<Vec<_>>(), &needed, manifests)
 }
 
 #[test]
 fn the_release_comes_from_what_the_file_tells() {
     let manifests = manifests();
-    let note = ["ptxas 12.8, V12.8.61".to_owned()];
-    let with_note = Piece { compilers: &note, ..piece("sm_80", None) };
+    let note = vec!["ptxas 12.8, V12.8.61".to_owned()];
+    let with_note = CodeImage { compilers: note, ..image("sm_80", None) };
     let release = |unit: Unit| (unit.code[0].cuda.to_string(), unit.release_from.unwrap());
     assert_eq!(release(unit("a", &[with_note], &["libcudart.so.11.0"], &manifests)).0, "12.8");
     assert_eq!(
-        release(unit("b", &[piece("sm_80", None), piece("compute_80", Some((7, 5)))], &[], &manifests)).0,
+        release(unit("b", &[image("sm_80", None), image("compute_80", Some((7, 5)))], &[], &manifests)).0,
         "11.5"
     );
     assert_eq!(
-        release(unit("c", &[piece("sm_80", None)], &["libcudart.so.12"], &manifests)),
+        release(unit("c", &[image("sm_80", None)], &["libcudart.so.12"], &manifests)),
         ("12.0".to_owned(), "libcudart.so.12".to_owned())
     );
-    assert_eq!(release(unit("d", &[piece("sm_89", None)], &[], &manifests)).0, "11.8");
+    assert_eq!(release(unit("d", &[image("sm_89", None)], &[], &manifests)).0, "11.8");
     // Relocatable leftovers of linked code do not count, alone they do.
-    let leftover = Piece { relocatable: true, ..piece("sm_60", None) };
-    let linked = unit("e", &[leftover.clone(), piece("sm_90", None)], &[], &manifests);
+    let leftover = CodeImage { relocatable: true, ..image("sm_60", None) };
+    let linked = unit("e", &[leftover.clone(), image("sm_90", None)], &[], &manifests);
     assert_eq!(linked.code.iter().map(|code| code.target.to_string()).collect::<Vec<_>>(), ["sm_90"]);
     assert_eq!(unit("f", &[leftover], &[], &manifests).code.len(), 1);
 }
@@ -261,11 +264,11 @@ fn files_reach_as_far_as_the_worst_of_them() {
     let manifests = manifests();
     let wide = unit(
         "wide.so",
-        &[piece("sm_80", None), piece("sm_90", None), piece("compute_80", Some((8, 4)))],
+        &[image("sm_80", None), image("sm_90", None), image("compute_80", Some((8, 4)))],
         &["libcudart.so.12"],
         &manifests,
     );
-    let narrow = unit("narrow.so", &[piece("sm_80", None)], &["libcudart.so.12"], &manifests);
+    let narrow = unit("narrow.so", &[image("sm_80", None)], &["libcudart.so.12"], &manifests);
     let reach = Reach::of("both".to_owned(), vec![wide, narrow], &manifests);
     insta::assert_snapshot!(reach.page());
     let on = |capability: &str, cuda: &str| {
@@ -282,7 +285,7 @@ fn files_reach_as_far_as_the_worst_of_them() {
 #[test]
 fn old_machine_code_alone_is_a_problem_under_any_new_driver() {
     let manifests = manifests();
-    let old = unit("libold.so", &[piece("sm_60", None)], &["libcudart.so.12"], &manifests);
+    let old = unit("libold.so", &[image("sm_60", None)], &["libcudart.so.12"], &manifests);
     let reach = Reach::of("libold.so".to_owned(), vec![old], &manifests);
     insta::assert_snapshot!(reach.page());
     assert!(!reach.on(&device("9.0", 0), Some(&driver("13.0")), &manifests).runs);
@@ -304,7 +307,7 @@ fn what_compiles_at_run_time_reaches_what_its_compiler_knows() {
 #[test]
 fn values_survive_json() {
     let manifests = manifests();
-    let wide = unit("wide.so", &[piece("sm_80", None), piece("compute_80", Some((8, 4)))], &[], &manifests);
+    let wide = unit("wide.so", &[image("sm_80", None), image("compute_80", Some((8, 4)))], &[], &manifests);
     assert_eq!(
         wide.code[0],
         Available { target: "compute_80".parse().unwrap(), cuda: CudaVersion::new(12, 4), ptx_isa: Some((8, 4)) }

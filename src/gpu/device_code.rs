@@ -1,7 +1,5 @@
 //! Everything that a file holds for GPUs, whatever kind of file it is.
 
-use serde::{Deserialize, Serialize};
-
 use super::cubin::{Cubin, Resources, cubin, is_cubin};
 use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, Unpacker, fatbin, fatbins, is_fatbin};
 use super::offload::{self, is_offload_bundle, offload_bundles};
@@ -9,7 +7,7 @@ use super::ptx::{PtxModule, is_ptx, ptx};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv};
 use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
-use crate::elf::{Image, is_elf};
+use crate::elf::{Image, demangled, is_elf};
 
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +19,7 @@ pub struct Look {
 }
 
 /// All device code of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceCode {
     /// Pieces of code in the order of the file.
     pub images: Vec<CodeImage>,
@@ -30,7 +28,7 @@ pub struct DeviceCode {
 }
 
 /// One piece of code for one target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeImage {
     /// Where it stands: `.nv_fatbin`, `member.o: .nv_fatbin`, or nothing for the file itself.
     pub place: String,
@@ -63,7 +61,7 @@ pub struct CodeImage {
 }
 
 /// A kernel as any kind of code shows it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
     /// Name and parameters.
     pub signature: KernelSignature,
@@ -84,8 +82,41 @@ impl CodeImage {
         }
     }
 
+    /// ISA of the PTX that a driver can compile; none for other kinds of code.
+    pub fn ptx_isa(&self) -> Option<(u32, u32)> {
+        let (major, minor) = self.version;
+        matches!(self.target(), Some(KernelTarget::Ptx(_))).then_some((major.into(), minor.into()))
+    }
+
+    /// The device that it was made for: a capability, its maker's name, SPIR-V's version.
+    pub fn device(&self) -> String {
+        match (self.capability, &self.label, self.kind) {
+            (Some(capability), ..) => capability.to_string(),
+            (None, Some(label), _) => label.clone(),
+            (None, None, CodeKind::Spirv) => format!("{}.{}", self.version.0, self.version.1),
+            (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
+            (None, None, _) => "?".to_owned(),
+        }
+    }
+
+    /// The code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
+    pub fn describe(&self) -> String {
+        let of = self.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
+        match (self.kind, self.target()) {
+            (_, Some(target)) => target.to_string(),
+            (CodeKind::Sass, None) => format!("machine code of {of}"),
+            (CodeKind::Ptx, None) => format!("PTX of {of}"),
+            (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
+            (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
+            (CodeKind::Offload, None) => {
+                format!("HIP code for {}", self.label.as_deref().unwrap_or("an unknown device"))
+            }
+            (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
+        }
+    }
+
     /// An image of which only the place is known.
-    fn new(kind: CodeKind, place: &str, at: u64, size: u64) -> Self {
+    pub(crate) fn new(kind: CodeKind, place: &str, at: u64, size: u64) -> Self {
         Self {
             place: place.to_owned(),
             at,
@@ -102,6 +133,13 @@ impl CodeImage {
             kernels: Vec::new(),
             spirv: None,
         }
+    }
+}
+
+impl Kernel {
+    /// The symbol in words, where it is mangled.
+    pub fn demangled(&self) -> Option<String> {
+        demangled(&self.signature.name)
     }
 }
 

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::inspect::{self, Inspected};
-use crate::arch::KernelTarget;
 use crate::error::Result;
-use crate::fit::{Piece, Reach, Unit};
-use crate::gpu::{CodeKind, Look};
+use crate::fit::{Reach, Unit};
+use crate::gpu::{CodeImage, Look};
 use crate::manifest::Manifests;
 use crate::ui::Ui;
 
@@ -27,34 +26,16 @@ pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
     let subject = inspected.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut units = Vec::new();
     // Files that are the code themselves (cubins, PTX) stand together, those of one package by themselves.
-    let mut loose: BTreeMap<String, Vec<Piece<'_>>> = BTreeMap::new();
+    let mut loose: BTreeMap<String, Vec<&CodeImage>> = BTreeMap::new();
     for file in &inspected.files {
-        let (inside, alone): (Vec<_>, Vec<_>) = file.images.iter().partition(|image| !image.place.is_empty());
+        let (inside, alone): (Vec<&CodeImage>, Vec<&CodeImage>) =
+            file.images.iter().partition(|image| !image.place.is_empty());
         let needed = file.elf.as_ref().map_or(&[] as &[String], |elf| &elf.needed);
-        let pieces: Vec<Piece<'_>> = inside.into_iter().map(piece).collect();
         let name = if file.path.is_empty() { subject.clone() } else { file.path.clone() };
-        units.push(Unit::new(name, &pieces, needed, manifests));
+        units.push(Unit::new(name, &inside, needed, manifests));
         let owner = file.path.split_once(": ").map_or(subject.as_str(), |(package, _)| package);
-        loose.entry(owner.to_owned()).or_default().extend(alone.into_iter().map(piece));
+        loose.entry(owner.to_owned()).or_default().extend(alone);
     }
-    units.extend(loose.into_iter().map(|(owner, pieces)| Unit::new(owner, &pieces, &[], manifests)));
+    units.extend(loose.into_iter().map(|(owner, images)| Unit::new(owner, &images, &[], manifests)));
     Reach::of(subject, units, manifests)
-}
-
-fn piece(image: &inspect::ImageFacts) -> Piece<'_> {
-    let is_ptx = matches!(image.target, Some(KernelTarget::Ptx(_)));
-    Piece {
-        target: image.target,
-        isa: is_ptx.then_some((u32::from(image.version.0), u32::from(image.version.1))),
-        compilers: &image.compilers,
-        relocatable: image.relocatable,
-        kind: match (image.kind, &image.label) {
-            (CodeKind::LtoIr, _) => "LTO-IR, which has to be linked first".to_owned(),
-            (CodeKind::Spirv, _) => "SPIR-V".to_owned(),
-            (CodeKind::Offload, Some(label)) => format!("code for {label}"),
-            (CodeKind::Offload, None) => "code of another vendor's devices".to_owned(),
-            (CodeKind::Other(number), _) => format!("code of unknown kind {number:#x}"),
-            (CodeKind::Sass | CodeKind::Ptx, _) => "code for no known capability".to_owned(),
-        },
-    }
 }

@@ -19,6 +19,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::edit::{Change, Edits, PatchPlan, PathTag, SearchPathEdit};
+use crate::elf::is_elf;
 use crate::error::Result;
 use crate::manifest::Drivers;
 
@@ -66,6 +67,17 @@ impl PatchOutcome {
 pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOutcome> {
     let edit = SearchPathEdit::Set { directories: search_path(&spec.runpath, drivers), tag: spec.tag };
     apply_own(path, &Edits { search_path: Some(edit), ..Edits::default() })
+}
+
+/// As [`apply`]; nothing for a file that no loader sees, which stays as it is.
+///
+/// # Errors
+/// As [`apply`].
+pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<Option<PatchOutcome>> {
+    let subject = Subject::open(path)?;
+    let is_loaded = is_elf(subject.bytes()) && subject.source()?.dynamic.is_some();
+    drop(subject);
+    is_loaded.then(|| apply(path, spec, drivers)).transpose()
 }
 
 /// Applies any edits in one pass to a file that simpack itself just wrote, where it is.

@@ -7,10 +7,9 @@ use std::path::Path;
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{KernelTarget, Release, VersionRange};
-use crate::bundle::{ArtifactKind, Bundle, Dependency, Ecosystem, Versions};
-use crate::elf::{self, Facts};
+use crate::bundle::{Bundle, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, Entry, EntryKind};
+use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::manifest::Drivers;
 use crate::pack::{self, PackContext};
 use crate::package::Format;
@@ -41,21 +40,23 @@ pub(crate) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: u
     }
     let mut entries = fs::walk(&bundle.root)?;
     entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }));
-    let one = |entry: &Entry| set_search_path(recipe, drivers, &bundle.root.join(&entry.path), &entry.path);
+    let one = |entry: &Entry| {
+        let path = entry.path.as_str();
+        if set_search_path(recipe, drivers, &bundle.root.join(path), path)? {
+            bundle.files.forget(path);
+        }
+        Ok(())
+    };
     until_failure(&entries, jobs, one).map(drop)
 }
 
-/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.
-pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<()> {
-    let content = Content::open(path)?;
-    let bytes = content.bytes();
-    let is_loaded = elf::is_elf(bytes) && elf::facts(bytes).map_err(|error| error.at(path))?.dynamic;
-    if is_loaded {
-        let mut runpath = vec![patch::origin_to("lib", installed)];
-        runpath.extend(recipe.driver.directories.iter().cloned());
-        patch::apply(path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
-    }
-    Ok(())
+/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is. Answers
+/// whether it was changed.
+pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<bool> {
+    let mut runpath = vec![patch::origin_to("lib", installed)];
+    runpath.extend(recipe.driver.directories.iter().cloned());
+    let outcome = patch::apply_if_loaded(path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
+    Ok(outcome.is_some_and(|outcome| outcome.changed()))
 }
 
 /// Writes every package in every format below `dist`, and the channel's index.
@@ -98,7 +99,7 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
             let name = artifact.path.rsplit('/').next().unwrap_or(&artifact.path);
             provided.insert(name.to_owned());
         }
-        facts.push((bundle.manifest.package.clone(), host_facts(bundle)?));
+        facts.push((bundle.manifest.package.clone(), bundle.host_facts()?));
     }
     let is_outside =
         |soname: &&String| !provided.contains(*soname) && !foreign.iter().any(|file| file.library == **soname);
@@ -162,19 +163,4 @@ pub(crate) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
         true => Err(Error::recipe(format!("no licence text at the top of {}", source.display()))
             .hint("packages carry the licence: add a file LICENSE or COPYING to the source")),
     }
-}
-
-/// What the ELF files of a bundle say of themselves, with their paths.
-pub(crate) fn host_facts(bundle: &Bundle) -> Result<Vec<(String, Facts)>> {
-    let mut found = Vec::new();
-    for artifact in &bundle.manifest.artifacts {
-        let ArtifactKind::File { .. } = artifact.kind else { continue };
-        let path = bundle.root.join(&artifact.path);
-        let content = Content::open(&path)?;
-        let bytes = content.bytes();
-        if elf::is_elf(bytes) {
-            found.push((artifact.path.clone(), elf::facts(bytes).map_err(|error| error.at(&path))?));
-        }
-    }
-    Ok(found)
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use object::read::archive::ArchiveFile;
 
 use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
 use super::input::Foreign;
 use super::{Depth, Loads, Rules};
-use crate::bundle::{Bundle, KERNELS_LIST};
+use crate::bundle::{Bundle, KERNELS_LIST, KnownFile};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
@@ -189,7 +190,8 @@ impl Examination<'_> {
 
     fn bytes(&mut self, bytes: &[u8], facts: &mut FileFacts) {
         if self.needs.digests {
-            facts.digest = Some(Digest::of(bytes));
+            facts.digest =
+                Some(self.known(&facts.path).and_then(|known| known.digest()).unwrap_or_else(|| Digest::of(bytes)));
         }
         if self.needs.leaks {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
@@ -255,16 +257,31 @@ impl Examination<'_> {
         }
     }
 
+    /// What is known of a bundle's file. Nothing is added: a bundle may be examined again when its files have changed.
+    fn known(&self, path: &str) -> Option<Arc<KnownFile>> {
+        self.tree.bundle.map(|bundle| bundle.files.file(path))
+    }
+
     fn object(&mut self, bytes: &[u8], member: Option<String>, facts: &mut FileFacts) {
-        match elf::facts(bytes) {
-            // A cubin is ELF too, but the rules about host code do not hold for it.
-            Ok(found) if found.machine == elf::Machine::Cuda => {}
-            Ok(found) => {
-                let image = elf::Image::parse(bytes).ok();
-                let isa = image.as_ref().and_then(elf::isa_level);
-                let deep = image.filter(|_| self.needs.depth == Depth::Instructions);
-                let code = deep.as_ref().and_then(|image| elf::host_code(image, &found));
-                if deep.is_some() && code.is_none() {
+        let known = self.known(&facts.path).filter(|_| member.is_none());
+        let read = || -> Result<Option<(elf::Image<'_>, Arc<elf::Facts>)>, elf::ElfError> {
+            let image = elf::Image::parse(bytes)?;
+            if image.is_device_code() {
+                return Ok(None);
+            }
+            let found = match known.as_ref().and_then(|known| known.host()) {
+                Some(found) => Arc::clone(found),
+                None => Arc::new(elf::facts_of(&image)?),
+            };
+            Ok(Some((image, found)))
+        };
+        match read() {
+            Ok(None) => {}
+            Ok(Some((image, found))) => {
+                let isa = elf::isa_level(&image);
+                let is_deep = self.needs.depth == Depth::Instructions;
+                let code = if is_deep { elf::host_code(&image, &found) } else { None };
+                if is_deep && code.is_none() {
                     let path = member_of(&facts.path, member.as_deref());
                     self.gap(&path, "instructions", &format!("only x86-64 is decoded, this is {}", found.machine));
                 }

@@ -1,9 +1,11 @@
 //! What was read from the bundles: plain values that the predicates look at.
 
+use std::sync::Arc;
+
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest, KernelsList};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
-use crate::gpu::{CodeImage, CodeKind, DeviceCode};
+use crate::gpu::DeviceCode;
 use crate::recipe::ComponentKind;
 
 use super::{Loads, Rules};
@@ -90,7 +92,7 @@ pub struct ObjectFacts {
     /// Member's name, in an archive.
     pub member: Option<String>,
     /// What it says.
-    pub elf: elf::Facts,
+    pub elf: Arc<elf::Facts>,
     /// Level of the x86-64 psABI that it says it needs.
     pub isa: Option<u32>,
     /// What its instructions need, if they were asked for.
@@ -133,7 +135,7 @@ impl Contents {
                     Some(member) => self.subject(&format!("{}({member})", file.path)),
                     None => self.subject(&file.path),
                 };
-                (subject, file, &object.elf)
+                (subject, file, &*object.elf)
             })
         })
     }
@@ -210,19 +212,5 @@ impl FileFacts {
             EntryKind::Link(to) => Some(ArtifactKind::Link { to: to.clone() }),
             EntryKind::Directory => None,
         }
-    }
-}
-
-/// A piece of device code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
-pub(super) fn describe(image: &CodeImage) -> String {
-    let of = image.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
-    match (image.kind, image.target()) {
-        (_, Some(target)) => target.to_string(),
-        (CodeKind::Sass, None) => format!("machine code of {of}"),
-        (CodeKind::Ptx, None) => format!("PTX of {of}"),
-        (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
-        (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
-        (CodeKind::Offload, None) => format!("HIP code for {}", image.label.as_deref().unwrap_or("an unknown device")),
-        (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
     }
 }

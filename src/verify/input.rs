@@ -166,7 +166,7 @@ impl Opened {
         for path in &names {
             let name = root.display().to_string();
             match manifest(path) {
-                Ok(manifest) => self.bundles.push(Bundle { root: root.to_owned(), manifest }),
+                Ok(manifest) => self.bundles.push(Bundle::new(root.to_owned(), manifest)),
                 Err(reason) => self.gap(&name, &reason),
             }
         }

@@ -61,7 +61,7 @@ fn tree(packages: &[PackageFacts]) -> MemoryTree {
         let path = format!("{PREFIX}{}", file.path);
         match (&file.kind, file.objects.as_slice()) {
             (EntryKind::Link(to), _) => tree.link(path, to),
-            (_, [object]) if object.member.is_none() => tree.object(path, (&object.elf).into()),
+            (_, [object]) if object.member.is_none() => tree.object(path, (&*object.elf).into()),
             // A linker script, an archive: the loader ends at it, as at any file that is no library.
             _ => tree.file(path, Vec::new()),
         }

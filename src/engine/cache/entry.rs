@@ -132,14 +132,19 @@ pub(super) fn bytes_of(artifacts: &[Artifact]) -> u64 {
 }
 
 /// All files and links below `root` with digests, sorted by path.
-pub(in crate::engine) fn artifacts_of(root: &Path) -> Result<Vec<Artifact>> {
+pub(super) fn artifacts_of(root: &Path) -> Result<Vec<Artifact>> {
+    artifacts_with(root, |path| Digest::of_file(&root.join(path)))
+}
+
+/// The same, with the digests that `digest` knows of paths below `root`.
+pub(in crate::engine) fn artifacts_with(root: &Path, digest: impl Fn(&str) -> Result<Digest>) -> Result<Vec<Artifact>> {
     let mut artifacts = Vec::new();
     for entry in fs::walk(root)? {
         let kind = match entry.kind {
             EntryKind::Directory => continue,
             EntryKind::Link(to) => ArtifactKind::Link { to },
             EntryKind::File { size, executable } => {
-                ArtifactKind::File { sha256: Digest::of_file(&root.join(&entry.path))?, size, executable }
+                ArtifactKind::File { sha256: digest(&entry.path)?, size, executable }
             }
         };
         artifacts.push(Artifact { path: entry.path, kind });

@@ -18,7 +18,7 @@ mod store;
 mod survey;
 mod user;
 
-pub(super) use entry::artifacts_of;
+pub(super) use entry::artifacts_with;
 pub use entry::{CacheEntry, Made, StepKind};
 pub use evict::{Bounds, Trimmed};
 pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};

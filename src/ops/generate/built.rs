@@ -12,7 +12,7 @@ use crate::arch::KernelTarget;
 use crate::bundle::{Bundle, BundleManifest, Dependency};
 use crate::engine::recipe_digest;
 use crate::error::Result;
-use crate::pipeline::{by_floors, host_facts};
+use crate::pipeline::by_floors;
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::recipe::{ComponentKind, Recipe};
 use crate::verify::{self, Opened};
@@ -98,9 +98,9 @@ impl Built {
     fn add(&mut self, bundle: &Bundle, symbols: &[SymbolsFile]) -> Result<()> {
         let manifest = &bundle.manifest;
         let mut floors = Vec::new();
-        for (path, facts) in host_facts(bundle)? {
+        for (path, facts) in bundle.host_facts()? {
             floors.extend(symbols.iter().filter_map(|file| abi::floor(&facts, file)));
-            if let Some(soname) = facts.soname.filter(|_| path.starts_with("lib/")) {
+            if let Some(soname) = facts.soname.clone().filter(|_| path.starts_with("lib/")) {
                 self.libraries.push(BuiltLibrary { component: manifest.component, file: soname });
             }
         }

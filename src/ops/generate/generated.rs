@@ -293,7 +293,7 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Re
     if let Some(manifest) = built.and_then(|built| built.manifest(planned.component)) {
         // The C library is that of whoever builds from the texts: its compilers' packages say which.
         let manifest = BundleManifest { glibc: None, ..manifest.clone() };
-        return Ok(Bundle { root: PathBuf::new(), manifest });
+        return Ok(Bundle::new(PathBuf::new(), manifest));
     }
     let component = recipe.component(planned.component);
     let is_kernels = planned.component == ComponentKind::Kernels;
@@ -308,9 +308,9 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Re
         artifacts
             .push(Artifact { path: program, kind: ArtifactKind::File { sha256: digest, size: 0, executable: true } });
     }
-    Ok(Bundle {
-        root: PathBuf::new(),
-        manifest: BundleManifest {
+    Ok(Bundle::new(
+        PathBuf::new(),
+        BundleManifest {
             schema: MANIFEST_SCHEMA,
             package: planned.package.clone(),
             simulator: recipe.name.clone(),
@@ -329,7 +329,7 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Re
             smoke: None,
             provenance: Provenance::fixed(digest),
         },
-    })
+    ))
 }
 
 fn claims(component: Option<&Component>, path: &str) -> Result<bool> {

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::facts::{FileFacts, ImageFacts};
+use super::facts::FileFacts;
 use crate::arch::{Capability, KernelTarget};
-use crate::gpu::{CodeKind, Look};
+use crate::elf::demangled;
+use crate::gpu::{CodeImage, CodeKind, Look};
 
 /// Rows and columns.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -52,7 +53,6 @@ impl Coverage {
     pub(super) fn of(files: &[FileFacts], look: Look) -> Self {
         let mut columns: BTreeMap<Key, Column> = BTreeMap::new();
         let mut cells: BTreeMap<(String, Option<String>), BTreeMap<Key, usize>> = BTreeMap::new();
-        let mut words: BTreeMap<String, String> = BTreeMap::new();
         let mut groups: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
         for (file, image) in files.iter().flat_map(|file| file.images.iter().map(move |image| (file, image))) {
             let key = key(image);
@@ -71,15 +71,12 @@ impl Coverage {
                 *cells.entry((group, None)).or_default().entry(key).or_default() += 1;
                 continue;
             }
-            if image.target.is_some() {
+            if image.target().is_some() {
                 groups.entry(group.clone()).or_default().insert(key.clone());
             }
             for kernel in &image.kernels {
-                let row = (group.clone(), Some(kernel.name.clone()));
+                let row = (group.clone(), Some(kernel.signature.name.clone()));
                 *cells.entry(row).or_default().entry(key.clone()).or_default() += 1;
-                if let Some(demangled) = &kernel.demangled {
-                    words.insert(kernel.name.clone(), demangled.clone());
-                }
             }
         }
         let keys: Vec<Key> = columns.keys().cloned().collect();
@@ -87,7 +84,7 @@ impl Coverage {
             let has = groups.get(&group);
             let lacks = |key: &&Key| has.is_some_and(|has| has.contains(*key)) && !found.contains_key(*key);
             let missing = keys.iter().filter(lacks).map(name).collect();
-            let demangled = kernel.as_ref().and_then(|kernel| words.get(kernel).cloned());
+            let demangled = kernel.as_deref().and_then(demangled);
             let cells = keys.iter().map(|key| found.get(key).copied().unwrap_or(0)).collect();
             Row { group, kernel, demangled, cells, missing }
         });
@@ -95,7 +92,7 @@ impl Coverage {
     }
 }
 
-fn key(image: &ImageFacts) -> Key {
+fn key(image: &CodeImage) -> Key {
     let kind = match image.kind {
         CodeKind::Sass => 0,
         CodeKind::Ptx => 1,
@@ -104,14 +101,7 @@ fn key(image: &ImageFacts) -> Key {
         CodeKind::Offload => 4,
         CodeKind::Other(_) => 5,
     };
-    let device = match (image.capability, &image.label, image.kind) {
-        (Some(capability), ..) => capability.to_string(),
-        (None, Some(label), _) => label.clone(),
-        (None, None, CodeKind::Spirv) => format!("{}.{}", image.version.0, image.version.1),
-        (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
-        (None, None, _) => "?".to_owned(),
-    };
-    (kind, image.capability, device)
+    (kind, image.capability, image.device())
 }
 
 /// A column in words.
@@ -126,7 +116,7 @@ fn name((kind, capability, device): &Key) -> String {
 
 /// Containers: the file. A file that is the code itself: its path without package, target and ending, so that the
 /// same kernels for several targets are one row.
-fn group(file: &FileFacts, image: &ImageFacts) -> String {
+fn group(file: &FileFacts, image: &CodeImage) -> String {
     if !image.place.is_empty() {
         return file.path.clone();
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
 use object::read::archive::ArchiveFile;
 
-use super::facts::{ElfFacts, FileFacts, Gap, ImageFacts, KernelFacts, Objects};
+use super::facts::{ElfFacts, FileFacts, Gap, Objects};
 use crate::arch::GlibcVersion;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
-use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Kernel, Look};
+use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Look};
 
 /// What one file gave.
 #[derive(Default)]
@@ -50,8 +50,8 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
         }
     };
     code.unexamined.into_iter().for_each(gap);
-    let objects = objects.and_then(|bytes| count_objects(bytes, &code.images));
-    let images: Vec<ImageFacts> = code.images.into_iter().map(image).collect();
+    let images = code.images;
+    let objects = objects.and_then(|bytes| count_objects(bytes, &images));
     if elf.is_some() || objects.is_some() || !images.is_empty() || !found.gaps.is_empty() {
         found.file = Some(FileFacts { path: path.to_owned(), size: bytes.len() as u64, elf, objects, images });
     }
@@ -93,29 +93,4 @@ fn count_objects(bytes: &[u8], images: &[CodeImage]) -> Option<Objects> {
         .map(|image| image.place.split_once(": ").map_or(image.place.as_str(), |(member, _)| member))
         .collect();
     Some(Objects { total, with_device_code: members.len() })
-}
-
-fn image(image: CodeImage) -> ImageFacts {
-    ImageFacts {
-        target: image.target(),
-        place: image.place,
-        at: image.at,
-        kind: image.kind,
-        capability: image.capability,
-        label: image.label,
-        version: image.version,
-        stored_size: image.stored_size,
-        unpacked_size: image.unpacked_size,
-        debug: image.debug,
-        relocatable: image.relocatable,
-        hidden: image.hidden,
-        compilers: image.compilers,
-        kernels: image.kernels.into_iter().map(kernel).collect(),
-        spirv: image.spirv,
-    }
-}
-
-fn kernel(kernel: Kernel) -> KernelFacts {
-    let demangled = elf::demangled(&kernel.signature.name);
-    KernelFacts { demangled, name: kernel.signature.name, params: kernel.signature.params, resources: kernel.resources }
 }

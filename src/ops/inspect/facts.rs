@@ -1,11 +1,11 @@
 //! What an inspection found: the values that `--json` prints.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::arch::{Capability, GlibcVersion, KernelTarget};
 use crate::elf::{FileKind, Machine};
-use crate::gpu::{CodeKind, Resources, SpirvModule};
+use crate::gpu::{CodeImage, CodeKind, Kernel, Param, Resources, SpirvModule};
 
 /// One of the paths that were given.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -74,7 +74,9 @@ pub struct FileFacts {
     /// Objects of a static archive.
     pub objects: Option<Objects>,
     /// Device code, in the order of the file.
-    pub images: Vec<ImageFacts>,
+    #[serde(serialize_with = "print")]
+    #[schemars(with = "Vec<ImageFacts<'static>>")]
+    pub images: Vec<CodeImage>,
 }
 
 /// Objects of a static archive.
@@ -106,49 +108,82 @@ pub struct ElfFacts {
 }
 
 /// One piece of device code.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ImageFacts {
+#[derive(Serialize, JsonSchema)]
+struct ImageFacts<'a> {
     /// Section, or member and section; empty for a file that is the code itself.
-    pub place: String,
+    place: &'a str,
     /// Position in the file or the member.
-    pub at: u64,
+    at: u64,
     /// What it is.
-    pub kind: CodeKind,
+    kind: CodeKind,
     /// What it runs on as it is: `sm_90`, `compute_75`, `spirv1.3`.
-    pub target: Option<KernelTarget>,
+    target: Option<KernelTarget>,
     /// Capability, also of code that does not run as it is.
-    pub capability: Option<Capability>,
+    capability: Option<Capability>,
     /// Device of another vendor: `gfx90a:xnack-`.
-    pub label: Option<String>,
+    label: Option<&'a str>,
     /// PTX: instruction set. SASS: cubin ABI. SPIR-V: version.
-    pub version: (u16, u16),
+    version: (u16, u16),
     /// Bytes in the file.
-    pub stored_size: u64,
+    stored_size: u64,
     /// Bytes when unpacked.
-    pub unpacked_size: u64,
+    unpacked_size: u64,
     /// Has device debug information.
-    pub debug: bool,
+    debug: bool,
     /// Not linked yet.
-    pub relocatable: bool,
+    relocatable: bool,
     /// Stands in ordinary data.
-    pub hidden: bool,
+    hidden: bool,
     /// Programs that made it; known when kernels are read.
-    pub compilers: Vec<String>,
+    compilers: &'a [String],
     /// Kernels, when they are read.
-    pub kernels: Vec<KernelFacts>,
+    kernels: Vec<KernelFacts<'a>>,
     /// What a SPIR-V module says.
-    pub spirv: Option<SpirvModule>,
+    spirv: Option<&'a SpirvModule>,
 }
 
 /// One kernel.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct KernelFacts {
+#[derive(Serialize, JsonSchema)]
+struct KernelFacts<'a> {
     /// Symbol.
-    pub name: String,
+    name: &'a str,
     /// The symbol in words, where it is mangled.
-    pub demangled: Option<String>,
+    demangled: Option<String>,
     /// Parameters: bytes from the start of their block, and size.
-    pub params: Vec<crate::gpu::Param>,
+    params: &'a [Param],
     /// What it uses; machine code only.
-    pub resources: Option<Resources>,
+    resources: Option<Resources>,
+}
+
+impl<'a> From<&'a CodeImage> for ImageFacts<'a> {
+    fn from(image: &'a CodeImage) -> Self {
+        Self {
+            place: &image.place,
+            at: image.at,
+            kind: image.kind,
+            target: image.target(),
+            capability: image.capability,
+            label: image.label.as_deref(),
+            version: image.version,
+            stored_size: image.stored_size,
+            unpacked_size: image.unpacked_size,
+            debug: image.debug,
+            relocatable: image.relocatable,
+            hidden: image.hidden,
+            compilers: &image.compilers,
+            kernels: image.kernels.iter().map(KernelFacts::from).collect(),
+            spirv: image.spirv.as_ref(),
+        }
+    }
+}
+
+impl<'a> From<&'a Kernel> for KernelFacts<'a> {
+    fn from(kernel: &'a Kernel) -> Self {
+        let Kernel { signature, resources } = kernel;
+        Self { name: &signature.name, demangled: kernel.demangled(), params: &signature.params, resources: *resources }
+    }
+}
+
+fn print<S: Serializer>(images: &[CodeImage], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(images.iter().map(ImageFacts::from))
 }

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::gpu::Look;
 use crate::ui::Ui;
 use coverage::Coverage;
-pub use facts::{ImageFacts, Inspected};
+pub use facts::Inspected;
 
 /// Exit code of an inspection that could not see everything.
 pub const INCOMPLETE: u8 = 7;

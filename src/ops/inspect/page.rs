@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::coverage::{Column, Coverage, Row};
-use super::facts::{ElfFacts, FileFacts, ImageFacts, Inspected, KernelFacts, PackageFacts};
+use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts};
 use crate::elf::FileKind;
-use crate::gpu::{CodeKind, Look, SpirvBinding, SpirvMember, SpirvModule};
+use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::ui::size;
 
 /// Columns of the page.
@@ -184,7 +184,7 @@ impl Page {
     }
 
     fn code(&mut self, inspected: &Inspected, coverage: &Coverage, look: Look) {
-        let images: Vec<&ImageFacts> = inspected.files.iter().flat_map(|file| &file.images).collect();
+        let images: Vec<&CodeImage> = inspected.files.iter().flat_map(|file| &file.images).collect();
         if images.is_empty() {
             return self.line("  device code: none found");
         }
@@ -193,7 +193,7 @@ impl Page {
         let pieces = if images.len() == 1 { "1 piece".to_owned() } else { format!("{} pieces", images.len()) };
         self.line("");
         self.line(&format!("device code: {pieces}, {} in the files, {} unpacked", size(stored), size(unpacked)));
-        let count = |what: fn(&ImageFacts) -> bool| images.iter().filter(|image| what(image)).count();
+        let count = |what: fn(&CodeImage) -> bool| images.iter().filter(|image| what(image)).count();
         let notes = [
             (count(|image| image.hidden), "embedded as data, where the usual tools see nothing"),
             (count(|image| image.debug), "with debug information"),
@@ -289,20 +289,20 @@ impl Page {
     }
 
     /// Of one file: what each kernel takes and uses.
-    fn kernels(&mut self, images: &[&ImageFacts]) {
-        let mut by_name: BTreeMap<&str, Vec<(&ImageFacts, &KernelFacts)>> = BTreeMap::new();
+    fn kernels(&mut self, images: &[&CodeImage]) {
+        let mut by_name: BTreeMap<&str, Vec<(&CodeImage, &Kernel)>> = BTreeMap::new();
         for image in images.iter().filter(|image| image.spirv.is_none()) {
             for kernel in &image.kernels {
-                by_name.entry(&kernel.name).or_default().push((image, kernel));
+                by_name.entry(&kernel.signature.name).or_default().push((image, kernel));
             }
         }
         for (name, found) in by_name {
             self.line("");
-            let words = found.iter().find_map(|(_, kernel)| kernel.demangled.as_deref());
+            let words = found.iter().find_map(|(_, kernel)| kernel.demangled());
             self.line(&words.map_or(name.to_owned(), |words| format!("{words}  {name}")));
-            let params = |kernel: &KernelFacts| {
-                let list = kernel.params.iter().map(|param| format!("{}:{}", param.offset, param.size));
-                if kernel.params.is_empty() { "none".to_owned() } else { list.collect::<Vec<_>>().join(" ") }
+            let params = |kernel: &Kernel| {
+                let list = kernel.signature.params.iter().map(|param| format!("{}:{}", param.offset, param.size));
+                if kernel.signature.params.is_empty() { "none".to_owned() } else { list.collect::<Vec<_>>().join(" ") }
             };
             let layouts: BTreeSet<String> = found.iter().map(|(_, kernel)| params(kernel)).collect();
             for layout in layouts {
@@ -310,7 +310,7 @@ impl Page {
             }
             self.line("  target       registers  shared  constant  stack  local  barriers  threads");
             for (image, kernel) in found {
-                let target = image.target.map_or("?".to_owned(), |target| target.to_string());
+                let target = image.target().map_or("?".to_owned(), |target| target.to_string());
                 let Some(uses) = kernel.resources else {
                     self.line(&format!("  {target:<13} known when the driver compiles it"));
                     continue;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::facts::describe;
 use super::super::{BundleFacts, FileFacts, PackageFacts};
 use crate::arch::KernelTarget;
+use crate::gpu::CodeImage;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::{ComponentKind, KernelForm};
 
@@ -99,7 +99,7 @@ fn is_library(needed: &str, stem: &str) -> bool {
 }
 
 fn device_list(file: &FileFacts) -> String {
-    let all: BTreeSet<String> = file.device.images.iter().map(describe).collect();
+    let all: BTreeSet<String> = file.device.images.iter().map(CodeImage::describe).collect();
     all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
@@ -121,7 +121,7 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                     let place = if image.place.is_empty() { String::new() } else { format!(" in {}", image.place) };
                     hits.add(
                         package.subject(&file.path),
-                        format!("holds {}{place}; the package is for {target}", describe(image)),
+                        format!("holds {}{place}; the package is for {target}", image.describe()),
                     );
                 }
             }

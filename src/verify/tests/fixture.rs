@@ -174,7 +174,7 @@ impl Tree {
         }
         let text = serde_json::to_vec(&self.manifest).unwrap();
         fs::write_atomic(&self.dir.path().join(self.manifest.path()), &text).unwrap();
-        Sealed { bundle: Bundle { root: self.dir.path().to_owned(), manifest: self.manifest }, _dir: self.dir }
+        Sealed { bundle: Bundle::new(self.dir.path().to_owned(), self.manifest), _dir: self.dir }
     }
 }
 

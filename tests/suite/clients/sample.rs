@@ -175,7 +175,7 @@ fn stage(
             source_date_epoch: EPOCH,
         },
     };
-    Bundle { root, manifest }
+    Bundle::new(root, manifest)
 }
 
 fn artifacts(root: &Path) -> Vec<Artifact> {
