@@ -2,11 +2,13 @@
 
 mod condition;
 mod dependency;
+mod installed;
 mod kernels;
 mod manifest;
 
 pub use condition::{Condition, DeviceRange};
 pub use dependency::{Dependency, Ecosystem, Versions};
+pub use installed::installed;
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{
     Artifact, ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,

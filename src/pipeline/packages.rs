@@ -64,7 +64,7 @@ pub(crate) fn pack(
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-    let specs = pack::packages(&job.recipe, bundles, &surroundings(job, bundles, symbols)?)?;
+    let specs = pack::packages(&job.inputs.recipe, bundles, &surroundings(job, bundles, symbols)?)?;
     let channel = dist.join("conda");
     let built = pack::write_conda(&specs, &channel, jobs)?;
     pack::index(&channel)?;
@@ -109,20 +109,20 @@ fn surroundings<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -
     }
     let floors = floors.into_iter().map(|(package, floors)| (package, abi::dependencies(floors)));
     Ok(PackContext {
-        manifests: &job.manifests,
+        manifests: &job.inputs.manifests,
         needed,
         providers,
         floors: floors.collect(),
-        licences: licences(&job.source)?,
+        licences: licences(&job.inputs.source)?,
     })
 }
 
 /// Match spec of the package that provides a library; none for what the system always has.
 fn provider(job: &Job, soname: &str) -> Option<String> {
-    if let Some(library) = job.manifests.vendor.library(soname) {
+    if let Some(library) = job.inputs.manifests.vendor.library(soname) {
         return Some(library.conda.clone());
     }
-    if job.recipe.host.kind() != HostKind::System {
+    if job.inputs.recipe.host.kind() != HostKind::System {
         return None;
     }
     // What the machine's g++ linked against, as conda-forge's compilers export it.
@@ -132,7 +132,7 @@ fn provider(job: &Job, soname: &str) -> Option<String> {
         "libgomp.so.1" => "libgomp",
         _ => return None,
     };
-    Some(job.tools.host_major().map_or(package.to_owned(), |major| format!("{package} >={major}")))
+    Some(job.inputs.tools.host_major().map_or(package.to_owned(), |major| format!("{package} >={major}")))
 }
 
 /// Licence texts at the top of the source.

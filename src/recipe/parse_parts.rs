@@ -198,7 +198,7 @@ fn slice_group(
 ) -> GroupTable {
     for other in ["sources", "table", "flags", "variants", "when"] {
         if let Some(value) = fields.get(other) {
-            let mistake = reader.mistake(value.span(), format!("`{other}` has no place beside form = \"slice\""));
+            let mistake = reader.mistake(value.span(), format!("`{other}` cannot be combined with form = \"slice\""));
             reader.push(mistake.hint("the build of a component compiles the device code; `files` says which to cut"));
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::inspect::{self, Inspected};
+use super::{ImageFacts, Inspected, look};
 use crate::arch::KernelTarget;
 use crate::error::Result;
 use crate::fit::{Piece, Reach, Unit};
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 /// # Errors
 /// The path does not exist or cannot be opened.
 pub fn reach(path: &Path, kernels: bool, manifests: &Manifests, ui: &Ui) -> Result<Reach> {
-    let inspected = inspect::look(path, Look { kernels, deep: false }, ui)?;
+    let inspected = look(path, Look { kernels, deep: false }, ui)?;
     Ok(reach_of(&inspected, manifests))
 }
 
@@ -41,7 +41,7 @@ pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
     Reach::of(subject, units, manifests)
 }
 
-fn piece(image: &inspect::ImageFacts) -> Piece<'_> {
+fn piece(image: &ImageFacts) -> Piece<'_> {
     let is_ptx = matches!(image.target, Some(KernelTarget::Ptx(_)));
     Piece {
         target: image.target,
