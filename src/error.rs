@@ -12,6 +12,26 @@ use serde::{Deserialize, Serialize};
 /// Result with simpack's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Exit code of denied findings.
+pub const DENIED: u8 = 1;
+/// Exit code of an examination that could not see everything.
+pub const INCOMPLETE: u8 = 7;
+
+/// All exit codes of simpack with their meaning: `simpack --help` prints them, README.md repeats them.
+pub const EXIT_CODES: [(u8, &str); 11] = [
+    (0, "done, or nothing worse than warnings"),
+    (DENIED, "denied findings"),
+    (2, "the command line asks for something impossible"),
+    (3, "the recipe is wrong"),
+    (4, "a toolchain could not be fetched, found or used"),
+    (5, "a build step failed"),
+    (6, "a file could not be read, written or understood"),
+    (INCOMPLETE, "something could not be examined"),
+    (8, "a lock or generated file is stale (--check, --locked)"),
+    (70, "internal error"),
+    (130, "interrupted"),
+];
+
 /// Class of a failure. It decides the exit code and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,6 +46,8 @@ pub enum ErrorKind {
     Build,
     /// A file could not be read, written or understood (exit 6).
     File,
+    /// A lock or a generated file is not what the recipe asks for today (exit 8).
+    Stale,
     /// The user interrupted the run (exit 130).
     Interrupted,
     /// A promise inside simpack does not hold: a bug (exit 70).
@@ -41,6 +63,7 @@ impl ErrorKind {
             Self::Toolchain => 4,
             Self::Build => 5,
             Self::File => 6,
+            Self::Stale => 8,
             Self::Bug => 70,
             Self::Interrupted => 130,
         }
@@ -104,6 +127,11 @@ impl Error {
         Self::new(ErrorKind::Recipe, message)
     }
 
+    /// A lock or a generated file is not what the recipe asks for today.
+    pub fn stale(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Stale, message)
+    }
+
     /// A toolchain could not be fetched, found or used.
     pub fn toolchain(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Toolchain, message)
@@ -121,7 +149,7 @@ impl Error {
 
     /// A promise inside simpack does not hold.
     pub fn bug(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Bug, message).hint("this is a mistake in simpack: please report it with the command")
+        Self::new(ErrorKind::Bug, message).hint("this is an internal error: please report it with the command")
     }
 
     /// Adds a line that says what to do.

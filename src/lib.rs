@@ -27,6 +27,8 @@ pub mod report;
 pub mod bundle;
 pub mod elf;
 pub mod gpu;
+#[cfg(feature = "tool")]
+pub mod lastrun;
 pub mod lock;
 pub mod machine;
 pub mod manifest;
@@ -49,6 +51,7 @@ pub mod doctor;
 pub mod engine;
 #[cfg(feature = "tool")]
 pub mod generate;
+pub mod inspect;
 #[cfg(feature = "tool")]
 pub mod pack;
 #[cfg(feature = "tool")]
@@ -61,16 +64,13 @@ pub mod verify;
 
 // Floor 5
 #[cfg(feature = "tool")]
+pub mod offers;
+#[cfg(feature = "tool")]
 pub mod pipeline;
 
 // Floor 6
 #[cfg(feature = "tool")]
 pub mod ops;
-/// The verbs that only read.
-#[cfg(not(feature = "tool"))]
-pub mod ops {
-    pub mod inspect;
-}
 
 // Floor 7
 #[cfg(feature = "tool")]

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
 use crate::ops::doctor::{self, DoctorRequest};
-use crate::ops::verify::Format;
+use crate::report::Format;
 use crate::ui::Ui;
 
 /// Forms of a report beside `--json`.
@@ -93,7 +93,7 @@ pub(super) struct DoctorArgs {
     #[arg(long)]
     names: bool,
 
-    /// Say what would mend the machine without touching the system
+    /// Say what would repair the machine without touching the system
     #[arg(long, help_heading = MENDING, conflicts_with = "replay")]
     fix: bool,
 

@@ -26,7 +26,7 @@ Examples:
 pub(super) enum GenerateCommand {
     /// A recipe of rattler-build with variants, and conda-forge.yml
     #[command(after_help = "\
-Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
 
 Examples:
   simpack generate conda recipes/volley
@@ -35,7 +35,7 @@ Examples:
     Conda(GenerateArgs),
     /// A flake, an overlay and a package in the style of nixpkgs
     #[command(after_help = "\
-Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
 
 Examples:
   simpack generate nix recipes/volley --output nix/volley
@@ -44,7 +44,7 @@ Examples:
     Nix(GenerateArgs),
     /// A CMake config package with one target a component
     #[command(after_help = "\
-Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
 
 Examples:
   simpack generate cmake recipes/volley
@@ -52,7 +52,7 @@ Examples:
     Cmake(GenerateArgs),
     /// Files of pkg-config, one a component
     #[command(after_help = "\
-Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
 
 Examples:
   simpack generate pkgconfig recipes/volley
@@ -60,7 +60,7 @@ Examples:
     Pkgconfig(GenerateArgs),
     /// A workflow of GitHub that builds the matrix and verifies the packages
     #[command(after_help = "\
-Exit codes: 0 done, 3 the recipe is wrong, or with --check: a file is not current
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
 
 Examples:
   simpack generate github recipes/volley

@@ -15,7 +15,7 @@ source (an archive's digest; of a commit, the digest over its files), every whee
 matrix and of the pinned tools, and which host compiler the recipe asks for. `simpack build` writes it when it
 is absent, and builds with the wheels that it names. A source that is a directory is not in it.
 
-Exit codes: 0 done, 2 unknown NAME, 3 with --check: there is no lock, or it would change
+Exit codes: 0 done, 2 unknown NAME, 8 with --check: there is no lock, or it would change
 
 Examples:
   simpack lock                           write what is missing, keep what is locked

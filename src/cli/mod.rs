@@ -6,6 +6,7 @@ mod cache;
 mod check;
 mod config;
 mod doctor;
+mod forms;
 mod generate;
 mod init;
 mod inspect;
@@ -20,6 +21,7 @@ mod slice;
 mod toolchain;
 mod verify;
 
+pub use forms::FORMS;
 pub use root::{command, run};
 
 /// This program, also where its file was moved or removed meanwhile.

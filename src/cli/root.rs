@@ -23,7 +23,7 @@ use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::config;
-use crate::error::{Error, Result};
+use crate::error::{EXIT_CODES, Error, Result};
 use crate::ops;
 use crate::probe;
 use crate::process::run_interruptible;
@@ -31,7 +31,7 @@ use crate::ui::Ui;
 
 /// Turns one recipe of a GPU simulator into a distribution
 #[derive(Debug, Parser)]
-#[command(name = "simpack", version, max_term_width = 100, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "simpack", version, max_term_width = 100, propagate_version = true, after_help = after_help())]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -49,23 +49,17 @@ struct Cli {
     verbose: bool,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    done, or nothing worse than warnings
-  1    denied findings
-  2    the command line asks for something impossible
-  3    the recipe is wrong
-  4    a toolchain could not be fetched, found or used
-  5    a build step failed
-  6    a file could not be read, written or understood
-  7    something could not be examined
-  70   a mistake in simpack
-  130  interrupted
-
+const EXAMPLES: &str = "\
 Examples:
   simpack build                   the embedded simulator, into dist/
   simpack build recipes/volley    a recipe on disk
   simpack verify dist/            look into every package again";
+
+/// Exit codes, then examples.
+fn after_help() -> String {
+    let codes: String = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code:<3}  {meaning}\n")).collect();
+    format!("Exit codes:\n{codes}\n{EXAMPLES}")
+}
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -91,7 +85,7 @@ enum Verb {
     Resolve(ResolveArgs),
     /// Say which packages a machine needs, and why
     Select(SelectArgs),
-    /// Say what this machine has, what fits it, what is wrong and what would mend it
+    /// Say what this machine has, what fits it, what is wrong and what would repair it
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::forms::FORMS;
 use crate::error::Result;
 use crate::ops;
 use crate::ui::Ui;
@@ -22,6 +23,6 @@ pub(super) struct SchemaArgs {
 impl SchemaArgs {
     /// Runs the verb; answers the exit code.
     pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
-        ops::schema::schema(self.name.as_deref(), ui)
+        ops::schema::schema(&FORMS, self.name.as_deref(), ui)
     }
 }

@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 
 use crate::error::Result;
-use crate::ops::lints;
-use crate::ops::verify::{self, Format, VerifyRequest};
+use crate::ops::verify::{self, VerifyRequest, lints};
 use crate::recipe::Waiver;
+use crate::report::Format;
 use crate::ui::Ui;
 use crate::verify::Depth;
 

@@ -124,7 +124,7 @@ impl Config {
         let line_of = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(span.start));
-            wrong(line, format!("no TOML: {}", error.message()))
+            wrong(line, format!("not valid TOML: {}", error.message()))
         })?;
         for (key, value) in table.get_ref().iter() {
             let line = line_of(key.span().start);
@@ -277,7 +277,7 @@ mod tests {
         assert!(said("\njob = 3").starts_with("/etc/c.toml:2: unknown setting `job` did you mean `jobs`?"));
         assert!(said("jobs = 0").contains(":1: jobs: it must be a whole number"));
         assert!(said("jobs = \"3\"").contains(":1: jobs must be a whole number"));
-        assert!(said("a = 1\nb = [").contains("/etc/c.toml:2: no TOML"));
+        assert!(said("a = 1\nb = [").contains("/etc/c.toml:2: not valid TOML"));
         assert!(said("edition = 2").contains("edition is unknown"));
         assert!(said("color = \"red\"").contains("one of auto, always, never"));
         for (name, value) in [("SIMPACK_JOBS", "many"), ("SIMPACK_OFFLINE", "2"), ("SIMPACK_LOG_GROUPS", "x")] {

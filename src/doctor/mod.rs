@@ -8,6 +8,7 @@ mod foreign;
 mod lints;
 mod page;
 mod serve;
+pub mod smoke;
 
 pub use fix::{Action, actions};
 pub use foreign::Foreign;

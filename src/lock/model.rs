@@ -151,7 +151,7 @@ impl Lock {
     /// The text of the file.
     ///
     /// # Errors
-    /// None but a mistake in simpack: every value of a lock prints as TOML.
+    /// None but an internal error: every value of a lock prints as TOML.
     pub fn text(&self) -> Result<String> {
         let body = toml::to_string(self).map_err(|error| Error::bug("a lock does not print").because(error))?;
         Ok(format!("{HEAD}{body}"))

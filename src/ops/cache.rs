@@ -18,7 +18,7 @@ const SCHEMA: u32 = 1;
 /// `simpack cache stat --json`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Stat {
+pub(crate) struct Stat {
     /// Always 1.
     schema: u32,
     /// Where it is.
@@ -35,7 +35,7 @@ pub struct Stat {
 /// `simpack cache gc --json`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Collected {
+pub(crate) struct Collected {
     /// Always 1.
     schema: u32,
     #[serde(flatten)]
@@ -47,7 +47,7 @@ pub struct Collected {
 
 /// `simpack cache verify --json`.
 #[derive(Serialize, JsonSchema)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Always 1.
     schema: u32,
     #[serde(flatten)]

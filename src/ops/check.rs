@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::arch::KernelTarget;
 use crate::data::Data;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::project::{files_of, find, resolve_all, source_elsewhere};
@@ -17,7 +17,7 @@ use crate::ui::Ui;
 
 /// `simpack check --json`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Checked<'a> {
+pub(crate) struct Checked<'a> {
     /// Always 1.
     schema: u32,
     /// The recipe's file.
@@ -50,7 +50,7 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     if !ui.json(&Checked { schema: 1, path: &path, mistakes: records, recipes })? {
         ui.say(if mistakes.is_empty() { summary(recipes, &found.shown()) } else { complaint(mistakes) });
     }
-    Ok(if mistakes.is_empty() { 0 } else { Error::recipe("").kind().exit_code() })
+    Ok(if mistakes.is_empty() { 0 } else { ErrorKind::Recipe.exit_code() })
 }
 
 /// The source tree of a recipe whose source is elsewhere; none offline when it is not in the cache.

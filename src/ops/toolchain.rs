@@ -6,12 +6,11 @@ use serde::Serialize;
 
 use crate::data::Data;
 use crate::error::Result;
+use crate::lastrun::VersionCache;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::project::{LOCK_FILE, LockState, RecipeRequest, locate};
-use crate::toolchain::{
-    PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, VersionCache, system_cuda,
-};
+use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
 use crate::ui::{Ui, size};
 
 /// The name under which `show` looks at the CUDA that is installed on the machine.

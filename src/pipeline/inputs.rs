@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
 use super::tools::{Tools, identify};
-use super::watched;
 use crate::data::Data;
-use crate::engine::{HeaderStore, build_headers};
+use crate::engine::{HeaderStore, Toolset, build_headers};
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::lastrun::{StepKeys, below};
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::package::parse_epoch;
-use crate::plan::{self, BuildPlan, PlanInputs};
+use crate::plan::{self, BuildPlan, PlanInputs, Step};
 use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
 use crate::recipe::{ComponentKind, Recipe};
 use crate::toolchain::Store;
@@ -29,7 +29,7 @@ pub(crate) struct BuildInputs {
     /// Stands in for every time stamp, in seconds since 1970.
     pub epoch: u64,
     /// What the plan is made of.
-    pub inputs: PlanInputs,
+    pub plan_inputs: PlanInputs,
     /// Which headers compilations read.
     pub headers: HeaderStore,
     /// What the source and the recipe choose by themselves.
@@ -44,16 +44,8 @@ pub(crate) struct BuildInputs {
 
 /// A request that has become a plan.
 pub(crate) struct Job {
-    ground: BuildInputs,
+    pub inputs: BuildInputs,
     pub plan: BuildPlan,
-}
-
-impl std::ops::Deref for Job {
-    type Target = BuildInputs;
-
-    fn deref(&self) -> &BuildInputs {
-        &self.ground
-    }
 }
 
 /// Time stamp of packages when `SOURCE_DATE_EPOCH` is not set: 2020-01-01, after the zip format's
@@ -87,7 +79,7 @@ impl BuildInputs {
         let scanned = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
         let looked_at = tools.looked_at().map(|mut all| {
             all.extend([file, lock.path.clone(), symbols.clone()]);
-            all.extend(watched::below(&symbols).unwrap_or_default());
+            all.extend(below(&symbols).unwrap_or_default());
             all.extend(looked_at.paths());
             all.extend(scanned.looked_at);
             all
@@ -95,47 +87,40 @@ impl BuildInputs {
         let sources = scanned.files;
         let hygiene = examine(&recipe, &source, &sources)?;
         let headers = build_headers()?;
-        let inputs = PlanInputs {
+        let plan_inputs = PlanInputs {
             sources,
             tools: tools.versions.clone(),
             source_date_epoch: epoch,
             cuda_builds: hygiene.cuda_builds.clone(),
         };
-        Ok(Self { recipe, manifests, store, tools, source, epoch, inputs, headers, hygiene, lock, shown, looked_at })
+        Ok(Self {
+            recipe,
+            manifests,
+            store,
+            tools,
+            source,
+            epoch,
+            plan_inputs,
+            headers,
+            hygiene,
+            lock,
+            shown,
+            looked_at,
+        })
     }
 
     /// Plans what the request asks for.
     pub(crate) fn plan(self, request: &BuildRequest) -> Result<Job> {
-        let mut plan = plan::plan(&self.recipe, &self.inputs)?;
+        let mut plan = plan::plan(&self.recipe, &self.plan_inputs)?;
         narrow(&mut plan, &self.recipe, &request.components)?;
-        let mut job = Job { ground: self, plan };
+        let mut job = Job { inputs: self, plan };
         job.settle();
         Ok(job)
     }
 
-    /// One line that says what a job of so many steps is.
-    pub(crate) fn headline(&self, steps: usize) -> String {
-        let recipe = &self.recipe;
-        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::arch::KernelTarget::Ptx(_))).count();
-        let sass = recipe.targets.len() - ptx;
-        let kernels = match (sass, ptx) {
-            (0, 0) => "no device code".to_owned(),
-            (0, _) => format!("PTX, CUDA {}", recipe.cuda),
-            (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
-            (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
-            (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
-            (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
-        };
-        let steps = match steps {
-            1 => "1 step".to_owned(),
-            count => format!("{count} steps"),
-        };
-        format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, self.shown)
-    }
-
-    /// Whether the request leaves a part of the distribution out.
-    pub(crate) fn is_partial(&self, request: &BuildRequest) -> bool {
-        !request.components.is_empty()
+    /// The programs themselves; what is pinned and not here yet is fetched.
+    pub(super) fn fetch_tools(&self, offline: bool, ui: &Ui) -> Result<Toolset> {
+        self.tools.fetch(&self.recipe, &self.store, self.epoch, offline, ui)
     }
 }
 
@@ -147,13 +132,34 @@ impl Job {
     /// Completes keys with what compilers have read by now.
     pub(crate) fn settle(&mut self) {
         let unsettled = self.plan.steps.iter().filter(|step| !step.is_settled());
-        let recorded = self.ground.headers.load(unsettled.filter_map(|step| step.direct));
-        plan::settle(&mut self.plan, &self.ground.inputs.sources, &recorded);
+        let recorded = self.inputs.headers.load(unsettled.filter_map(|step| step.direct));
+        plan::settle(&mut self.plan, &self.inputs.plan_inputs.sources, &recorded);
     }
 
     /// One line that says what the job is.
     pub(crate) fn headline(&self) -> String {
-        self.ground.headline(self.plan.steps.len())
+        let recipe = &self.inputs.recipe;
+        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::arch::KernelTarget::Ptx(_))).count();
+        let sass = recipe.targets.len() - ptx;
+        let kernels = match (sass, ptx) {
+            (0, 0) => "no device code".to_owned(),
+            (0, _) => format!("PTX, CUDA {}", recipe.cuda),
+            (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
+            (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
+            (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
+            (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
+        };
+        let steps = match self.plan.steps.len() {
+            1 => "1 step".to_owned(),
+            count => format!("{count} steps"),
+        };
+        format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, self.inputs.shown)
+    }
+
+    /// What the keys of its steps are made of.
+    pub(super) fn keys(&self) -> StepKeys {
+        let parts = |step: &Step| step.parts.iter().map(|part| (part.name.clone(), part.value.clone())).collect();
+        self.plan.steps.iter().map(|step| (step.id.clone(), parts(step))).collect()
     }
 }
 
@@ -181,9 +187,9 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
 }
 
 /// Paths of this machine whose names must not reach a package.
-pub(crate) fn machine_paths(job: &Job, work: &Path) -> Result<Vec<String>> {
+pub(crate) fn machine_paths(inputs: &BuildInputs, work: &Path) -> Result<Vec<String>> {
     let mut paths = Vec::new();
-    for path in [job.source.as_path(), work, &fs::cache_dir()?] {
+    for path in [inputs.source.as_path(), work, &fs::cache_dir()?] {
         if let Ok(path) = fs_err::canonicalize(path) {
             paths.push(fs::utf8(&path)?.to_owned());
         }

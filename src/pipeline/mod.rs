@@ -3,21 +3,19 @@
 
 mod dist;
 mod inputs;
+mod origin;
 mod packages;
 mod request;
+mod run;
 mod slices;
 mod summary;
 mod tools;
-mod unchanged;
-mod watched;
 
 pub use request::{BuildRequest, CudaSource, SandboxMode};
-pub use summary::Row;
+pub use summary::{Row, Summary};
 
-pub(crate) use dist::*;
-pub(crate) use inputs::*;
-pub(crate) use packages::*;
-pub(crate) use slices::*;
-pub(crate) use summary::*;
-pub(crate) use unchanged::*;
-pub(crate) use watched::*;
+pub(crate) use inputs::Job;
+pub(crate) use packages::{by_floors, licences};
+pub(crate) use run::{BuildResult, build};
+pub(crate) use slices::slice_for;
+pub(crate) use summary::{LastWords, REPORT_WORDS};

@@ -69,9 +69,9 @@ pub(crate) fn pack(
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-    let packages = pack::packages(&job.recipe, bundles, &context(job, bundles, symbols)?)?;
+    let packages = pack::packages(&job.inputs.recipe, bundles, &context(job, bundles, symbols)?)?;
     let write = |format: &dyn Format| -> Result<_> {
-        let rendered = format.render(&packages, &job.manifests.vendor)?;
+        let rendered = format.render(&packages, &job.inputs.manifests.vendor)?;
         let built = format.write(&rendered, &dist.join(format.name()), jobs)?;
         Ok((rendered, built))
     };
@@ -111,7 +111,7 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
         needs.extend(needed.filter(is_outside).filter_map(|soname| provider(job, soname)));
         outside.entry(package).or_default().extend(needs);
     }
-    Ok(PackContext { manifests: &job.manifests, outside, licences: licences(&job.source)? })
+    Ok(PackContext { manifests: &job.inputs.manifests, outside, licences: licences(&job.inputs.source)? })
 }
 
 /// What symbols ask for, as dependencies: packages with symbols files are conda's.
@@ -126,11 +126,11 @@ fn conda_package(name: String, versions: Versions) -> Dependency {
 
 /// The package that provides a library; none for what the system always has.
 fn provider(job: &Job, soname: &str) -> Option<Dependency> {
-    if let Some(library) = job.manifests.vendor.library(soname) {
+    if let Some(library) = job.inputs.manifests.vendor.library(soname) {
         let (library, soname) = (library.name.clone(), Some(soname.to_owned()));
         return Some(Dependency::Vendor { library, soname, versions: Versions::any() });
     }
-    if job.recipe.host.kind() != HostKind::System {
+    if job.inputs.recipe.host.kind() != HostKind::System {
         return None;
     }
     // What the machine's g++ linked against, as conda-forge's compilers export it.
@@ -140,8 +140,8 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
         "libgomp.so.1" => "libgomp",
         _ => return None,
     };
-    let versions =
-        job.tools.host_major().map_or_else(Versions::any, |major| VersionRange::at_least(Release::from(major)).into());
+    let major = job.inputs.tools.host_major();
+    let versions = major.map_or_else(Versions::any, |major| VersionRange::at_least(Release::from(major)).into());
     Some(conda_package(package.to_owned(), versions))
 }
 

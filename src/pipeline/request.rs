@@ -85,6 +85,11 @@ impl Default for BuildRequest {
 }
 
 impl BuildRequest {
+    /// Whether it leaves a part of the distribution out.
+    pub(crate) fn is_partial(&self) -> bool {
+        !self.components.is_empty()
+    }
+
     /// Which recipe, with which choices in the place of its own.
     pub(crate) fn recipe(&self) -> RecipeRequest {
         let selection = Selection {

@@ -1,12 +1,22 @@
-//! The table at the end of a build: package, version, target, size, device code, verdict, seconds.
+//! What a build made: the packages, and how they came about.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::ui::size;
+use super::packages::Packed;
+use crate::arch::KernelTarget;
+use crate::bundle::Bundle;
+use crate::engine::{BuildOutcome, StepReport};
+use crate::plan::BuildPlan;
+use crate::report::{Report, ReportJson, TextOptions, Verdict};
+
+/// How a build prints a report: the time goes into the closing line.
+pub(crate) const REPORT_WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
 /// One row: a package file.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Row {
     /// Package name.
@@ -30,44 +40,150 @@ pub struct Row {
     pub seconds: Option<f64>,
 }
 
-/// The last part of a build string: what tells two builds apart. The rest stands in other columns.
-fn short(build: &str) -> &str {
-    let hash = build.split('_').rfind(|part| part.starts_with('h'));
-    hash.unwrap_or(build)
+/// The JSON of a finished build.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Summary<'a> {
+    /// Always 1.
+    schema: u32,
+    /// Simulator's name.
+    simulator: &'a str,
+    /// Its version.
+    version: &'a str,
+    /// The tag that ties kernels to core.
+    kernel_abi: Option<&'a str>,
+    /// By which means steps were kept from what they do not declare; absent in the first files of this form.
+    #[schemars(default)]
+    sandbox: &'a str,
+    /// Package files.
+    packages: Vec<Row>,
+    /// What happened to the steps; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<&'a [StepReport]>,
+    /// What was found; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<ReportJson<'a>>,
+    /// Seconds of the whole build; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
 }
 
-/// The table, 100 columns at most for ordinary names.
-pub(crate) fn table(rows: &[Row]) -> String {
-    let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
-    let body = rows.iter().map(|row| {
-        [
-            row.package.clone(),
-            format!("{}-{}", row.version, short(&row.build)),
-            row.target.clone(),
-            size(row.bytes),
-            row.device_code.clone(),
-            row.verdict.clone(),
-            row.seconds.filter(|seconds| *seconds > 0.0).map_or("-".to_owned(), |seconds| format!("{seconds:.1}")),
-        ]
-    });
-    let lines: Vec<[String; 7]> = std::iter::once(header).chain(body).collect();
-    let mut widths = [0; 7];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.len());
+/// A finished build.
+pub(crate) struct Built {
+    pub simulator: String,
+    pub version: String,
+    pub kernel_abi: Option<String>,
+    pub sandbox: String,
+    pub rows: Vec<Row>,
+    pub steps: Vec<StepReport>,
+    pub report: Report,
+    /// Seconds of the whole build.
+    pub seconds: f64,
+}
+
+/// What a build said in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct LastWords {
+    /// The line that says what was built.
+    pub headline: String,
+    /// Packages.
+    pub rows: Vec<Row>,
+    /// Findings, as they are told; empty without any.
+    pub report: String,
+    /// How many there are.
+    pub findings: usize,
+    /// Steps of the plan.
+    pub steps: usize,
+}
+
+impl Built {
+    /// What `dist/` says of itself: nothing that differs between two builds of the same.
+    pub(super) fn mark(&self) -> Summary<'_> {
+        Summary {
+            schema: 1,
+            simulator: &self.simulator,
+            version: &self.version,
+            kernel_abi: self.kernel_abi.as_deref(),
+            sandbox: &self.sandbox,
+            packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
+            steps: None,
+            report: None,
+            seconds: None,
         }
     }
-    let mut text = String::new();
-    for line in &lines {
-        let mut row = String::new();
-        for (index, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-            // Numbers align on the right.
-            let padded = if matches!(index, 3 | 6) { format!(" {cell:>width$}") } else { format!(" {cell:<width$}") };
-            row.push_str(&padded);
-            row.push(' ');
+
+    /// All of it as JSON.
+    pub(crate) fn summary(&self) -> Summary<'_> {
+        Summary {
+            packages: self.rows.clone(),
+            steps: Some(&self.steps),
+            report: Some(self.report.json()),
+            seconds: Some(self.seconds),
+            ..self.mark()
         }
-        text.push_str(row.trim_end());
-        text.push('\n');
     }
-    text
+
+    /// All of it in words.
+    pub(crate) fn words(&self, headline: String) -> LastWords {
+        let report = match self.report.findings.is_empty() {
+            true => String::new(),
+            false => format!("{}\n", self.report.text(REPORT_WORDS)),
+        };
+        let (rows, findings) = (self.rows.clone(), self.report.findings.len());
+        LastWords { headline, rows, report, findings, steps: self.steps.len() }
+    }
+
+    /// How many steps were compiled.
+    pub(crate) fn compiled(&self) -> usize {
+        self.steps.iter().filter(|step| !step.cached).count()
+    }
+}
+
+/// One row per package file; a package without a bundle of its own (selector, metapackage) took no
+/// steps and holds no code.
+pub(super) fn rows(
+    bundles: &[Bundle],
+    packed: Vec<Packed>,
+    report: &Report,
+    plan: &BuildPlan,
+    outcome: &BuildOutcome,
+) -> Vec<Row> {
+    let by_name: BTreeMap<&str, &Bundle> =
+        bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
+    let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
+    packed
+        .into_iter()
+        .map(|packed| {
+            let bundle = by_name.get(packed.name.as_str());
+            let seconds = bundle.map_or(0.0, |bundle| {
+                let target = bundle.manifest.target;
+                let of = plan.steps.iter().filter(|step| match step.target() {
+                    Some(made) => target == Some(made),
+                    None => step.component == bundle.manifest.component,
+                });
+                of.filter_map(|step| times.get(step.id.as_str())).sum()
+            });
+            let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len())));
+            let device_code = match (code, packed.selects) {
+                (Some((KernelTarget::Cpu, _)), _) => "none".to_owned(),
+                (Some((target, 0)), _) => format!("slice for {target}"),
+                (Some((target, kernels)), _) => format!("{kernels} kernels {target}"),
+                (None, Some(target)) => format!("none, selects {target}"),
+                (None, None) => "none".to_owned(),
+            };
+            let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
+            Row {
+                package: packed.name,
+                version: packed.version,
+                build: packed.build,
+                target: packed.subdir,
+                bytes: packed.bytes,
+                sha256: packed.sha256.to_string(),
+                device_code,
+                verdict: verdict.to_string(),
+                seconds: Some(seconds),
+            }
+        })
+        .collect()
 }

@@ -8,11 +8,12 @@ use crate::bundle::ToolVersion;
 use crate::engine::Toolset;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
 use crate::recipe::{BuildDriver, CudaToolchain, HostToolchain, Recipe};
 use crate::toolchain::{
-    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, VersionCache, nvcc_host_compiler,
-    system_cuda, system_host_compiler,
+    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
+    system_host_compiler,
 };
 use crate::ui::Ui;
 

@@ -54,12 +54,12 @@ impl LockState {
         let path = self.path.display();
         let hint = "run `simpack lock` on the recipe and commit the file";
         if !self.exists {
-            return Err(Error::recipe(format!("there is no {path}")).hint(hint));
+            return Err(Error::stale(format!("there is no {path}")).hint(hint));
         }
         if self.settled.changes.is_empty() {
             return Ok(());
         }
-        let error = Error::recipe(format!("{path} would change"));
+        let error = Error::stale(format!("{path} would change"));
         Err(self.settled.changes.iter().fold(error, |error, change| error.detail(change_in_words(change))).hint(hint))
     }
 

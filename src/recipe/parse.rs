@@ -25,7 +25,7 @@ pub fn parse(text: &str, path: &str) -> Result<RecipeFile, Vec<Diagnostic>> {
     }
 }
 
-/// Reads what can be read, with all mistakes; nothing when the text is no TOML.
+/// Reads what can be read, with all mistakes; nothing when the text is not valid TOML.
 pub(super) fn parse_all(text: &str, path: &str) -> (Option<RecipeFile>, Vec<Diagnostic>) {
     let document = Document::new(path, text);
     let (found, mut mistakes) = read(document.clone(), "the recipe", recipe);
@@ -144,7 +144,7 @@ fn source(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Source>> {
                 reader.wrong(fields.span.clone(), format!("[source] with `{}` lacks `{key}`", needed[0]));
             }
             Some((value, _)) if !needed.contains(&key) => {
-                reader.wrong(value.span(), format!("`{key}` has no place beside `{}` in [source]", needed[0]));
+                reader.wrong(value.span(), format!("`{key}` cannot be combined with `{}` in [source]", needed[0]));
             }
             _ => {}
         }

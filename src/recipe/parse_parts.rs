@@ -170,7 +170,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let takes = |key: &str| kind.keys().contains(&key);
     for other in ["sources", "table", "flags", "variants", "when"].into_iter().filter(|key| !takes(key)) {
         if let Some(value) = fields.get(other) {
-            let message = format!("`{other}` has no place beside form = \"{}\"", kind.name());
+            let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
             reader.push(mistake.hint(match kind.compiler() {
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",

@@ -50,7 +50,7 @@ pub fn resolve(
 /// Whoever refuses a recipe must say why; this is for a gap that no test has found.
 fn unexplained() -> Diagnostic {
     Diagnostic::asked("the recipe cannot be resolved, and simpack does not know why")
-        .hint("this is a mistake in simpack: please report it with the recipe")
+        .hint("this is an internal error: please report it with the recipe")
 }
 
 /// Parses and resolves in one go, so that mistakes of both kinds come together.

@@ -169,7 +169,7 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         resolver.must_be_in_source(source);
     }
     if let Some(target) = table.targets.first().filter(|_| driver == BuildDriver::Cmake) {
-        let mistake = resolver.mistake(target, "`targets` has no place beside driver `cmake`");
+        let mistake = resolver.mistake(target, "`targets` cannot be combined with driver `cmake`");
         resolver.mistakes.push(mistake.hint("what CMake installs is built; choose with `options`"));
     }
     if driver == BuildDriver::Copy {

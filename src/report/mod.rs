@@ -2,12 +2,14 @@
 //! in which that is printed.
 
 mod finding;
+mod format;
 mod github;
 mod json;
 mod sarif;
 mod text;
 
 pub use finding::{Finding, Incomplete, Level, Report, Rule, Verdict, Waived, owner};
+pub use format::Format;
 pub use github::github;
 pub use json::{Counts, REPORT_SCHEMA, ReportJson};
 pub use sarif::sarif;

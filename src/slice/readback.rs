@@ -13,7 +13,7 @@ use crate::manifest::Manifests;
 /// Compares the slice at `slice` with the plan that made it from `original`.
 ///
 /// # Errors
-/// It is not what was planned: a mistake in simpack.
+/// It is not what was planned: an internal error.
 pub fn read_back(
     original: &Path,
     slice: &Path,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::pins::PinnedToolchain;
-use super::version_cache::VersionCache;
 use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
+use crate::lastrun::VersionCache;
 use crate::process::Call;
 
 /// Where a toolchain came from.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::store::Tool;
-use super::version_cache::VersionCache;
 use crate::arch::GlibcVersion;
 use crate::error::{Error, Result};
+use crate::lastrun::VersionCache;
 use crate::process::Call;
 
 /// Majors of GCC that distributions install under a numbered name and that some CUDA release accepts.

@@ -24,7 +24,6 @@ mod space;
 mod store;
 mod tree;
 mod unpack;
-mod version_cache;
 
 #[cfg(test)]
 mod tests;
@@ -35,4 +34,3 @@ pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use source::without_login;
 pub use store::{Status, Store, Tool};
-pub use version_cache::VersionCache;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use simpack::data::Data;
 use simpack::fit::{How, Reach};
+use simpack::inspect::reach;
 use simpack::machine::{Device, DeviceKind, Driver};
 use simpack::manifest::Manifests;
-use simpack::ops::reach::reach;
 use simpack::ui::Ui;
 
 use crate::support::{Prefix, Ran, client, copy_tree, need, python, scratch, set_up, simpack, volley};

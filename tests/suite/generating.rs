@@ -87,9 +87,9 @@ fn checking_tells_stale_missing_and_superfluous_files_and_others_are_left_alone(
     fs_err::write(at("old.cmake"), "# Written by `simpack generate cmake`\n").unwrap();
     fs_err::write(at("mine.cmake"), "# by hand\n").unwrap();
     let check = ["generate", "cmake", "volley", "--check"];
-    let ran = Ran::of(&mut simpack(dir.path(), &check)).exit(3);
+    let ran = Ran::of(&mut simpack(dir.path(), &check)).exit(8);
     insta::assert_snapshot!("generate_check", ran.stdout);
-    let json = Ran::of(simpack(dir.path(), &check).arg("--json")).exit(3).json();
+    let json = Ran::of(simpack(dir.path(), &check).arg("--json")).exit(8).json();
     let status: Vec<_> = json["files"].as_array().unwrap().iter().map(|file| file["status"].clone()).collect();
     assert_eq!(status, ["superfluous", "stale", "missing"]);
     Ran::of(&mut simpack(dir.path(), &check[..3])).exit(0);

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use simpack::abi::Baseline;
 use simpack::bundle::{BundleManifest, KernelsList};
+use simpack::cli::FORMS;
 use simpack::error::ErrorJson;
 use simpack::lock::Lock;
-use simpack::ops::schema::FORMS;
 use simpack::plan::BuildPlan;
 use simpack::report::Report;
 

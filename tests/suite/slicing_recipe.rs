@@ -153,7 +153,7 @@ fn recipes_that_cannot_be_cut_say_why() {
     let said = check(text.replace(files, ""));
     assert!(said.contains("files"), "{said}");
     let said = check(text.replace(files, &format!("{files}\nsources = [\"src/waves.cu\"]")));
-    assert!(said.contains("`sources` has no place beside form = \"slice\""), "{said}");
+    assert!(said.contains("`sources` cannot be combined with form = \"slice\""), "{said}");
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
     let build = |changed: String| {
         fs_err::write(recipe.join("simpack.toml"), changed).unwrap();

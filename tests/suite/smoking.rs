@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use simpack::data::Data;
+use simpack::doctor::smoke::{self, Ended, Environment, SmokeReport};
 use simpack::fit::Distribution;
 use simpack::machine::{Device, DeviceKind, Driver};
 use simpack::manifest::Manifests;
-use simpack::ops::smoke::{self, Ended, Environment, SmokeReport};
 
 use crate::installing::installed;
 use crate::loading::driver;

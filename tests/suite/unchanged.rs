@@ -39,11 +39,18 @@ impl Watched {
         self.build(&[]);
         std::thread::sleep(Duration::from_millis(2500));
         assert_eq!(self.build(&[]), NOTHING);
-        assert!(self.record().exists());
+        assert!(self.watched().is_object());
     }
 
     fn record(&self) -> std::path::PathBuf {
-        self.0.path("target/simpack/watched.json")
+        self.0.path("target/simpack/last-build.jsonl")
+    }
+
+    /// What the next build will look at.
+    fn watched(&self) -> serde_json::Value {
+        let record = fs_err::read_to_string(self.record()).unwrap();
+        let head: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
+        head["watched"].clone()
     }
 }
 
@@ -54,7 +61,7 @@ const ALL: &str = "1 compiled, 0 from cache";
 fn stamps_decide_and_every_change_is_seen() {
     let tiny = Watched::new();
     assert_eq!(tiny.build(&[]), ALL);
-    assert!(!tiny.record().exists(), "what was written just now may be written once more in the same instant");
+    assert!(tiny.watched().is_null(), "what was written just now may be written once more in the same instant");
     assert_eq!(tiny.build(&[]), NOTHING);
     tiny.settle();
     let first = tiny.0.dist();
@@ -67,11 +74,12 @@ fn stamps_decide_and_every_change_is_seen() {
     std::fs::File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
     // Nothing else is read: a record that held the new stamp would hide the change.
     let record = fs_err::read_to_string(tiny.record()).unwrap();
-    let mut forged: serde_json::Value = serde_json::from_str(&record).unwrap();
-    let entry = &mut forged["paths"][fs_err::canonicalize(&source).unwrap().to_str().unwrap()];
+    let (head, rest) = record.split_once('\n').unwrap();
+    let mut forged: serde_json::Value = serde_json::from_str(head).unwrap();
+    let entry = &mut forged["watched"]["paths"][fs_err::canonicalize(&source).unwrap().to_str().unwrap()];
     assert!(entry.is_object(), "{record}");
     *entry = serde_json::to_value(Stamp::of(&source)).unwrap();
-    fs_err::write(tiny.record(), forged.to_string()).unwrap();
+    fs_err::write(tiny.record(), format!("{forged}\n{rest}")).unwrap();
     assert_eq!(tiny.build(&[]), NOTHING);
     assert_eq!(changed(&first, &tiny.0.dist()), [""; 0]);
     fs_err::write(tiny.record(), record).unwrap();
@@ -119,9 +127,9 @@ fn what_is_no_source_counts_too() {
     fs_err::create_dir(tiny.0.path("recipe/empty")).unwrap();
     tiny.settle();
     tiny.0.write("recipe/empty/new.h", "");
-    let record = fs_err::read(tiny.record()).unwrap();
+    let watched = tiny.watched();
     assert_eq!(tiny.build(&[]), NOTHING);
-    assert_ne!(fs_err::read(tiny.record()).ok(), Some(record));
+    assert_ne!(tiny.watched(), watched);
 
     // Another compiler under the same name; it says another version.
     let real = fs_err::canonicalize(tiny.0.path("bin/g++")).unwrap();
@@ -131,5 +139,5 @@ fn what_is_no_source_counts_too() {
     set_mode(&other, 0o755).unwrap();
     tiny.compiler_is(&other);
     assert_eq!(tiny.build(&[]), ALL);
-    assert!(!tiny.record().exists(), "a script is asked each time");
+    assert!(tiny.watched().is_null(), "a script is asked each time");
 }

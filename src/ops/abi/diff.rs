@@ -36,7 +36,7 @@ pub struct DiffRequest {
 /// The answer as JSON.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::ops) struct DiffAnswer<'a> {
+pub(crate) struct DiffAnswer<'a> {
     schema: u32,
     depth: Depth,
     old: Side<'a>,

@@ -7,7 +7,7 @@ mod second;
 mod subject;
 mod update;
 
-pub(super) use diff::DiffAnswer;
+pub(crate) use diff::DiffAnswer;
 pub use diff::{DiffRequest, diff};
 pub use dump::dump;
 pub use floor::floor;

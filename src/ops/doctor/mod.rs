@@ -1,6 +1,6 @@
-//! `simpack doctor`: what this machine has, what is wrong with it, and what would mend it.
+//! `simpack doctor`: what this machine has, what is wrong with it, and what would repair it.
 
-mod mend;
+mod fix;
 mod record;
 mod run;
 

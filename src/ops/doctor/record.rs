@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::doctor::smoke::SmokeReport;
 use crate::doctor::{Action, Foreign, PrefixFit};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, Reach};
 use crate::machine::{MACHINE_SCHEMA, Machine, Redaction};
-use crate::ops::smoke::SmokeReport;
 use crate::report::ReportJson;
 
 /// Version of what `--json` prints: the machine's own.
@@ -85,7 +85,7 @@ impl Recorded {
     /// The same without names of users, hosts and single GPUs.
     ///
     /// # Errors
-    /// A mistake in simpack.
+    /// An internal error.
     pub(super) fn redacted(self, redaction: &Redaction) -> Result<Self> {
         Ok(Self {
             schema: self.schema,

@@ -6,21 +6,22 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::mend::mend;
+use super::fix::fix;
 use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
 use crate::data::Data;
-use crate::doctor::{Action, Facts, FailedRun, PageOptions, actions, examine, page, registry};
-use crate::error::{Error, Result};
+use crate::doctor::{
+    Action, Facts, PageOptions, actions, examine, page, registry,
+    smoke::{self, SmokeReport},
+};
+use crate::error::{DENIED, Error, Result};
 use crate::fit::Distribution;
+use crate::inspect::reach;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
-use crate::ops::reach::reach;
-use crate::ops::select::sources;
-use crate::ops::smoke::{self, Ended, SmokeReport};
-use crate::ops::verify::{DENIED, Format, exit_code};
+use crate::offers::sources;
 use crate::probe::{Probe, Snapshot};
-use crate::report::{self, Report, Rule};
+use crate::report::{self, Format, Report, Rule};
 use crate::ui::Ui;
 
 /// What is asked.
@@ -42,7 +43,7 @@ pub struct DoctorRequest {
     pub program: Option<PathBuf>,
     /// How long a library of the driver may take to answer, in the place of the manifest's time.
     pub driver_limit: Option<Duration>,
-    /// Say what would mend the machine.
+    /// Say what would repair the machine.
     pub fix: bool,
     /// Do it.
     pub yes: bool,
@@ -84,7 +85,7 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     };
     let Recorded { machine, channel, offers, reaches, smoke, .. } = found;
     check_names(&machine, &names)?;
-    let failed = smoke.iter().flat_map(failed_runs).collect();
+    let failed = smoke.iter().flat_map(SmokeReport::failed_runs).collect();
     let facts = Facts::new(machine, reaches, &offers, manifests).with_failed_runs(failed);
     let mut report = examine(&registry, &facts, &Settings::default());
     if !names.is_empty() {
@@ -105,23 +106,10 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     };
     print(&shown, request, &registry.rules(), started, ui)?;
     if request.fix {
-        mend(&actions, request.yes, ui)?;
+        fix(&actions, request.yes, ui)?;
     }
     let smoke_is_well = smoke.iter().all(SmokeReport::is_well);
-    Ok(if smoke_is_well { exit_code(&report) } else { DENIED })
-}
-
-fn failed_runs(report: &SmokeReport) -> Vec<FailedRun> {
-    let failed = report.runs.iter().filter_map(|run| {
-        let why = match &run.result {
-            Ended::Failed { why } => why.clone(),
-            Ended::Differs { what } => format!("differs from the CPU: {}", what.join("; ")),
-            Ended::Passed { .. } | Ended::NotRun { .. } => return None,
-        };
-        let simulator = format!("{} {}", report.simulator, report.version);
-        Some(FailedRun { simulator, place: run.backend.to_string(), why })
-    });
-    failed.collect()
+    Ok(if smoke_is_well { report.exit_code() } else { DENIED })
 }
 
 /// Looks at the machine, and at what it is asked about.
@@ -270,26 +258,20 @@ fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: In
     if ui.json(&json)? {
         return Ok(());
     }
-    match request.format {
-        Format::Text => {
-            let millis = Some(started.elapsed().as_millis());
-            let mut more: Vec<(String, Vec<String>)> =
-                foreign.iter().map(|foreign| ("files".to_owned(), foreign.lines())).collect();
-            for report in smoke {
-                let page = report.page();
-                let lines = page.lines().map(|line| line.strip_prefix("smoke     ").unwrap_or(line).trim().to_owned());
-                more.push(("smoke".to_owned(), lines.collect()));
-            }
-            let options = PageOptions { verbose: ui.is_verbose(), millis, more: &more };
-            ui.say(page(facts, report, options));
-        }
-        Format::Sarif => {
-            let text = serde_json::to_string_pretty(&report::sarif(report, rules, None))
-                .map_err(|error| Error::bug("a report does not print as SARIF").because(error))?;
-            ui.out(&text);
-        }
-        Format::Github => ui.out(&report::github(report, None)),
+    if let Some(text) = request.format.render(report, rules, None)? {
+        ui.out(&text);
+        return Ok(());
     }
+    let millis = Some(started.elapsed().as_millis());
+    let mut more: Vec<(String, Vec<String>)> =
+        foreign.iter().map(|foreign| ("files".to_owned(), foreign.lines())).collect();
+    for report in smoke {
+        let page = report.page();
+        let lines = page.lines().map(|line| line.strip_prefix("smoke     ").unwrap_or(line).trim().to_owned());
+        more.push(("smoke".to_owned(), lines.collect()));
+    }
+    let options = PageOptions { verbose: ui.is_verbose(), millis, more: &more };
+    ui.say(page(facts, report, options));
     Ok(())
 }
 

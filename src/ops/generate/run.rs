@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::built::{Built, Standing};
 use super::generated;
 use crate::data::Data;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
 use crate::manifest::{CondaForge, Manifests};
@@ -65,9 +65,6 @@ pub struct GeneratedFile {
     /// What was there.
     status: Status,
 }
-
-/// Exit code of `--check` where files are not current, as that of `lock --check`.
-const STALE: u8 = 3;
 
 /// Where a build leaves packages when nobody says.
 const DIST: &str = "dist";
@@ -326,7 +323,7 @@ fn checked(
         }
         ui.say(format!("{} of {} files are not current; `simpack generate` writes them", stale.len(), found.len()));
     }
-    Ok(if stale.is_empty() { 0 } else { STALE })
+    Ok(if stale.is_empty() { 0 } else { ErrorKind::Stale.exit_code() })
 }
 
 /// Says what became of the files; answers whether that was as JSON.

@@ -141,20 +141,20 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let measured = host.measured.len() + kernels.values().map(|part| part.measured.len()).sum::<usize>();
     let known: Vec<Measured> = kernels.values().flat_map(|part| part.measured.iter().map(of_entry)).collect();
     let hosts: Vec<Measured> = host.measured.iter().map(of_entry).collect();
-    let claims = Claims::new(&job.recipe.components)?;
+    let claims = Claims::new(&job.inputs.recipe.components)?;
     let mut targets = Vec::new();
     for (target, part) in kernels {
         targets.push(TargetCost { target, cost: part.cost(&known, &|_| true)? });
     }
     let mut fat = None;
-    if job.recipe.is_sliced() {
+    if job.inputs.recipe.is_sliced() {
         let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
         let bytes = files(&host.measured, &is_fat).map(|(_, size)| size).sum();
         let asked = plan.bundles.iter().filter(|bundle| bundle.component == ComponentKind::Kernels);
         for target in asked.filter_map(|bundle| bundle.target) {
             let mut cost = Cost::default();
             for (path, _) in files(&host.measured, &is_fat) {
-                cost.add_slice(&path, target, &job.manifests)?;
+                cost.add_slice(&path, target, &job.inputs.manifests)?;
             }
             targets.push(TargetCost { target, cost });
         }

@@ -4,7 +4,6 @@ mod compare;
 mod why;
 
 pub use compare::Comparison;
-pub(super) use why::remember as remember_keys;
 
 use crate::engine::look_into_cache;
 use crate::error::Result;

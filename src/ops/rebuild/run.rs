@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::build::build;
 use super::compare::{Member, compare};
 use super::request::{host, provenance, request};
 use crate::bundle::{BundleManifest, Provenance};
@@ -15,7 +14,7 @@ use crate::engine::recipe_digest;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::manifest::Manifests;
-use crate::pipeline::BuildRequest;
+use crate::pipeline::{BuildRequest, BuildResult, build};
 use crate::project::locate;
 use crate::toolchain::Store;
 use crate::ui::Ui;
@@ -80,10 +79,11 @@ pub fn rebuild(request: &RebuildRequest, ui: &Ui) -> Result<u8> {
     let asked = build_request(request, &manifests, &made)?;
     let from = provenance(&manifests)?;
     ui.note(format!("rebuild    {} package files, in {}", files.len(), made.display()));
-    let code = build(&asked, &ui.without_results())?;
-    if code != 0 {
-        return Err(Error::build(format!("the rebuilt packages do not pass: `simpack build` answers {code}"))
-            .hint("build the recipe to see the findings"));
+    if let BuildResult::Stopped(report) = build(&asked, &ui.without_results())? {
+        let error = Error::build("the rebuilt packages do not pass").hint("build the recipe to see the findings");
+        return Err(report.findings.iter().fold(error, |error, finding| {
+            error.detail(format!("{}: {} ({})", finding.subject, finding.message, finding.lint))
+        }));
     }
     let rebuilt = packages(&made.join("dist"))?;
     let circumstances = circumstances(from, &manifests, &read(&rebuilt)?)?;

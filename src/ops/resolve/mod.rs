@@ -9,5 +9,5 @@ mod report;
 mod run;
 
 pub use crate::probe::this_cpu;
-pub(super) use report::Answers;
+pub(crate) use report::Answers;
 pub use run::{ResolveRequest, run};

@@ -39,7 +39,7 @@ pub(super) struct LoaderJson<'a> {
 
 /// What `--json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::ops) struct Answers<'a> {
+pub(crate) struct Answers<'a> {
     pub(super) schema: u32,
     pub(super) files: Vec<Answer<'a>>,
 }

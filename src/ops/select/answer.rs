@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::source::Source;
 use crate::arch::Capability;
 use crate::fit::{self, Fit};
 use crate::machine::{Device, Driver};
 use crate::manifest::Manifests;
+use crate::offers::Source;
 
 /// Version of the form.
 pub const SELECT_SCHEMA: u32 = 1;

@@ -2,9 +2,6 @@
 
 mod answer;
 mod run;
-mod source;
 
 pub use answer::{Machine, SELECT_SCHEMA, Selected, Selection};
 pub use run::{Format, SelectRequest, run};
-pub(super) use source::manifests;
-pub use source::{Source, prefix, sources};

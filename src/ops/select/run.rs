@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::answer::{Machine, SELECT_SCHEMA, Selected, Selection};
-use super::source::sources;
 use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::machine::{Device, DeviceKind, Driver, Provider};
 use crate::manifest::Manifests;
+use crate::offers::sources;
 use crate::probe::{Probe, Snapshot};
 use crate::ui::Ui;
 

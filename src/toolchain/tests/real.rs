@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
+use crate::lastrun::VersionCache;
 use crate::process::Call;
-use crate::toolchain::{HostSearch, SystemSearch, VersionCache, nvcc_host_compiler, system_cuda};
+use crate::toolchain::{HostSearch, SystemSearch, nvcc_host_compiler, system_cuda};
 
 const KERNEL: &str = "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }\n";
 

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use simpack::gpu::Look;
-use simpack::ops::inspect;
+use simpack::inspect;
 
 /// Names by the first bytes of what they hold.
 const FORMS: [(&[u8], &[&str]); 5] = [

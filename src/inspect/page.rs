@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 const MOST_ROWS: usize = 40;
 
 /// The page about one path.
-pub(super) fn page(inspected: &Inspected, coverage: &Coverage, look: Look) -> String {
+pub fn page(inspected: &Inspected, coverage: &Coverage, look: Look) -> String {
     let mut page = Page { text: String::new() };
     page.head(inspected);
     match &inspected.files[..] {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arch::{KernelTarget, Version};
+use crate::doctor::FailedRun;
 use crate::gpu::Place;
 
 /// The smoke test of one simulator.
@@ -104,6 +105,20 @@ impl SmokeReport {
     /// Whether everything that ran agrees.
     pub fn is_well(&self) -> bool {
         self.runs.iter().all(|run| run.result.is_well())
+    }
+
+    /// What went wrong, for the doctor's checks.
+    pub fn failed_runs(&self) -> Vec<FailedRun> {
+        let failed = self.runs.iter().filter_map(|run| {
+            let why = match &run.result {
+                Result::Failed { why } => why.clone(),
+                Result::Differs { what } => format!("differs from the CPU: {}", what.join("; ")),
+                Result::Passed { .. } | Result::NotRun { .. } => return None,
+            };
+            let simulator = format!("{} {}", self.simulator, self.version);
+            Some(FailedRun { simulator, place: run.backend.to_string(), why })
+        });
+        failed.collect()
     }
 
     /// A line a run, and what went wrong below it.

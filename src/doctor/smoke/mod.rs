@@ -13,7 +13,7 @@ use std::path::Path;
 pub use judge::Environment;
 pub use report::{Backend, Result as Ended, SmokeReport, SmokeRun};
 
-use crate::bundle::BundleManifest;
+use crate::bundle::{BundleManifest, installed};
 use crate::error::Result;
 use crate::fit::{self, Distribution};
 use crate::machine::{Device, Driver};
@@ -37,7 +37,7 @@ pub fn prefix(
     env: &Environment,
     manifests: &Manifests,
 ) -> Result<Vec<SmokeReport>> {
-    let bundles = super::select::manifests(root)?;
+    let bundles = installed(root)?;
     let mut reports = Vec::new();
     for distribution in Distribution::of(&bundles, true) {
         let is_core = |bundle: &&BundleManifest| bundle.simulator == distribution.simulator && bundle.smoke.is_some();

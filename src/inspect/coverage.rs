@@ -12,37 +12,37 @@ use crate::gpu::{CodeImage, CodeKind, Look};
 
 /// Rows and columns.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Coverage {
+pub struct Coverage {
     /// What code there is, sorted: SASS, PTX, then what runs nowhere as it is.
-    pub(super) columns: Vec<Column>,
+    pub columns: Vec<Column>,
     /// Files that hold the code, or the kernels in them.
-    pub(super) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// Code of one kind for one device.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Column {
-    pub(super) kind: CodeKind,
+pub struct Column {
+    pub kind: CodeKind,
     /// Capability, or the device in its maker's words.
-    pub(super) device: String,
-    pub(super) pieces: usize,
-    pub(super) stored_size: u64,
-    pub(super) unpacked_size: u64,
+    pub device: String,
+    pub pieces: usize,
+    pub stored_size: u64,
+    pub unpacked_size: u64,
 }
 
 /// One file, or one kernel of it.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Row {
+pub struct Row {
     /// The file; files that differ only in the name of their target are one.
-    pub(super) group: String,
+    pub group: String,
     /// The kernel's symbol, where kernels are read.
-    pub(super) kernel: Option<String>,
+    pub kernel: Option<String>,
     /// The symbol in words.
-    pub(super) demangled: Option<String>,
+    pub demangled: Option<String>,
     /// Pieces for each column; of a kernel, in how many it is.
-    pub(super) cells: Vec<usize>,
+    pub cells: Vec<usize>,
     /// Targets for which its group has code, but not this kernel.
-    pub(super) missing: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// Order of columns.
@@ -50,7 +50,7 @@ type Key = (u8, Option<Capability>, String);
 
 impl Coverage {
     /// The matrix of files; with kernels, where they were read.
-    pub(super) fn of(files: &[FileFacts], look: Look) -> Self {
+    pub fn of(files: &[FileFacts], look: Look) -> Self {
         let mut columns: BTreeMap<Key, Column> = BTreeMap::new();
         let mut cells: BTreeMap<(String, Option<String>), BTreeMap<Key, usize>> = BTreeMap::new();
         let mut groups: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `simpack verify`: looks into bundles and finished packages, and lists and explains the lints.
+//! Looks into bundles and finished packages.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,15 +10,11 @@ use crate::lint::{Reads, Settings};
 use crate::manifest::Manifests;
 use crate::project::{Located, RecipeRequest, SYMBOLS_DIR, locate, read_all_symbols, scan, source_root};
 use crate::recipe::Waiver;
-use crate::report::{self, Level, Report, Rule, TextOptions};
+use crate::report::{self, Format, Level, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::{Depth, VerifyContext, open};
 
-/// Exit code of denied findings.
-pub const DENIED: u8 = 1;
-/// Exit code of an examination that could not see everything.
-pub const INCOMPLETE: u8 = 7;
 /// Where packages are when nobody says.
 const DIST: &str = "dist";
 /// Where builds work when nobody says; not a part of a source tree around it.
@@ -49,19 +45,7 @@ pub struct VerifyRequest {
     pub all: bool,
 }
 
-/// Form of a report. JSON is the terminal's own mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
-    /// Words.
-    #[default]
-    Text,
-    /// SARIF 2.1.0.
-    Sarif,
-    /// Annotations of GitHub Actions.
-    Github,
-}
-
-/// Verifies; answers the exit code: 0, [`DENIED`] or [`INCOMPLETE`].
+/// Verifies; answers the exit code: 0, 1 or 7.
 ///
 /// # Errors
 /// A path or package does not exist, a lint is unknown, or a data file is wrong.
@@ -104,16 +88,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
     }
     print(&report, request, &rules, recipe_file.as_deref(), started, ui)?;
-    Ok(exit_code(&report))
-}
-
-/// Exit code of a report. Denied findings outweigh what could not be examined.
-pub fn exit_code(report: &Report) -> u8 {
-    match (report.is_denied(), report.incomplete.is_empty()) {
-        (true, _) => DENIED,
-        (false, false) => INCOMPLETE,
-        (false, true) => 0,
-    }
+    Ok(report.exit_code())
 }
 
 fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {
@@ -172,17 +147,12 @@ fn print(
     if ui.json(&report.json())? {
         return Ok(());
     }
-    match request.format {
-        Format::Text => {
+    match request.format.render(report, rules, recipe)? {
+        Some(text) => ui.out(&text),
+        None => {
             let millis = Some(started.elapsed().as_millis());
             ui.say(report.text(TextOptions { millis, all: request.all, ..TextOptions::default() }));
         }
-        Format::Sarif => {
-            let text = serde_json::to_string_pretty(&report::sarif(report, rules, recipe))
-                .map_err(|error| Error::bug("a report does not print as SARIF").because(error))?;
-            ui.out(&text);
-        }
-        Format::Github => ui.out(&report::github(report, recipe)),
     }
     Ok(())
 }
@@ -190,25 +160,6 @@ fn print(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Finding, Incomplete};
-
-    #[test]
-    fn exit_codes_tell_the_worst() {
-        let finding = |level| Finding {
-            lint: "x".to_owned(),
-            level,
-            subject: "p".to_owned(),
-            message: "m".to_owned(),
-            evidence: Vec::new(),
-            fix: None,
-        };
-        let gap = || vec![Incomplete { subject: "p".into(), topic: "elf".into(), reason: "r".into() }];
-        let code = |findings, gaps| exit_code(&Report::new(findings, gaps, Vec::new()));
-        assert_eq!(code(Vec::new(), Vec::new()), 0);
-        assert_eq!(code(vec![finding(Level::Warn)], Vec::new()), 0);
-        assert_eq!(code(vec![finding(Level::Warn)], gap()), INCOMPLETE);
-        assert_eq!(code(vec![finding(Level::Deny)], gap()), DENIED);
-    }
 
     #[test]
     fn words_are_paths_or_packages() {

@@ -1,9 +1,9 @@
-//! Where the packages are that can be selected: a `dist/` directory, a channel, a prefix, package files.
+//! What there is to install, and where it lies: a `dist/` directory, a channel, a prefix, package files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::bundle::BundleManifest;
+use crate::bundle;
 use crate::error::{Error, Result};
 use crate::fit::Distribution;
 use crate::pack::{self, Offer};
@@ -41,7 +41,9 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
     for path in paths {
         match channel(path) {
             Some(channel) => offered.extend(of_channel(path, &channel)?),
-            None if path.join("share/simpack").is_dir() => installed.extend(prefix(path)?),
+            None if path.join("share/simpack").is_dir() => {
+                installed.extend(Distribution::of(&bundle::installed(path)?, true))
+            }
             None => offered.extend(of_packages(path)?),
         }
     }
@@ -67,30 +69,6 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
         true => Err(Error::usage("there is no simulator with kernel packages here")
             .hint("give a dist/ directory, a channel, an installed prefix, or kernel packages")),
     }
-}
-
-/// The simulators that are installed in a prefix.
-///
-/// # Errors
-/// Its manifests cannot be read.
-pub fn prefix(root: &Path) -> Result<Vec<Distribution>> {
-    Ok(Distribution::of(&manifests(root)?, true))
-}
-
-/// The manifests of a prefix.
-///
-/// # Errors
-/// One cannot be read or understood.
-pub(crate) fn manifests(root: &Path) -> Result<Vec<BundleManifest>> {
-    let mut found = Vec::new();
-    for entry in fs_err::read_dir(root.join("share/simpack"))? {
-        let path = entry?.path().join("simpack.json");
-        if path.is_file() {
-            let bytes = fs_err::read(&path)?;
-            found.push(serde_json::from_slice(&bytes).map_err(|error| Error::file(&path, error))?);
-        }
-    }
-    Ok(found)
 }
 
 /// The channel in a directory: itself, or what a build left in it.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::inspect::{self, Inspected};
+use super::{Inspected, look};
 use crate::error::Result;
 use crate::fit::{Reach, Unit};
 use crate::gpu::{CodeImage, Look};
@@ -17,7 +17,7 @@ use crate::ui::Ui;
 /// # Errors
 /// The path does not exist or cannot be opened.
 pub fn reach(path: &Path, kernels: bool, manifests: &Manifests, ui: &Ui) -> Result<Reach> {
-    let inspected = inspect::look(path, Look { kernels, deep: false }, ui)?;
+    let inspected = look(path, Look { kernels, deep: false }, ui)?;
     Ok(reach_of(&inspected, manifests))
 }
 

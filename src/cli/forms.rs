@@ -1,0 +1,67 @@
+//! The JSON forms of all verbs.
+
+use crate::abi::{BASELINE_SCHEMA, Baseline};
+use crate::bundle::{BundleManifest, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA};
+use crate::error::ErrorJson;
+use crate::lock::{LOCK_EDITION, Lock};
+use crate::ops::cache::{Collected, Stat, Verdict};
+use crate::ops::check::Checked;
+use crate::ops::config::Listing;
+use crate::ops::doctor::{DOCTOR_SCHEMA, DoctorJson};
+use crate::ops::generate::Generated;
+use crate::ops::lock::Answer;
+use crate::ops::plan::Comparison;
+use crate::ops::rebuild::Rebuilt;
+use crate::ops::schema::{Form, of};
+use crate::ops::select::{SELECT_SCHEMA, Selection};
+use crate::ops::{abi, inspect, resolve, slice};
+use crate::pipeline::Summary;
+use crate::plan::{BuildPlan, PLAN_SCHEMA};
+use crate::report::{REPORT_SCHEMA, ReportJson};
+
+/// All forms, sorted by name.
+pub const FORMS: [Form; 23] = [
+    Form {
+        name: "abi",
+        version: BASELINE_SCHEMA,
+        about: "`simpack abi dump`: a recorded interface",
+        schema: of::<Baseline>,
+    },
+    Form { name: "abi-diff", version: 1, about: "`simpack abi diff --json`", schema: of::<abi::DiffAnswer> },
+    Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
+    Form { name: "cache-gc", version: 1, about: "`simpack cache gc --json`", schema: of::<Collected> },
+    Form { name: "cache-stat", version: 1, about: "`simpack cache stat --json`", schema: of::<Stat> },
+    Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
+    Form { name: "check", version: 1, about: "`simpack check --json`", schema: of::<Checked> },
+    Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
+    Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
+    Form {
+        name: "error",
+        version: 1,
+        about: "what any verb prints under --json when it fails",
+        schema: of::<ErrorJson>,
+    },
+    Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
+    Form { name: "inspect", version: 1, about: "`simpack inspect --json`", schema: of::<inspect::Inspection> },
+    Form {
+        name: "kernels",
+        version: KERNELS_SCHEMA,
+        about: "kernels.json beside device code",
+        schema: of::<KernelsList>,
+    },
+    Form { name: "lock", version: LOCK_EDITION, about: "simpack.lock, as JSON", schema: of::<Lock> },
+    Form { name: "lock-result", version: 1, about: "`simpack lock --json`", schema: of::<Answer> },
+    Form {
+        name: "manifest",
+        version: MANIFEST_SCHEMA,
+        about: "simpack.json in every package",
+        schema: of::<BundleManifest>,
+    },
+    Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
+    Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
+    Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
+    Form { name: "resolve", version: 1, about: "`simpack resolve --json`", schema: of::<resolve::Answers> },
+    Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
+    Form { name: "slice", version: 1, about: "`simpack slice --json`", schema: of::<slice::SliceReport> },
+];

@@ -1,0 +1,241 @@
+//! One build: what is asked for becomes staged, verified bundles, and these become packages in `dist/`.
+
+use std::time::{Instant, SystemTime};
+
+use serde_json::Value;
+
+use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
+use super::inputs::{BuildInputs, Job, machine_paths};
+use super::origin::{origin, watched};
+use super::packages::{pack, patch};
+use super::request::BuildRequest;
+use super::slices::cut;
+use super::summary::{Built, LastWords, rows};
+use crate::abi::SymbolsFile;
+use crate::bundle::Bundle;
+use crate::data::Data;
+use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, StageInputs, StepIsolation, Toolset};
+use crate::error::{Error, Result};
+use crate::fs;
+use crate::lastrun::{Ended, LastBuild, asked};
+use crate::lint::Settings;
+use crate::process::check_interrupted;
+use crate::project::{SYMBOLS_DIR, read_all_symbols};
+use crate::report::{Level, Report};
+use crate::ui::Ui;
+use crate::verify::{Staging, VerifyContext, verify};
+
+/// How a build ended.
+pub(crate) enum BuildResult {
+    /// Nothing that it depends on has changed since the last one, and `dist/` is as that one left it.
+    Unchanged {
+        /// What the last one said.
+        words: LastWords,
+        /// The same as JSON, if that is asked for.
+        summary: Option<Value>,
+    },
+    /// Findings are denied, or something could not be examined: nothing is packed, and `dist/` is as it was.
+    Stopped(Report),
+    /// The packages are in `dist/`.
+    Built(Box<Built>),
+}
+
+/// Builds a recipe into verified packages.
+///
+/// # Errors
+/// Anything that kept simpack from its work. Denied findings are no error.
+pub(crate) fn build(request: &BuildRequest, ui: &Ui) -> Result<BuildResult> {
+    let started = Instant::now();
+    refuse_foreign(&request.dist)?;
+    refuse_fixed(&request.work, "--work")?;
+    refuse_fixed(&request.dist, "--dist")?;
+    fs_err::create_dir_all(&request.work)?;
+    // Two builds in one work directory would stage into each other's bundles.
+    fs::with_lock(&request.work.join("lock"), || locked(request, started, ui))
+}
+
+fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResult> {
+    engine::remove_leftovers(&request.work)?;
+    let began = SystemTime::now();
+    let mut last = LastBuild::<LastWords>::read(&request.work);
+    if let Some(last) = last.take_if(|last| last.is_untouched(asked(request), &request.dist)) {
+        return Ok(unchanged(last, ui));
+    }
+    let inputs = BuildInputs::find(request, ui)?;
+    // Settings that say nothing are refused, also where no cache is needed.
+    CachePlace::of_user()?;
+    // A build with a cache of its own leaves nothing outside its directories.
+    if let Some(note) = request.artifacts.is_none().then(|| inputs.lock.keep()).flatten() {
+        ui.note(note);
+    }
+    let from = origin(&inputs, request);
+    if let Some(mut last) = last.take_if(|last| last.is_same(from, &request.dist)) {
+        last.watch(watched(&inputs, request, began));
+        return Ok(unchanged(last, ui));
+    }
+    let mut job = inputs.plan(request)?;
+    let symbols = read_all_symbols(&job.inputs.recipe.dir.join(SYMBOLS_DIR))?;
+    let context = VerifyContext::load(&Data::here())?.recipe(&job.inputs.recipe);
+    let context = context.symbols(symbols.clone()).partial(request.is_partial());
+    let settings = settings(&job, request, &context)?;
+    say_what(&job, ui)?;
+    let group = ui.group("toolchain");
+    let toolset = job.inputs.fetch_tools(request.offline, ui)?;
+    drop(group);
+    let options = options(&job, request, &toolset)?;
+    ui.note(format!("  steps      {}", options.isolation.describe()));
+    let cache = engine::open_cache(&request.work, request.artifacts.as_deref())?;
+    let result = compile(&mut job, &toolset, &cache, &options, ui).and_then(|outcome| {
+        let _group = ui.group("packages");
+        let (bundles, report) = stage(&job, &outcome, request, &options, context, &settings)?;
+        if report.is_denied() || !report.incomplete.is_empty() {
+            return Ok(BuildResult::Stopped(report));
+        }
+        let mut built = publish(&job, &bundles, &symbols, (outcome, report), request, &options)?;
+        built.seconds = started.elapsed().as_secs_f64();
+        Ended {
+            from,
+            watched: watched(&job.inputs, request, began),
+            dist: &request.dist,
+            words: built.words(job.headline()),
+            summary: &built.summary(),
+            keys: job.keys(),
+        }
+        .remember(&request.work)?;
+        Ok(BuildResult::Built(Box::new(built)))
+    });
+    engine::finish_cache(cache, ui);
+    result
+}
+
+fn unchanged(last: LastBuild<LastWords>, ui: &Ui) -> BuildResult {
+    let summary = if ui.is_json() { last.summary() } else { None };
+    let words = last.words();
+    ui.note(&words.headline);
+    BuildResult::Unchanged { words, summary }
+}
+
+/// Levels and waivers: the recipe's, then the command line's.
+fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Result<Settings> {
+    let mut settings = Settings::new(&job.inputs.recipe.lint)?;
+    settings.partial = request.is_partial();
+    let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
+    for (ids, level) in levels {
+        for id in ids {
+            settings = settings.level(id.clone(), level);
+        }
+    }
+    context.lints().check(&settings)?;
+    Ok(settings)
+}
+
+fn say_what(job: &Job, ui: &Ui) -> Result<()> {
+    ui.note(job.headline());
+    ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
+    ui.detail(format!("source     {}", job.inputs.source.display()));
+    ui.detail(format!("lock       {}", job.inputs.lock.path.display()));
+    for (name, tool) in &job.plan.tools {
+        ui.detail(format!("tool       {name} {}", tool.version));
+    }
+    Ok(())
+}
+
+fn options(job: &Job, request: &BuildRequest, toolset: &Toolset) -> Result<BuildOptions> {
+    let inputs = &job.inputs;
+    Ok(BuildOptions {
+        name: inputs.recipe.name.clone(),
+        source: inputs.source.clone(),
+        sources: inputs.plan_inputs.sources.clone(),
+        isolation: StepIsolation::find(request.sandbox, toolset, &inputs.source, &request.work)?,
+        headers: inputs.headers.clone(),
+        work: request.work.clone(),
+        jobs: request.jobs.unwrap_or_else(crate::parallel::threads),
+        keep_going: request.keep_going,
+        step_timeout: request.step_timeout,
+        memory: inputs.manifests.memory.clone(),
+    })
+}
+
+/// Runs the steps, or takes what they made from the cache.
+fn compile(job: &mut Job, toolset: &Toolset, cache: &Cache, options: &BuildOptions, ui: &Ui) -> Result<BuildOutcome> {
+    let _group = ui.group("build");
+    let outcome = engine::run(&job.plan, toolset, cache, options, ui)?;
+    // Compilers have said which headers they read: keys are final now.
+    job.settle();
+    for (step, report) in job.plan.steps.iter().zip(&outcome.steps) {
+        let how = if report.cached { "cached" } else { "compiled" };
+        ui.detail(format!("step       {}  {how:<8} {:>6.2} s  {}", step.key.short(12), report.seconds, report.id));
+    }
+    match job.plan.steps.iter().find(|step| !step.is_settled()) {
+        None => Ok(outcome),
+        Some(step) => Err(Error::build(format!("what {} read is not remembered", step.id)).hint("build again")),
+    }
+}
+
+/// Puts what the steps made into bundles, patches and examines them.
+fn stage(
+    job: &Job,
+    outcome: &BuildOutcome,
+    request: &BuildRequest,
+    options: &BuildOptions,
+    context: VerifyContext,
+    settings: &Settings,
+) -> Result<(Vec<Bundle>, Report)> {
+    let inputs = &job.inputs;
+    let bundles_dir = request.work.join("bundles");
+    if bundles_dir.exists() {
+        fs_err::remove_dir_all(&bundles_dir)?;
+    }
+    let stage = StageInputs { recipe: &inputs.recipe, plan: &job.plan, outcome, source_date_epoch: inputs.epoch };
+    let mut staged = engine::stage(&stage, &bundles_dir)?;
+    let scratch = tempfile::tempdir_in(&request.work)?;
+    cut(&inputs.recipe, &inputs.manifests, &staged, scratch.path())?;
+    drop(scratch);
+    for bundle in &mut staged.bundles {
+        check_interrupted()?;
+        patch(&inputs.recipe, &inputs.manifests.drivers, bundle, options.jobs)?;
+        engine::seal(bundle)?;
+    }
+    let staging = Staging {
+        unclaimed: staged.unclaimed,
+        claimed_twice: staged.claimed_twice,
+        empty_globs: staged.empty_globs,
+        hard_coded: inputs.hygiene.hard_coded.clone(),
+        overrides: inputs.hygiene.overrides.clone(),
+    };
+    let context = context.build_paths(machine_paths(inputs, &request.work)?).staging(staging);
+    let report = verify(&staged.bundles, &context, settings);
+    check_interrupted()?;
+    Ok((staged.bundles, report))
+}
+
+/// Writes packages and puts them in the place of those before.
+fn publish(
+    job: &Job,
+    bundles: &[Bundle],
+    symbols: &[SymbolsFile],
+    (outcome, report): (BuildOutcome, Report),
+    request: &BuildRequest,
+    options: &BuildOptions,
+) -> Result<Built> {
+    let dist = Dist::begin(&request.dist)?;
+    let packed = pack(job, bundles, symbols, dist.root(), options.jobs)?;
+    let built = Built {
+        simulator: job.inputs.recipe.name.clone(),
+        version: job.inputs.recipe.version.to_string(),
+        kernel_abi: job.plan.kernel_abi.as_ref().map(ToString::to_string),
+        sandbox: options.isolation.name(),
+        rows: rows(bundles, packed, &report, &job.plan, &outcome),
+        steps: outcome.steps,
+        report,
+        seconds: 0.0,
+    };
+    let mut mark = serde_json::to_vec_pretty(&built.mark())
+        .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
+    mark.push(b'\n');
+    fs::write_atomic(&dist.root().join(MARK), &mark)?;
+    // The last moment: from here on the packages are the new ones, and what follows is soon done.
+    check_interrupted()?;
+    dist.publish()?;
+    Ok(built)
+}
