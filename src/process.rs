@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 pub use answering::Answering;
 pub use interrupt::{InterruptGuard, check_interrupted, interrupted, run_interruptible, signal_name};
-pub use sandbox::{Isolation, Sandbox, candidates};
+pub use sandbox::{Isolation, IsolationKind, Sandbox, candidates};
 pub use watched::{Ended, Watched};
 
 use crate::error::{Error, Result};
@@ -96,6 +96,17 @@ pub fn retry_text_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std:
             }
             other => return other,
         }
+    }
+}
+
+/// Lets a program begin a session and a process group of its own: it has no terminal to read from or to type into.
+fn own_session(command: &mut Command) {
+    // SAFETY: a system call without arguments that is safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        });
     }
 }
 
@@ -191,7 +202,7 @@ impl Call {
             Some(sandbox) => sandbox.command(self)?,
             None => self.plain(),
         };
-        command.env_clear().envs(&self.env).stdin(Stdio::null());
+        command.stdin(Stdio::null());
         if !self.handed_on.is_empty() {
             let descriptors = self.handed_on.clone();
             // SAFETY: a system call that is safe between fork and exec, on memory that the closure owns.
@@ -209,10 +220,20 @@ impl Call {
         Ok(command)
     }
 
-    /// Program, arguments and working directory.
+    /// `program` without any variable; what has a sandbox gets a session of its own, and with it no terminal.
+    fn start(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear();
+        if self.sandbox.is_some() {
+            own_session(&mut command);
+        }
+        command
+    }
+
+    /// Program, arguments, variables and working directory.
     fn plain(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args);
+        let mut command = self.start(&self.program);
+        command.args(&self.args).envs(&self.env);
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }

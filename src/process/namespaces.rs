@@ -200,13 +200,12 @@ impl MountOp {
                     check(libc::mount(name, path.as_ptr(), name, flags, c"mode=1777".as_ptr().cast())).map(drop)
                 }
                 Self::Processes(path) => {
-                    let (name, flags) = (c"proc".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
-                    if libc::mount(name, path.as_ptr(), name, flags, none.cast()) == 0 {
-                        return Ok(());
-                    }
-                    // In a container whose own /proc is covered in parts, the kernel makes no new one.
-                    let from = c"/proc".as_ptr();
-                    check(libc::mount(from, path.as_ptr(), none, libc::MS_BIND | libc::MS_REC, none.cast())).map(drop)
+                    // What can be written there are settings of the kernel, and root may without any right. In a
+                    // container whose own /proc is covered in parts, the kernel makes no new one: then these are no
+                    // means, for the machine's own would show all its processes.
+                    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
+                    let name = c"proc".as_ptr();
+                    check(libc::mount(name, path.as_ptr(), name, flags, none.cast())).map(drop)
                 }
                 Self::Bind { from, to, writable } => {
                     let flags = libc::MS_BIND | libc::MS_REC;

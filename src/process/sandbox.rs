@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Call, bubblewrap, namespaces};
 use crate::error::{Error, Result};
 
@@ -23,13 +25,56 @@ pub enum Isolation {
     Landlock,
 }
 
-impl fmt::Display for Isolation {
+/// How a program was isolated, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationKind {
+    /// Nobody knows: by a simpack that did not say.
+    #[default]
+    Unknown,
+    /// Not at all.
+    None,
+    /// By Landlock.
+    Landlock,
+    /// By namespaces of the kernel.
+    Namespaces,
+    /// By the program `bwrap`.
+    Bubblewrap,
+}
+
+impl IsolationKind {
+    /// Whether it keeps in at least what `other` does; namespaces and `bwrap`, which makes them, do the same.
+    pub fn is_as_strong_as(self, other: Self) -> bool {
+        self >= other.min(Self::Namespaces)
+    }
+}
+
+impl fmt::Display for IsolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Bubblewrap(_) => "bubblewrap",
-            Self::Namespaces { .. } => "namespaces",
+            Self::Unknown => "unknown",
+            Self::None => "none",
             Self::Landlock => "landlock",
+            Self::Namespaces => "namespaces",
+            Self::Bubblewrap => "bubblewrap",
         })
+    }
+}
+
+impl Isolation {
+    /// Without what is needed to use it.
+    pub fn kind(&self) -> IsolationKind {
+        match self {
+            Self::Bubblewrap(_) => IsolationKind::Bubblewrap,
+            Self::Namespaces { .. } => IsolationKind::Namespaces,
+            Self::Landlock => IsolationKind::Landlock,
+        }
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind().fmt(f)
     }
 }
 

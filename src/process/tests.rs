@@ -150,3 +150,69 @@ fn a_program_has_no_rights_to_undo_its_sandbox() {
         assert!(outcome.stdout_text().lines().count() < 6, "{by}: {}", outcome.stdout_text());
     }
 }
+
+/// The loader of every program writes where `LD_DEBUG_OUTPUT` says: of a helper outside, into any directory.
+#[test]
+fn variables_of_a_step_reach_no_program_outside_of_its_sandbox() {
+    for scene in scenes() {
+        let output = scene.path("other/loader");
+        let call = Call::new("/bin/sh").args(["-c", "echo $TOP"]).dir(scene.path("work"));
+        let call =
+            call.env("TOP", "seen").env("LD_DEBUG", "statistics").env("LD_DEBUG_OUTPUT", output.to_str().unwrap());
+        let outcome = call.within(Some(scene.sandbox())).run().unwrap();
+        assert!(outcome.stdout_text().contains("seen\n"), "{}: its own variables are there", scene.by);
+        let written: Vec<_> = std::fs::read_dir(scene.path("other")).unwrap().flatten().collect();
+        assert_eq!(written.len(), 1, "{}: {written:?}", scene.by);
+    }
+}
+
+/// Also root's: what the kernel lets be changed through files is that of the whole machine.
+#[test]
+fn settings_of_the_kernel_cannot_be_written() {
+    for scene in scenes() {
+        let files = "/proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /proc/sys/vm/drop_caches /proc/sysrq-trigger \
+                     /proc/irq/default_smp_affinity /sys/kernel/uevent_helper /sys/kernel/mm/ksm/run";
+        // Opening for appending writes nothing.
+        let script =
+            format!("for file in {files}; do if test -e $file && (: >> $file) 2>/dev/null; then echo $file; fi; done");
+        let outcome = scene.sh(&script);
+        assert_eq!(outcome.all_text(), "", "{}", scene.by);
+        let outcome = scene.sh("test -w /proc/bus || test -d /sys/kernel && test -w /sys/kernel; echo $?");
+        let is_hidden = scene.by != Isolation::Landlock;
+        assert_eq!(outcome.stdout_text(), if is_hidden { "1\n" } else { "0\n" }, "{}", scene.by);
+    }
+}
+
+/// A terminal that a program can open takes what it types there for the user's (`TIOCSTI`).
+#[test]
+fn a_program_has_no_terminal() {
+    const NAME: &str = "process::sandbox_tests::a_program_has_no_terminal";
+    if std::env::var_os("SIMPACK_TEST_TERMINAL").is_some() {
+        let script = "(exec 3<>/dev/tty) 2>/dev/null && echo opened; true";
+        assert_eq!(Call::new("/bin/sh").args(["-c", script]).run().unwrap().stdout_text(), "opened\n");
+        for scene in scenes() {
+            assert_eq!(scene.sh(script).stdout_text(), "", "{}", scene.by);
+        }
+        let watched = Call::new("/bin/sh").args(["-c", script]).run_watched(None).unwrap();
+        assert_eq!(watched.outcome.stdout_text(), "", "a step without a sandbox");
+        return;
+    }
+    let (mut main, mut side) = (0, 0);
+    let none = std::ptr::null_mut();
+    // SAFETY: two numbers that live through the call; the other pointers may be null.
+    assert_eq!(unsafe { libc::openpty(&raw mut main, &raw mut side, none, none.cast(), none.cast()) }, 0);
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", NAME, "--nocapture"]).env("SIMPACK_TEST_TERMINAL", "1");
+    // SAFETY: system calls on numbers.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut again, move || {
+            match libc::setsid() >= 0 && libc::ioctl(side, libc::TIOCSCTTY, 0) == 0 {
+                true => Ok(()),
+                false => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}

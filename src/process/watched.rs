@@ -3,13 +3,13 @@
 
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::interrupt::interrupted;
 use super::lineage::{Taken, taken};
-use super::{Call, Isolation, Outcome, Sandbox, retry_text_busy};
+use super::{Call, Isolation, Outcome, Sandbox, own_session, retry_text_busy};
 use crate::error::{Error, Result};
 
 /// How often an interruption is looked for.
@@ -51,7 +51,7 @@ pub struct Watched {
 }
 
 impl Call {
-    /// Runs the program in a process group of its own, for `limit` at most. When it ends, by itself or
+    /// Runs the program in a session of its own, for `limit` at most. When it ends, by itself or
     /// not, nothing of its group is left; when this process dies, so does the program.
     ///
     /// # Errors
@@ -59,7 +59,10 @@ impl Call {
     pub fn run_watched(&self, limit: Option<Duration>) -> Result<Watched> {
         let started = Instant::now();
         let mut command = self.command()?;
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.sandbox.is_none() {
+            own_session(&mut command);
+        }
         let parent = std::process::id();
         // A program in namespaces of its own has another parent; it sees to its end itself.
         let has_namespaces = matches!(&self.sandbox, Some(Sandbox { by: Isolation::Namespaces { .. }, .. }));

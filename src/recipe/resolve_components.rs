@@ -7,7 +7,7 @@ use super::file::{BuildTable, ComponentTable, OptionValue};
 use super::form::DeviceCompiler;
 use super::model::{BuildDriver, BuildSpec, Component, ComponentKind};
 use super::resolve::{Resolver, has};
-use super::words::{Use, placeholders};
+use super::words::{Use, is_obeyed, placeholders};
 use crate::arch::{CudaVersion, VersionPolicy};
 use crate::manifest::SonameVersion;
 
@@ -183,6 +183,11 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         let place = Spanned { value: (), span: table.driver.as_ref().map_or(0..0, |driver| driver.span.clone()) };
         let mistake = resolver.mistake(&place, "driver `script` needs one target: the script's file name");
         resolver.mistakes.push(mistake.hint("add targets = [\"build.sh\"]"));
+    }
+    let becomes_variables = matches!(driver, BuildDriver::Make | BuildDriver::Script);
+    for (name, at) in table.options.iter().filter(|(name, _)| becomes_variables && is_obeyed(name)) {
+        let what = "would be obeyed by the loader, the C library or the shell of every program of the build";
+        resolver.mistakes.push(resolver.mistake(at, format!("option `{name}` {what}")));
     }
     let text = |value: &OptionValue| match (value, driver) {
         (OptionValue::Text(text), _) => text.clone(),

@@ -338,6 +338,22 @@ fn a_smoke_test_is_read_and_its_mistakes_are_shown() {
 }
 
 #[test]
+fn options_that_the_loader_obeys_are_mistakes() {
+    let said = |options: &str| {
+        let cmake = "driver = \"cmake\"\nsource = \".\"\noptions = { VOLLEY_KERNEL_ABI = \"{kernel-abi}\", VOLLEY_INSTALL_KERNELS = false }";
+        let script = format!("driver = \"script\"\ntargets = [\"build.sh\"]\noptions = {{ {options} }}");
+        assert!(VOLLEY.contains(cmake));
+        load_with(&VOLLEY.replace(cmake, &script), &Selection::default())
+    };
+    assert!(said("LD = \"ld.lld\", LDFLAGS = \"-s\", FLAG = true").is_ok());
+    for name in ["LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "GCONV_PATH", "MALLOC_CONF", "BASH_ENV"] {
+        let shown = said(&format!("{name} = \"lib.so\"")).unwrap_err();
+        assert!(shown.contains(&format!("option `{name}` would be obeyed by the loader")), "{shown}");
+        assert!(shown.contains("^^^^^^^^"), "{shown}");
+    }
+}
+
+#[test]
 fn variants_are_every_combination_in_a_fixed_order() {
     let text = VOLLEY.replace(
         "[kernels.network.when",

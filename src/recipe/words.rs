@@ -123,6 +123,29 @@ pub(super) fn not_relative(path: &str) -> Option<&'static str> {
     }
 }
 
+/// Variables by which the C library and shells choose files and code of their own accord, in every program of a build.
+const OBEYED: [&str; 14] = [
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLIBC_TUNABLES",
+    "HOSTALIASES",
+    "LOCALDOMAIN",
+    "LOCPATH",
+    "NIS_PATH",
+    "NLSPATH",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "TMPDIR",
+    "TZDIR",
+];
+
+/// Whether the loader, the C library or the shell of every program obeys a variable.
+pub(super) fn is_obeyed(variable: &str) -> bool {
+    ["LD_", "DYLD_", "MALLOC_"].iter().any(|start| variable.starts_with(start)) || OBEYED.contains(&variable)
+}
+
 /// The placeholders of a text such as `lib/{version}`; CMake's `${...}` is none.
 pub(super) fn placeholders(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
