@@ -271,8 +271,7 @@ fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Resul
             settings = settings.level(id.clone(), level);
         }
     }
-    context.lints().check(&settings)?;
-    Ok(settings)
+    context.lints().resolve(settings)
 }
 
 /// A denied or incomplete examination: the report, and nothing else changes.

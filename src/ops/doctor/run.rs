@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::mend::mend;
 use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
+use super::repair::repair;
 use crate::data::Data;
 use crate::doctor::{Action, Facts, FailedRun, PageOptions, actions, examine, page, registry};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ pub struct DoctorRequest {
     pub program: Option<PathBuf>,
     /// How long a library of the driver may take to answer, in the place of the manifest's time.
     pub driver_limit: Option<Duration>,
-    /// Say what would mend the machine.
+    /// Say what would repair the machine.
     pub fix: bool,
     /// Do it.
     pub yes: bool,
@@ -105,7 +105,7 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     };
     print(&shown, request, &registry.rules(), started, ui)?;
     if request.fix {
-        mend(&actions, request.yes, ui)?;
+        repair(&actions, request.yes, ui)?;
     }
     let smoke_is_well = smoke.iter().all(SmokeReport::is_well);
     Ok(if smoke_is_well { exit_code(&report) } else { DENIED })

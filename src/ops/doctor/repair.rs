@@ -1,4 +1,4 @@
-//! `--fix`: says what would mend the machine; with `--yes` does the part that is the user's own.
+//! `--fix`: says what would repair the machine; with `--yes` does the part that is the user's own.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn activation_file() -> Result<PathBuf> {
 }
 
 /// Says what would be done, or does it.
-pub(super) fn mend(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
+pub(super) fn repair(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
     if actions.is_empty() {
         ui.say("fix       nothing that can be done without touching the system");
         return Ok(());
