@@ -25,7 +25,7 @@ enum FormatArg {
 }
 
 const MACHINE: &str = "Machine";
-const MENDING: &str = "Mending";
+const REPAIR: &str = "Repair";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -94,11 +94,11 @@ pub(super) struct DoctorArgs {
     names: bool,
 
     /// Say what would repair the machine without touching the system
-    #[arg(long, help_heading = MENDING, conflicts_with = "replay")]
+    #[arg(long, help_heading = REPAIR, conflicts_with = "replay")]
     fix: bool,
 
     /// Do what --fix says: files of this user only
-    #[arg(long, help_heading = MENDING, requires = "fix", conflicts_with = "root")]
+    #[arg(long, help_heading = REPAIR, requires = "fix", conflicts_with = "root")]
     yes: bool,
 
     /// Form of the report

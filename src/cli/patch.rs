@@ -62,7 +62,7 @@ pub(super) struct PatchArgs {
 
     /// Accept a directory or path that would be refused (stubs, compat, absolute paths)
     #[arg(long, help_heading = PATH, value_name = "PATH")]
-    allow: Vec<String>,
+    allow_path: Vec<String>,
 
     /// Name of the library
     #[arg(long, help_heading = NAMES, value_name = "NAME")]
@@ -152,7 +152,7 @@ impl PatchArgs {
                 TagArg::Rpath => PathTag::Rpath,
             }),
             profiles: self.driver_profile,
-            allow: self.allow,
+            allow: self.allow_path,
             soname: self.set_soname,
             needed: replaced.chain(removed).chain(added).collect(),
             interpreter: self.set_interpreter,

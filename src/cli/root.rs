@@ -85,7 +85,7 @@ enum Verb {
     Resolve(ResolveArgs),
     /// Say which packages a machine needs, and why
     Select(SelectArgs),
-    /// Say what this machine has, what fits it, what is wrong and what would repair it
+    /// Say what this machine has, what fits it, what is wrong and what would fix it
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),

@@ -112,7 +112,7 @@ impl Config {
             };
             let text = config
                 .checked(setting, text)
-                .map_err(|why| Error::usage(format!("{name} is `{text}`: {why}")).hint("unset it or mend it"))?;
+                .map_err(|why| Error::usage(format!("{name} is `{text}`: {why}")).hint("unset it or correct it"))?;
             config.values.insert(setting.name, Value { text, origin: Origin::Environment(name) });
         }
         Ok(config)

@@ -1,4 +1,4 @@
-//! What would mend a machine without touching the system: a file that a shell reads, a cache that nobody reads, a package
+//! What would repair a machine without touching the system: a file that a shell reads, a cache that nobody reads, a package
 //! of a user's own environment.
 
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub enum Action {
     },
 }
 
-/// What would mend the findings, the safe things first.
+/// What would fix the findings, the safe things first.
 /// `channel` is where packages come from that are not installed yet.
 pub fn actions(facts: &Facts, report: &Report, channel: Option<&str>) -> Vec<Action> {
     let mut found = Vec::new();

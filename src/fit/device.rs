@@ -211,7 +211,7 @@ fn cuda_device(
         let limited = all.trace.iter().find(|considered| Some(considered.index) == with_any_driver);
         match (driver, limited) {
             (None, _) => "no CUDA driver".to_owned(),
-            // Of all reasons the one that a newer driver mends.
+            // Of all reasons the one that a newer driver resolves.
             (Some(_), Some(limited)) => format!("{}: {}", limited.target, limited.reason),
             (Some(_), None) => why_cpu(&trace, is_installed),
         }

@@ -102,7 +102,14 @@ impl<F> Registry<F> {
                 return Err(Error::bug("two predicates have one lint id"));
             }
         }
-        Ok(Self { lints })
+        let registry = Self { lints };
+        for alias in registry.infos().flat_map(|info| &info.aliases) {
+            let owners = registry.infos().filter(|info| info.id == *alias || info.aliases.contains(alias));
+            if owners.count() > 1 {
+                return Err(Error::recipe(format!("manifests/lints: two lints have the id `{alias}`")));
+            }
+        }
+        Ok(registry)
     }
 
     /// Metadata of all lints, by id.
@@ -115,12 +122,17 @@ impl<F> Registry<F> {
         self.infos().map(LintInfo::rule).collect()
     }
 
-    /// Metadata of one lint.
+    /// Metadata of one lint, by an id that it has or had.
     ///
     /// # Errors
     /// There is no such lint.
     pub fn info(&self, id: &str) -> Result<&LintInfo> {
-        self.lints.get(id).map(|(info, _)| info).ok_or_else(|| self.unknown(id, Origin::CommandLine))
+        self.find(id, Origin::CommandLine)
+    }
+
+    fn find(&self, id: &str, origin: Origin) -> Result<&LintInfo> {
+        let found = self.infos().find(|info| info.id == id || info.aliases.iter().any(|alias| alias == id));
+        found.ok_or_else(|| self.unknown(id, origin))
     }
 
     fn unknown(&self, id: &str, origin: Origin) -> Error {
@@ -132,15 +144,23 @@ impl<F> Registry<F> {
         }
     }
 
-    /// Whether the settings name only lints that exist.
+    /// The settings with every lint under the id that it has now.
     ///
     /// # Errors
-    /// One does not.
-    pub fn check(&self, settings: &Settings) -> Result<()> {
-        let levels = settings.levels.iter().map(|(id, (_, origin))| (id, *origin));
-        let waivers = settings.waivers.iter().map(|waiver| (&waiver.waiver.id, waiver.origin));
-        let unknown = levels.chain(waivers).find(|(id, _)| !self.lints.contains_key(id.as_str()));
-        unknown.map_or(Ok(()), |(id, origin)| Err(self.unknown(id, origin)))
+    /// They name a lint that does not exist.
+    pub fn resolve(&self, settings: Settings) -> Result<Settings> {
+        // The command line comes last: it wins over a recipe that uses another id of the same lint.
+        let mut said: Vec<(String, (Level, Origin))> = settings.levels.into_iter().collect();
+        said.sort_by_key(|(_, (_, origin))| *origin);
+        let mut levels = BTreeMap::new();
+        for (id, (level, origin)) in said {
+            levels.insert(self.find(&id, origin)?.id.clone(), (level, origin));
+        }
+        let mut waivers = settings.waivers;
+        for compiled in &mut waivers {
+            compiled.waiver.id = self.find(&compiled.waiver.id, compiled.origin)?.id.clone();
+        }
+        Ok(Settings { levels, waivers, ..settings })
     }
 
     /// Level of a lint in a run; `allow` for one that is not here.
@@ -238,6 +258,7 @@ mod tests {
     const SHOUT: &str = r#"
 edition = 1
 id = "shout"
+aliases = ["capitals"]
 over = "machine"
 level = "deny"
 title = "a name shouts"
@@ -330,11 +351,27 @@ fix = "remove it"
 
     #[test]
     fn unknown_ids_are_refused_with_a_hint() {
-        let error = registry().check(&Settings::default().level("shoot-waiver", Level::Deny)).unwrap_err();
+        let error = registry().resolve(Settings::default().level("shoot-waiver", Level::Deny)).unwrap_err();
         assert_eq!(error.to_string(), "unknown lint `shoot-waiver`");
         assert_eq!(error.hints(), ["did you mean `unused-waiver`?"]);
         let waived = Settings::default().waive(waiver("nothing", "*", "why")).unwrap();
-        assert!(registry().check(&waived).is_err());
+        assert!(registry().resolve(waived).is_err());
+    }
+
+    #[test]
+    fn earlier_ids_mean_the_lint_that_has_them() {
+        let recipe = LintSettings {
+            levels: BTreeMap::from([("capitals".to_owned(), Level::Note)]),
+            waivers: vec![waiver("capitals", "LO*", "old name")],
+        };
+        let settings = registry().resolve(Settings::new(&recipe).unwrap()).unwrap();
+        let report = run(&["LOUD", "BIG"], &settings);
+        assert_eq!((report.findings[0].lint.as_str(), report.findings[0].level), ("shout", Level::Note));
+        assert_eq!((report.findings.len(), report.waived().len()), (1, 1));
+        // The command line wins, by whichever id.
+        let settings = Settings::new(&recipe).unwrap().level("shout", Level::Deny);
+        assert!(run(&["BIG"], &registry().resolve(settings).unwrap()).is_denied());
+        assert_eq!(registry().info("capitals").unwrap().id, "shout");
     }
 
     #[test]

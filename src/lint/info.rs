@@ -18,6 +18,9 @@ pub struct LintInfo {
     pub edition: u32,
     /// Id, the same as the file's name.
     pub id: String,
+    /// Ids that it had in earlier versions: recipes, waivers and command lines may still use them.
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// What it looks at.
     pub over: Over,
     /// Level unless the recipe or the command line says otherwise.
@@ -83,6 +86,7 @@ impl LintInfo {
     pub fn rule(&self) -> Rule {
         Rule {
             id: self.id.clone(),
+            aliases: self.aliases.clone(),
             level: self.level,
             title: self.title.clone(),
             text: self.text.trim().to_owned(),

@@ -18,7 +18,7 @@ pub struct Settings {
 }
 
 /// Who said it; decides the exit code of a mistake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     Recipe,
     CommandLine,

@@ -39,7 +39,7 @@ pub fn objection(directory: &str, drivers: &Drivers) -> Option<(String, &'static
     if drivers.is_compat(&plain) {
         return object(
             "holds the forward compatibility driver, for data-centre GPUs with an older driver only",
-            "`--allow DIR` accepts it for a machine that you know",
+            "`--allow-path DIR` accepts it for a machine that you know",
         );
     }
     if ["$ORIGIN", "${ORIGIN}"]
@@ -57,7 +57,7 @@ pub fn objection(directory: &str, drivers: &Drivers) -> Option<(String, &'static
     }
     object(
         "is a directory of this machine, and of no other",
-        "write it relative to the file ('$ORIGIN/../lib'), or accept it with `--allow DIR`",
+        "write it relative to the file ('$ORIGIN/../lib'), or accept it with `--allow-path DIR`",
     )
 }
 

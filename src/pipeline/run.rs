@@ -125,8 +125,7 @@ fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Resul
             settings = settings.level(id.clone(), level);
         }
     }
-    context.lints().check(&settings)?;
-    Ok(settings)
+    context.lints().resolve(settings)
 }
 
 fn say_what(job: &Job, ui: &Ui) -> Result<()> {

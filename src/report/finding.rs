@@ -72,6 +72,8 @@ pub struct Waived {
 pub struct Rule {
     /// Id of the lint.
     pub id: String,
+    /// Ids that it had in earlier versions.
+    pub aliases: Vec<String>,
     /// Level unless somebody says otherwise.
     pub level: Level,
     /// One line.

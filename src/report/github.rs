@@ -54,7 +54,7 @@ mod tests {
             subject: "core".to_owned(),
             message: message.to_owned(),
             evidence: Vec::new(),
-            fix: Some("mend it".to_owned()),
+            fix: Some("repair it".to_owned()),
         }
     }
 
@@ -64,7 +64,7 @@ mod tests {
         let findings = vec![finding(Level::Warn, "100 %\n::error::nothing\r")];
         assert_eq!(
             github(&Report::new(findings, vec![incomplete], Vec::new()), None),
-            "::warning title=soname-policy::core: 100 %25%0A::error::nothing%0D%0Afix: mend it\n\
+            "::warning title=soname-policy::core: 100 %25%0A::error::nothing%0D%0Afix: repair it\n\
              ::error title=incomplete%3A elf::x: damaged"
         );
     }
@@ -74,8 +74,8 @@ mod tests {
         let report = Report::new(vec![finding(Level::Note, "x"), finding(Level::Deny, "y")], Vec::new(), Vec::new());
         assert_eq!(
             github(&report, Some("a,b:c/simpack.toml")),
-            "::error file=a%2Cb%3Ac/simpack.toml,line=1,title=soname-policy::core: y%0Afix: mend it\n\
-             ::notice file=a%2Cb%3Ac/simpack.toml,line=1,title=soname-policy::core: x%0Afix: mend it"
+            "::error file=a%2Cb%3Ac/simpack.toml,line=1,title=soname-policy::core: y%0Afix: repair it\n\
+             ::notice file=a%2Cb%3Ac/simpack.toml,line=1,title=soname-policy::core: x%0Afix: repair it"
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::fs::DigestBuilder;
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// A SARIF log with one run. `rules` are all lints that ran. `recipe` is the recipe's file below the root
-/// of the repository: what a person changes to mend a package, and so where code scanning shows a result;
+/// of the repository: what a person changes to fix a package, and so where code scanning shows a result;
 /// without it a result is shown at the packaged file.
 pub fn sarif(report: &Report, rules: &[Rule], recipe: Option<&str>) -> Value {
     let mut results: Vec<Value> = report.findings.iter().map(|finding| result(finding, rules, recipe)).collect();
@@ -63,13 +63,17 @@ fn rule(rule: &Rule) -> Value {
     for link in &rule.link {
         help.push_str(&format!("\nsee: {link}"));
     }
-    json!({
+    let mut value = json!({
         "id": rule.id,
         "shortDescription": { "text": rule.title },
         "fullDescription": { "text": rule.text },
         "help": { "text": help },
         "defaultConfiguration": { "level": level(rule.level) },
-    })
+    });
+    if !rule.aliases.is_empty() {
+        value["deprecatedIds"] = json!(rule.aliases);
+    }
+    value
 }
 
 fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
@@ -151,6 +155,7 @@ mod tests {
         };
         let rule = Rule {
             id: "soname-policy".to_owned(),
+            aliases: vec!["soname".to_owned()],
             level: Level::Deny,
             title: "t".to_owned(),
             text: "x".to_owned(),
@@ -171,6 +176,7 @@ mod tests {
         assert_eq!(run["results"][0]["partialFingerprints"], result["partialFingerprints"]);
         assert_eq!(run["results"][0]["level"], "error");
         assert_eq!(run["results"][0]["ruleIndex"], 0);
+        assert_eq!(run["tool"]["driver"]["rules"][0]["deprecatedIds"], json!(["soname"]));
         assert_eq!(run["results"][0]["message"]["text"], "wrong\nSONAME libvolley.so.2");
         let location = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
         assert_eq!(location["uri"], "volley-core/lib/lib%20volley.so.1");

@@ -225,7 +225,7 @@ waived  text-relocations  b: lib/x.so: has text relocations; accepted: vendor's 
     #[test]
     fn a_long_group_is_cut() {
         let findings =
-            (0..40).map(|index| finding("x", Level::Deny, &format!("p{index:02}"), "is wrong", "mend it")).collect();
+            (0..40).map(|index| finding("x", Level::Deny, &format!("p{index:02}"), "is wrong", "fix it")).collect();
         let text = Report::new(findings, Vec::new(), Vec::new()).text(OPTIONS);
         assert_eq!(text.lines().count(), MOST + 3);
         assert!(text.contains("and 28 more of x"));

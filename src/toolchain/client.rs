@@ -110,12 +110,14 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     let wrong = |path: &std::path::Path| format!("cannot use the certificates in {}", path.display());
     if let Some(path) = settings.cert.as_ref().filter(|path| path.is_file()) {
         let certificates = reqwest::Certificate::from_pem_bundle(&fs_err::read(path)?).map_err(|error| {
-            Error::toolchain(wrong(path)).because(error).hint("pip's option `cert` names this file: mend or unset it")
+            Error::toolchain(wrong(path))
+                .because(error)
+                .hint("pip's option `cert` names this file: correct or unset it")
         })?;
         if certificates.is_empty() {
             return Err(Error::toolchain(wrong(path))
                 .detail("it holds no certificate in PEM form")
-                .hint("pip's option `cert` names this file: mend or unset it"));
+                .hint("pip's option `cert` names this file: correct or unset it"));
         }
         builder = builder.tls_certs_merge(certificates);
     }
@@ -128,7 +130,7 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     if let Some(proxy) = &settings.proxy {
         let address = if proxy.contains("://") { proxy.clone() } else { format!("http://{proxy}") };
         let proxy = reqwest::Proxy::all(&address).map_err(|error| {
-            Error::toolchain("pip's option `proxy` is not an address").because(error).hint("mend or unset it")
+            Error::toolchain("pip's option `proxy` is not an address").because(error).hint("correct or unset it")
         })?;
         builder = builder.proxy(proxy);
     }

@@ -103,7 +103,7 @@ pub(super) fn project_url(index: &str, project: &str) -> Result<Url> {
     Url::parse(&address).map_err(|error| {
         Error::toolchain(format!("the package index `{index}` is not an address"))
             .because(error)
-            .hint("mend pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
+            .hint("correct pip's option `index-url` or SIMPACK_INDEX_URL; a directory is written file:///...")
     })
 }
 

@@ -195,7 +195,7 @@ fn one_large(dir: &Path, large: &Path, patchelf: &OsStr) {
     let copied = measure("cp", || clean(&other), || run(Command::new("cp").arg(large).arg(&other)));
     let output = || {
         let mut command = simpack();
-        command.args(["--set-runpath", PATH, "--allow", "/usr/lib/wsl/lib", "--output"]);
+        command.args(["--set-runpath", PATH, "--allow-path", "/usr/lib/wsl/lib", "--output"]);
         run(command.arg(&other).arg(large))
     };
     let patched = measure("simpack patch --output (copy + patch)", || clean(&other), output);

@@ -57,7 +57,7 @@ fn a_forgotten_package_is_missed() {
     }
     let report = verify(dir.path(), &["dist"]).exit(1).json();
     let found = said(&report);
-    let selected = "release-complete | volley-kernels | selects sm_90, and there is no package volley-kernels-sm_90";
+    let selected = "release-incomplete | volley-kernels | selects sm_90, and there is no package volley-kernels-sm_90";
     assert!(found.contains(&selected.to_owned()), "{found:?}");
     let needed = found
         .iter()

@@ -268,7 +268,7 @@ fn contradictions_and_what_breaks_elsewhere_are_refused_before_any_file() {
     }
     patch(dir.path(), &["--remove-runpath", "no-such-file.so"]).exit(6);
     assert_eq!(snapshot(dir.path()), before);
-    let ran = patch(dir.path(), &["--set-runpath", "/opt/site/lib", "--allow", "/opt/site/lib", "a.so"]).exit(0);
+    let ran = patch(dir.path(), &["--set-runpath", "/opt/site/lib", "--allow-path", "/opt/site/lib", "a.so"]).exit(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
     assert_eq!(dynamic(&dir.path().join("a.so"), "RUNPATH"), ["/opt/site/lib"]);
 }

@@ -72,7 +72,7 @@ fn sarif_follows_the_official_schema() {
     assert!(said.contains("$.runs[0].results[0].level") && said.contains("startLine"), "{said}");
 }
 
-/// With a recipe of the repository, results stand where they can be mended.
+/// With a recipe of the repository, results stand where they can be fixed.
 #[test]
 fn results_of_a_repository_stand_at_its_recipe() {
     let dir = broken();
@@ -86,7 +86,7 @@ fn results_of_a_repository_stand_at_its_recipe() {
     }
     // The recipe declares more than is here.
     let found = log["runs"][0]["results"].to_string();
-    assert!(found.contains("release-complete") && found.contains("sm_120"), "{found}");
+    assert!(found.contains("release-incomplete") && found.contains("sm_120"), "{found}");
     assert_eq!(violations(&log).unwrap_or_default(), "");
 
     let said = verify(dir.path(), &["--format", "github", "--recipe", "sim", "dist"]).stdout;

@@ -148,7 +148,7 @@ fn predicates() -> Vec<Predicate<Facts>> {
         check("package-files", packages::files),
         check("package-kernel-abi", packages::kernel_abi),
         check("package-rtc", packages::rtc),
-        check("package-loads", packages::loads),
+        check("package-load-failed", packages::loads),
         check("package-driver", packages::driver),
         check("device-unserved", packages::unserved),
         check("vendor-twice", packages::vendor_twice),

@@ -1,7 +1,7 @@
-//! `simpack doctor`: what this machine has, what is wrong with it, and what would repair it.
+//! `simpack doctor`: what this machine has, what is wrong with it, and what would fix it.
 
-mod fix;
 mod record;
+mod repair;
 mod run;
 
 pub use record::{DOCTOR_SCHEMA, DoctorJson};

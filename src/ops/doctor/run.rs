@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::fix::fix;
 use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
+use super::repair::repair;
 use crate::data::Data;
 use crate::doctor::{
     Action, Facts, PageOptions, actions, examine, page, registry,
@@ -106,7 +106,7 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     };
     print(&shown, request, &registry.rules(), started, ui)?;
     if request.fix {
-        fix(&actions, request.yes, ui)?;
+        repair(&actions, request.yes, ui)?;
     }
     let smoke_is_well = smoke.iter().all(SmokeReport::is_well);
     Ok(if smoke_is_well { report.exit_code() } else { DENIED })

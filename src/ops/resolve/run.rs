@@ -67,7 +67,7 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
     let machine = Machine::new(request, &lists)?;
     let registry = registry(&data)?;
     let settings = request.levels.iter().fold(Settings::default(), |settings, (id, level)| settings.level(id, *level));
-    registry.check(&settings)?;
+    let settings = registry.resolve(settings)?;
     let mut done: Vec<(Asked, Resolution, Report)> = Vec::new();
     for file in &request.files {
         let mut asked = asked(&machine, file)?;

@@ -64,8 +64,8 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }
-    settings = at_depth(command_line(settings, request)?, request.depth, &context, ui);
-    context.lints().check(&settings)?;
+    settings = context.lints().resolve(command_line(settings, request)?)?;
+    settings = at_depth(settings, request.depth, &context, ui);
     let rules = context.lints().rules();
     let (paths, names) = sort_out(&request.subjects)?;
     let opened = open(&paths)?;

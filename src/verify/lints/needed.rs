@@ -13,8 +13,8 @@ const BASE: &[(&str, ParameterKind)] = &[("base", ParameterKind::Texts)];
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "driver-linked", parameters: &[], check: driver_linked },
-        Predicate { id: "needed-resolved", parameters: BASE, check: needed_resolved },
-        Predicate { id: "opened-resolved", parameters: BASE, check: opened_resolved },
+        Predicate { id: "needed-unresolved", parameters: BASE, check: needed_unresolved },
+        Predicate { id: "opened-unresolved", parameters: BASE, check: opened_unresolved },
     ]
 }
 
@@ -34,7 +34,7 @@ fn driver_linked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// Where the distribution has files of a name: (package, directory, component).
 type Providers<'a> = BTreeMap<&'a str, Vec<(&'a PackageFacts, &'a str)>>;
 
-fn needed_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+fn needed_unresolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let providers = providers(facts);
     let base = parameters.texts("base");
     for package in &facts.packages {
@@ -53,7 +53,7 @@ fn needed_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits
 }
 
 /// Names that code passes to `dlopen`: the component declares them, or they stand in its files.
-fn opened_resolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+fn opened_unresolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let providers = providers(facts);
     let base = parameters.texts("base");
     let outside = |name: &str| base.contains(&name) || facts.rules.manifests.vendor.driver(name).is_some();

@@ -9,7 +9,7 @@ use crate::lint::{Hits, Parameters, Predicate};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
-        Predicate { id: "abi-promise", parameters: &[], check: abi_promise },
+        Predicate { id: "abi-broken", parameters: &[], check: abi_broken },
         Predicate { id: "abi-unrecorded", parameters: &[], check: abi_unrecorded },
     ]
 }
@@ -45,7 +45,7 @@ fn right(policy: VersionPolicy, weight: Weight, last: &Release) -> Release {
     last.raised(if weight == Weight::Breaking { place } else { place + 1 })
 }
 
-fn abi_promise(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+fn abi_broken(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for (package, subject, file, interface) in recorded(facts) {
         let release = Release::from(package.manifest.version);
         let promised = file.symbols.iter().filter(|(_, recorded)| {

@@ -16,11 +16,11 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
             parameters: &[("external", ParameterKind::Texts)],
             check: dependency_missing,
         },
-        Predicate { id: "release-complete", parameters: &[], check: release_complete },
+        Predicate { id: "release-incomplete", parameters: &[], check: release_incomplete },
     ]
 }
 
-fn release_complete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     if facts.rules.partial {
         return;
     }

@@ -320,12 +320,12 @@ fn nothing_of_a_release_is_forgotten() {
     assert_eq!(
         said(&report(&[&core(), &sm_90, &ptx, &selector("compute_90"), &selector("sm_80")], &context())),
         [
-            "release-complete | volley-kernels | no build of it selects volley-kernels-sm_90",
-            "release-complete | volley-kernels | selects sm_80, and there is no package volley-kernels-sm_80",
+            "release-incomplete | volley-kernels | no build of it selects volley-kernels-sm_90",
+            "release-incomplete | volley-kernels | selects sm_80, and there is no package volley-kernels-sm_80",
         ]
     );
     let found = said(&report(&[&core()], &context()));
-    assert_eq!(found, ["release-complete | volley-core | launches kernels, and no kernel package is here"]);
+    assert_eq!(found, ["release-incomplete | volley-core | launches kernels, and no kernel package is here"]);
 }
 
 #[test]

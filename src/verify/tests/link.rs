@@ -55,23 +55,23 @@ fn needed_libraries_have_a_provider_that_is_reached() {
     passes(&[&core(), &consumer("/run/opengl-driver/lib:${ORIGIN}/../lib/", "libvolley.so.1").seal()]);
     denies(
         &[&core(), &consumer("", "libvolley.so.1").seal()],
-        &["needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            needs libvolley.so.1 of volley-core, but no RUNPATH entry leads to lib"],
     );
     denies(
         &[&core(), &consumer("$ORIGIN/../lib64", "libvolley.so.1").seal()],
-        &["needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            needs libvolley.so.1 of volley-core, but no RUNPATH entry leads to lib"],
     );
     denies(
         &[&consumer("$ORIGIN", "libother.so.1").seal()],
-        &["needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            needs libother.so.1: no package has it, and nothing in `uses` is known to bring it"],
     );
     // Of one package alone nobody can say it.
     let report = report(&[&consumer("$ORIGIN", "libother.so.1").seal()], &context().partial(true));
     assert_eq!(report.verdict(), Verdict::Incomplete);
-    assert_eq!(report.incomplete[0].topic, "needed-resolved");
+    assert_eq!(report.incomplete[0].topic, "needed-unresolved");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn vendor_libraries_are_declared() {
     passes(&[&consumer("$ORIGIN", "libhdf5.so.310").uses("hdf5>=1.14").seal()]);
     denies(
         &[&consumer("$ORIGIN", "libnvrtc.so.13").uses("cuda-nvrtc-dev >=13").seal()],
-        &["needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            needs libnvrtc.so.13 of cuda-nvrtc, which `uses` does not declare"],
     );
 }
@@ -204,7 +204,7 @@ fn opened_libraries_have_a_provider_that_is_reached() {
     passes(&[&nvrtc().uses("cuda-nvrtc >=13.0,<14").seal()]);
     denies(
         &[&nvrtc().seal()],
-        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["opened-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            opens libnvrtc.so.13 of cuda-nvrtc, which `uses` does not declare"],
     );
     // The driver is there or not, and words that are no names are not opened.
@@ -215,17 +215,17 @@ fn opened_libraries_have_a_provider_that_is_reached() {
     passes(&[&opener("", "$ORIGIN/plugins").opens("libplug.so").seal(), &plugin()]);
     denies(
         &[&opener("", "$ORIGIN").opens("libplug.so").seal(), &plugin()],
-        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["opened-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            opens libplug.so of volley-core, but no RUNPATH entry leads to lib/plugins"],
     );
     denies(
         &[&opener("", "$ORIGIN").opens("libgone.so.1").seal(), &Tree::core().seal()],
-        &["opened-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+        &["opened-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
            opens libgone.so.1: no package has it, and nothing in `uses` is known to bring it"],
     );
     denies(
         &[&Tree::core().library("lib/libvolley.so.1", &[]).opens("libplug.so").seal()],
-        &["opened-resolved | volley-core | declares that it opens libplug.so, and none of its files calls dlopen"],
+        &["opened-unresolved | volley-core | declares that it opens libplug.so, and none of its files calls dlopen"],
     );
 }
 
@@ -240,7 +240,7 @@ fn a_provider_for_another_machine_is_none() {
         &context(),
     );
     let found = said(&report);
-    let wanted = "needed-resolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
+    let wanted = "needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
                   needs libvolley.so.1, and the loader passes over lib/libvolley.so.1: it is for another processor";
     assert!(found.iter().any(|line| line == wanted), "{found:#?}");
 }

@@ -17,7 +17,7 @@ fn what_a_release_had_stays() {
     assert_eq!(
         said(&lost),
         [
-            "abi-promise | volley-core: lib/libvolley.so.1 | lacks 1 symbol that earlier releases have; 1.2.0 cannot be its version"
+            "abi-broken | volley-core: lib/libvolley.so.1 | lacks 1 symbol that earlier releases have; 1.2.0 cannot be its version"
         ]
     );
     assert_eq!(lost.findings[0].level, Level::Deny);

@@ -121,7 +121,7 @@ fn patched(dir: &Path, subjects: &[Subject], tag: &str, path: &str) -> Vec<Subje
         fs_err::copy(&subject.path, &to).unwrap();
         copies.push(Subject { path: to.to_str().unwrap().to_owned(), program: subject.program });
     }
-    let args = ["patch", "--tag", tag, "--set-runpath", path, "--allow", path, place.to_str().unwrap()];
+    let args = ["patch", "--tag", tag, "--set-runpath", path, "--allow-path", path, place.to_str().unwrap()];
     Ran::of(&mut simpack(dir, &args)).exit(0);
     copies
 }

@@ -187,7 +187,8 @@ fn profiles_over_this_machine_and_over_a_root() {
     );
     // NixOS has the driver in a place that only a RUNPATH names.
     assert_eq!(asked(&["--profile", "nixos"]), (None, None));
-    let args = ["patch", "--add-runpath", "/run/opengl-driver/lib", "--allow", "/run/opengl-driver/lib", "bin/main"];
+    let args =
+        ["patch", "--add-runpath", "/run/opengl-driver/lib", "--allow-path", "/run/opengl-driver/lib", "bin/main"];
     Ran::of(&mut simpack(bench.path(), &args)).exit(0);
     let (path, rule) = asked(&["--profile", "nixos"]);
     assert_eq!((path.as_deref(), rule.as_deref()), (Some("/run/opengl-driver/lib/libcuda.so.1"), Some("runpath")));

@@ -18,7 +18,7 @@ fn activation_file() -> Result<PathBuf> {
 }
 
 /// Says what would be done, or does it.
-pub(super) fn fix(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
+pub(super) fn repair(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
     if actions.is_empty() {
         ui.say("fix       nothing that can be done without touching the system");
         return Ok(());
