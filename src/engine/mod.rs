@@ -20,7 +20,7 @@ mod run;
 mod scheduler;
 mod shared;
 #[cfg(test)]
-mod simulated;
+mod simulated_tests;
 mod slots;
 mod stage;
 mod step;

@@ -1,6 +1,7 @@
 //! The scheduler before an executor that does nothing but count: time is a number, and steps end as they are told to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -284,7 +285,8 @@ fn overhead() {
         let started = Instant::now();
         let came = simulate(&mut executor, |_| false);
         let micros = started.elapsed().as_secs_f64() * 1e6 / works.len() as f64;
-        println!("50,000 steps, {name}: {} calls, {micros:.1} us a step", came.calls);
+        let mut out = std::io::stdout();
+        writeln!(out, "50,000 steps, {name}: {} calls, {micros:.1} us a step", came.calls).unwrap();
         assert_eq!(came.made.len(), works.len());
     }
 }
