@@ -111,6 +111,7 @@ fn unchanged(path: &Path, sha256: Digest, size: u64) -> Result<()> {
     Ok(())
 }
 
+#[cfg(feature = "tool")]
 impl BuiltPackage {
     /// Gives a finished archive its name, in one step.
     pub(super) fn publish(archive: tempfile::NamedTempFile, target: PathBuf, subdir: &str) -> Result<Self> {

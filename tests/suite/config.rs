@@ -114,7 +114,7 @@ fn settings_reach_the_work() {
     .unwrap();
     Ran::of(&mut home.simpack(&["init", "tiny", "--dir", "tiny"])).exit(0);
     let run = |args: &[&str]| Ran::of(home.simpack(args).env_remove("SIMPACK_CACHE_DIR"));
-    let ran = run(&["build", "tiny"]).exit(3);
+    let ran = run(&["build", "tiny"]).exit(8);
     assert!(ran.stderr.contains("there is no tiny/simpack.lock"), "{}", ran.stderr);
     run(&["lock", "tiny"]).exit(0);
     let ran = run(&["build", "tiny"]).exit(4);
