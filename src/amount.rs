@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 
 /// Bytes: a number, with `k`, `M`, `G` or `T` for powers of 1024 behind it; `none` for no limit.
+///
+/// # Errors
+/// The text is no such number.
 pub fn bytes(text: &str) -> Result<Option<u64>> {
     if text.trim() == "none" {
         return Ok(None);
@@ -29,6 +32,9 @@ pub fn bytes(text: &str) -> Result<Option<u64>> {
 }
 
 /// A time: a number of seconds, or with `s`, `m`, `h` or `d` behind it.
+///
+/// # Errors
+/// The text is no such number.
 pub fn time(text: &str) -> Result<Duration> {
     let wrong = || Error::usage(format!("`{text}` is not a time")).hint("write a number with s, m, h or d behind it");
     let (number, unit) = split(text);

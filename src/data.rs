@@ -1,10 +1,13 @@
-//! Recipes, manifests and templates: embedded in the binary, overridden by files on disk.
+//! Recipes, manifests and templates: embedded in the binary. Other manifests and templates are read only from a directory
+//! that the user names in the settings, never from wherever simpack happens to be started.
 
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 
+use crate::config;
 use crate::error::{Error, Result};
+use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 
 static RECIPES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
 static MANIFESTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/manifests");
@@ -13,25 +16,78 @@ static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 /// Where data is looked for: a directory on disk first, then the binary itself.
 #[derive(Debug, Clone)]
 pub struct Data {
-    root: PathBuf,
+    /// Manifests and templates that go before the embedded ones.
+    chosen: Option<PathBuf>,
+    /// Where recipes are found by their name.
+    recipes: PathBuf,
 }
 
+/// Manifests and templates that the user put before the embedded ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataOrigin {
+    /// Their directory.
+    pub directory: PathBuf,
+    /// Digest over all of their files.
+    pub sha256: Digest,
+}
+
+/// What may lie in the user's directory.
+const CHOSEN: [&str; 2] = ["manifests", "templates"];
+
 impl Data {
-    /// Data below the current directory, then the embedded.
+    /// Manifests and templates of the setting `data-dir`, recipes below the current directory, then the embedded.
     pub fn here() -> Self {
-        Self::at(".")
+        Self { chosen: config::current().path("data-dir").map(Path::to_owned), recipes: PathBuf::from(".") }
     }
 
     /// Data below `root`, then the embedded.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let root = root.into();
+        Self { chosen: Some(root.clone()), recipes: root }
+    }
+
+    /// Directories of the user's manifests and templates, where there are any.
+    pub fn chosen_dirs(&self) -> Vec<PathBuf> {
+        let dirs = self.chosen.iter().flat_map(|root| CHOSEN.map(|name| root.join(name)));
+        dirs.filter(|dir| dir.is_dir()).collect()
+    }
+
+    /// What the user put before the embedded manifests and templates; none without the setting.
+    ///
+    /// # Errors
+    /// The directory that the setting names holds neither, or cannot be read.
+    pub fn origin(&self) -> Result<Option<DataOrigin>> {
+        let Some(root) = &self.chosen else { return Ok(None) };
+        let dirs = self.chosen_dirs();
+        if dirs.is_empty() {
+            return Err(Error::usage(format!("{} holds neither manifests/ nor templates/", root.display()))
+                .hint("the setting `data-dir` (SIMPACK_DATA_DIR) names it"));
+        }
+        let mut digest = DigestBuilder::default().field("simpack-data 1");
+        for dir in dirs {
+            let name = dir.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+            for entry in fs::walk(&dir)?.into_iter().filter(|entry| matches!(entry.kind, EntryKind::File { .. })) {
+                let content = Digest::of_file(&dir.join(&entry.path))?;
+                digest = digest.field(&name).field(&entry.path).field(content.as_bytes());
+            }
+        }
+        Ok(Some(DataOrigin { directory: root.clone(), sha256: digest.finish() }))
+    }
+
+    fn on_disk(&self, path: &str) -> Option<PathBuf> {
+        match path.starts_with("recipes") {
+            true => Some(self.recipes.join(path)),
+            false => self.chosen.as_ref().map(|root| root.join(path)),
+        }
     }
 
     /// Text of one file such as `manifests/capabilities.toml`.
+    ///
+    /// # Errors
+    /// There is no such file, or it cannot be read as text.
     pub fn text(&self, path: &str) -> Result<String> {
-        let on_disk = self.root.join(path);
-        if on_disk.is_file() {
-            return Ok(fs_err::read_to_string(on_disk)?);
+        if let Some(on_disk) = self.on_disk(path).filter(|path| path.is_file()) {
+            return Ok(fs::read_to_string(&on_disk)?);
         }
         let file = embedded(path).and_then(|(dir, rest)| dir.get_file(rest));
         let file = file.ok_or_else(|| Error::bug(format!("no data file {path}")))?;
@@ -40,8 +96,7 @@ impl Data {
 
     /// The directory `path` (such as `recipes/volley`) on disk, if it is there.
     pub fn dir_on_disk(&self, path: &str) -> Option<PathBuf> {
-        let on_disk = self.root.join(path);
-        on_disk.is_dir().then_some(on_disk)
+        self.on_disk(path).filter(|path| path.is_dir())
     }
 
     /// Names of the directories embedded directly below `path`, sorted.
@@ -89,5 +144,32 @@ fn collect(dir: &'static Dir<'static>, root: &Path, found: &mut Vec<(String, &'s
     }
     for below in dir.dirs() {
         collect(below, root, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_directory_is_known_by_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, text).unwrap();
+        };
+        let data = Data::at(dir.path());
+        assert!(data.origin().is_err(), "it is empty");
+        write("manifests/lints/a.toml", "one");
+        let one = data.origin().unwrap().unwrap();
+        write("elsewhere/a.toml", "not looked at");
+        assert_eq!(data.origin().unwrap().unwrap(), one);
+        write("manifests/lints/a.toml", "two");
+        let two = data.origin().unwrap().unwrap();
+        write("templates/lints/a.toml", "two");
+        assert!(one.sha256 != two.sha256 && data.origin().unwrap().unwrap().sha256 != two.sha256);
+        assert_eq!(data.text("manifests/lints/a.toml").unwrap(), "two");
+        assert!(data.text("manifests/memory.toml").is_ok(), "what is not there is the embedded one");
     }
 }

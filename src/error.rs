@@ -46,6 +46,8 @@ pub enum ErrorKind {
     Build,
     /// A file could not be read, written or understood (exit 6).
     File,
+    /// What the work is about could not be examined: a damaged package, a manifest that nobody can read (exit 7).
+    Incomplete,
     /// A lock or a generated file is not what the recipe asks for today (exit 8).
     Stale,
     /// The user interrupted the run (exit 130).
@@ -63,6 +65,7 @@ impl ErrorKind {
             Self::Toolchain => 4,
             Self::Build => 5,
             Self::File => 6,
+            Self::Incomplete => INCOMPLETE,
             Self::Stale => 8,
             Self::Bug => 70,
             Self::Interrupted => 130,
@@ -145,6 +148,11 @@ impl Error {
     /// A file could not be read, written or understood.
     pub fn file(path: impl Into<PathBuf>, message: impl fmt::Display) -> Self {
         Self::new(ErrorKind::File, format!("{}: {message}", path.into().display()))
+    }
+
+    /// What the work is about could not be examined.
+    pub fn incomplete(path: impl Into<PathBuf>, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Incomplete, format!("{}: {message}", path.into().display()))
     }
 
     /// A promise inside simpack does not hold.

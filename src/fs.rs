@@ -1,12 +1,14 @@
 //! Files: atomic writes, sorted walks, digests. Whoever is killed here leaves the old or the new.
 
 mod directories;
+mod open;
 mod root;
 mod stamp;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,8 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub use open::{open, open_lock, read, read_to_string};
 pub use root::{Root, RootFile};
 pub use stamp::Stamp;
+pub use tree::Tree;
 
 use crate::error::{Error, Result};
 
@@ -31,8 +35,20 @@ impl Digest {
     }
 
     /// Digest of a file's content, read in pieces.
+    ///
+    /// # Errors
+    /// The file cannot be read.
     pub fn of_file(path: &Path) -> Result<Self> {
-        let mut file = fs_err::File::open(path)?;
+        Self::of_open(&open(path)?)
+    }
+
+    /// Digest of an open file's content, whatever was read of it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_open(file: &fs_err::File) -> Result<Self> {
+        let mut file = file.file();
+        file.rewind()?;
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -152,10 +168,23 @@ pub enum EntryKind {
 /// All entries below `root`, sorted by path bytes, without `root` itself. Links are not followed.
 ///
 /// # Errors
-/// An entry cannot be read, or a name is not UTF-8.
+/// An entry cannot be read, a name is not UTF-8, or something is neither file nor link nor directory: a pipe, a socket
+/// or a device, of which reading may never end.
 pub fn walk(root: &Path) -> Result<Vec<Entry>> {
+    let (entries, others) = walk_all(root)?;
+    match others.first() {
+        Some(other) => Err(Error::file(root.join(other), NO_FILE)),
+        None => Ok(entries),
+    }
+}
+
+/// As [`walk`], and beside it the sorted names of pipes, sockets and devices, for those who look at what others made.
+///
+/// # Errors
+/// A directory cannot be read, or a name is not UTF-8.
+pub fn walk_all(root: &Path) -> Result<(Vec<Entry>, Vec<String>)> {
     use std::os::unix::fs::PermissionsExt;
-    let mut entries = Vec::new();
+    let (mut entries, mut others) = (Vec::new(), Vec::new());
     for entry in walkdir::WalkDir::new(root).min_depth(1) {
         let entry = entry.map_err(|error| Error::file(root, error))?;
         let path = relative(root, entry.path())?;
@@ -164,6 +193,9 @@ pub fn walk(root: &Path) -> Result<Vec<Entry>> {
             EntryKind::Link(utf8(&target)?.to_owned())
         } else if entry.file_type().is_dir() {
             EntryKind::Directory
+        } else if !entry.file_type().is_file() {
+            others.push(path);
+            continue;
         } else {
             let data = entry.metadata().map_err(|error| Error::file(entry.path(), error))?;
             EntryKind::File { size: data.len(), executable: data.permissions().mode() & 0o100 != 0 }
@@ -171,10 +203,17 @@ pub fn walk(root: &Path) -> Result<Vec<Entry>> {
         entries.push(Entry { path, kind });
     }
     entries.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(entries)
+    others.sort();
+    Ok((entries, others))
 }
 
+/// What is said of pipes, sockets and devices.
+pub const NO_FILE: &str = "is neither file nor link nor directory";
+
 /// `path` below `root` as a `/`-joined string.
+///
+/// # Errors
+/// The path is not below `root`, or not UTF-8.
 pub fn relative(root: &Path, path: &Path) -> Result<String> {
     let below = path
         .strip_prefix(root)
@@ -183,17 +222,26 @@ pub fn relative(root: &Path, path: &Path) -> Result<String> {
 }
 
 /// The path as text; names that are not UTF-8 are refused.
+///
+/// # Errors
+/// The path is not UTF-8.
 pub fn utf8(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| Error::file(path, "the name is not UTF-8"))
 }
 
 /// Writes a file so that a reader sees the old content or the new, never half: a temporary file
 /// beside it, flushed, then renamed over it. Mode 0644.
+///
+/// # Errors
+/// The file cannot be written or renamed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, true)
 }
 
 /// The same without waiting for the disk: for what may be lost, or come back empty, when the power fails.
+///
+/// # Errors
+/// The file cannot be written or renamed.
 pub fn write_renamed(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, false)
 }
@@ -214,7 +262,34 @@ fn write_beside(path: &Path, bytes: &[u8], is_flushed: bool) -> Result<()> {
     Ok(())
 }
 
+/// Waits until everything below `dir` is on the disk: before a mark says that a tree is whole, because a mark that
+/// comes back after a power cut must not speak for files that do not.
+///
+/// # Errors
+/// The file system cannot write what it holds.
+pub fn flush(dir: &Path) -> Result<()> {
+    use std::os::fd::AsRawFd;
+    let open = fs_err::File::open(dir)?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::syncfs(open.file().as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(Error::file(dir, "cannot be written to the disk").because(std::io::Error::last_os_error())),
+    }
+}
+
+/// Gives a finished file its name, when its bytes are on the disk.
+///
+/// # Errors
+/// It cannot be flushed or renamed.
+pub fn rename_flushed(from: &Path, to: &Path) -> Result<()> {
+    fs_err::OpenOptions::new().write(true).open(from)?.file().sync_all()?;
+    Ok(fs_err::rename(from, to)?)
+}
+
 /// Sets permission bits.
+///
+/// # Errors
+/// The file system refuses it.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs_err::set_permissions(path, std::fs::Permissions::from_mode(mode))?)
@@ -222,6 +297,9 @@ pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
 
 /// Puts the complete directory `new` in the place of `target`. The old one is moved aside first and
 /// removed last, so a kill leaves one whole directory under one of the two names.
+///
+/// # Errors
+/// A directory cannot be renamed or removed.
 pub fn replace_dir(new: &Path, target: &Path) -> Result<()> {
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs_err::create_dir_all(parent)?;
@@ -246,7 +324,10 @@ pub fn replace_dir(new: &Path, target: &Path) -> Result<()> {
 }
 
 /// Removes a directory that another process may be removing too.
-fn remove_gone(dir: &Path) -> Result<()> {
+///
+/// # Errors
+/// Something in it cannot be removed.
+pub(crate) fn remove_gone(dir: &Path) -> Result<()> {
     match fs_err::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
@@ -259,15 +340,14 @@ fn remove_gone(dir: &Path) -> Result<()> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn copy_tree(from: &Path, to: &Path, replaced: &BTreeMap<String, PathBuf>) -> Result<()> {
-    fs_err::create_dir_all(to)?;
+    let (source, tree) = (Tree::at(from)?, Tree::make(to)?);
     for entry in walk(from)? {
-        let target = to.join(&entry.path);
         match entry.kind {
-            EntryKind::Directory => fs_err::create_dir_all(&target)?,
-            EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &target)?,
+            EntryKind::Directory => tree.directory(&entry.path)?,
+            EntryKind::Link(text) => tree.symlink(&text, &entry.path)?,
             EntryKind::File { .. } => match replaced.get(&entry.path) {
-                Some(other) => fs_err::rename(other, &target)?,
-                None => drop(fs_err::copy(from.join(&entry.path), &target)?),
+                Some(other) => fs_err::rename(other, tree.place(&entry.path)?)?,
+                None => tree.copy(&source.open(&entry.path)?, &entry.path, None)?,
             },
         }
     }
@@ -298,6 +378,9 @@ pub fn exchange(a: &Path, b: &Path) -> bool {
 
 /// The user's cache directory for simpack: the setting `cache-dir` (`SIMPACK_CACHE_DIR`), else
 /// `$XDG_CACHE_HOME/simpack`.
+///
+/// # Errors
+/// Neither a setting nor the environment says where it is.
 pub fn cache_dir() -> Result<PathBuf> {
     use etcetera::BaseStrategy;
     // The variable may be no text, which a setting always is.
@@ -314,11 +397,17 @@ pub fn cache_dir() -> Result<PathBuf> {
 
 /// Runs `work` while no other process holds the lock file `path`; the kernel drops the lock of a
 /// process that dies.
+///
+/// # Errors
+/// The lock file cannot be opened or locked, or `work` fails.
 pub fn with_lock<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
     with_lock_or_wait(path, || (), work)
 }
 
 /// The same; `waiting` is called once when another process holds the lock.
+///
+/// # Errors
+/// The lock file cannot be opened or locked, or `work` fails.
 pub fn with_lock_or_wait<T>(path: &Path, waiting: impl FnOnce(), work: impl FnOnce() -> Result<T>) -> Result<T> {
     if let Some(parent) = path.parent() {
         fs_err::create_dir_all(parent)?;
@@ -362,7 +451,7 @@ impl Content {
     /// # Errors
     /// It cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::map(&fs_err::File::open(path)?)
+        Self::map(&open(path)?)
     }
 
     /// Maps an open file.

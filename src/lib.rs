@@ -2,18 +2,28 @@
 //!
 //! The floors, lowest first; imports only go down (`ARCHITECTURE.md`, held by `tests/suite/floors.rs`).
 //! Without the feature `tool`, only what reads and edits bytes is here: what fuzz targets need.
-#![warn(clippy::print_stdout, clippy::print_stderr, clippy::exit, clippy::dbg_macro, clippy::unwrap_used)]
+#![warn(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::exit,
+    clippy::dbg_macro,
+    clippy::unwrap_used,
+    clippy::missing_errors_doc
+)]
 
 // Floor 0
 pub mod amount;
+pub mod budget;
 pub mod config;
 pub mod data;
 pub mod error;
 pub mod fs;
 pub mod near;
 pub mod parallel;
+mod printable;
 pub mod process;
 pub mod ui;
+pub mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/suite/support/skip.rs"]
@@ -21,9 +31,11 @@ mod skip;
 
 // Floor 1
 pub mod arch;
+pub mod container;
 pub mod report;
 
 // Floor 2
+pub mod build_system;
 pub mod bundle;
 pub mod elf;
 pub mod gpu;

@@ -12,32 +12,11 @@ pub fn nearest(text: &str, choices: impl IntoIterator<Item = String>) -> Option<
             let common = choice.chars().zip(lower.chars()).take_while(|(a, b)| a == b).count();
             let letter = |text: &str| text.chars().nth(common).map_or(0, u32::from);
             let apart = letter(&lower).abs_diff(letter(&choice));
-            (distance(&lower, &choice.to_lowercase()), std::cmp::Reverse(common), apart, choice)
+            (strsim::osa_distance(&lower, &choice.to_lowercase()), std::cmp::Reverse(common), apart, choice)
         })
         .filter(|(distance, .., choice)| *distance <= allowed && choice != text)
         .min()
         .map(|(.., choice)| choice)
-}
-
-/// Edits (insert, delete, replace, swap neighbours) between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                    let best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swapped { best.min(rows[i - 2][j - 2] + 1) } else { best }
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

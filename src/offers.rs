@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::bundle;
+use crate::arch::CudaVersion;
+use crate::bundle::installed;
 use crate::error::{Error, Result};
 use crate::fit::Distribution;
+use crate::fs;
 use crate::pack::{self, Offer};
 use crate::verify;
 
@@ -25,8 +27,8 @@ pub struct Source {
     pub channel: Option<PathBuf>,
     /// Match spec that brings the simulator.
     pub simulator: String,
-    /// Match specs of kernel packages, by package.
-    pub kernels: BTreeMap<String, String>,
+    /// Match specs of kernel packages, by package and CUDA release.
+    pub kernels: BTreeMap<(String, CudaVersion), String>,
     /// Wheels beside the channel.
     pub wheels: Vec<PathBuf>,
 }
@@ -37,18 +39,16 @@ pub struct Source {
 /// # Errors
 /// A path does not exist or holds no simulator.
 pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    let (mut installed, mut offered) = (Vec::new(), Vec::new());
+    let (mut present, mut offered) = (Vec::new(), Vec::new());
     for path in paths {
         match channel(path) {
             Some(channel) => offered.extend(of_channel(path, &channel)?),
-            None if path.join("share/simpack").is_dir() => {
-                installed.extend(Distribution::of(&bundle::installed(path)?, true))
-            }
+            None if path.join("share/simpack").is_dir() => present.extend(Distribution::of(&installed(path)?, true)),
             None => offered.extend(of_packages(path)?),
         }
     }
     let mut found: Vec<Source> = Vec::new();
-    for distribution in installed {
+    for distribution in present {
         let same = |source: &&Source| source.distribution.simulator == distribution.simulator;
         let source = match offered.iter().find(same) {
             Some(offer) => Source {
@@ -82,7 +82,7 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
     for subdir in SUBDIRS {
         let file = channel.join(subdir).join(INDEX);
         if file.is_file() {
-            indexes.push(fs_err::read(file)?);
+            indexes.push(fs::read(&file)?);
         }
     }
     let offers = pack::offers(&indexes).map_err(|error| error.hint(format!("it lies in {}", channel.display())))?;
@@ -111,7 +111,7 @@ fn wheels(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn of_packages(path: &Path) -> Result<Vec<Source>> {
-    let opened = verify::open(&[path])?;
+    let opened = verify::open(&[path])?.complete()?;
     let distributions = Distribution::of(opened.bundles.iter().map(|bundle| &bundle.manifest), false);
     Ok(distributions.into_iter().map(|distribution| plain(distribution, None)).collect())
 }
@@ -120,7 +120,7 @@ fn of_packages(path: &Path) -> Result<Vec<Source>> {
 fn plain(distribution: Distribution, channel: Option<PathBuf>) -> Source {
     let kernels = distribution.kernels.iter().map(|kernels| {
         let spec = format!("{} =={}", kernels.package, kernels.version);
-        (kernels.package.clone(), spec)
+        ((kernels.package.clone(), kernels.cuda), spec)
     });
     let kernels = kernels.collect();
     let core = distribution.core.as_ref().map_or(&distribution.simulator, |core| &core.package);

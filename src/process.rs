@@ -84,6 +84,9 @@ impl Outcome {
 /// Starts a program, again for up to two seconds while its file counts as being written: a thread
 /// that forks between another one's writing and closing of the file keeps it open until its own
 /// `exec`, and the kernel refuses to run what is open for writing (`ETXTBSY`).
+///
+/// # Errors
+/// The program does not start, or its file is still being written after that time.
 pub fn retry_text_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     let first = Instant::now();
     loop {
@@ -265,6 +268,9 @@ impl Call {
 
     /// Runs the program and answers its standard output; anything but exit 0 is an error that
     /// carries the end of what it printed.
+    ///
+    /// # Errors
+    /// The program does not start, or ends with another code than 0.
     pub fn read(&self) -> Result<String> {
         let outcome = self.run()?;
         if outcome.status.success() {

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::printable;
 
 /// How to speak to the user. Cheap to clone; clones share the progress lines.
 #[derive(Clone)]
@@ -103,16 +104,19 @@ impl Ui {
     /// A result in words, on standard output. Silent under `--json`.
     pub fn say(&self, text: impl AsRef<str>) {
         if !self.json && self.results {
-            self.out(text.as_ref());
+            self.out(&printable::text(text.as_ref()));
         }
     }
 
     /// The result as JSON, on standard output, when it was asked for; answers whether it was.
+    ///
+    /// # Errors
+    /// Standard output cannot be written, or the value is none that JSON can hold.
     pub fn json(&self, value: &impl serde::Serialize) -> Result<bool, Error> {
         if self.json && self.results {
             let text = serde_json::to_string_pretty(value)
                 .map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
-            self.out(&text);
+            self.out(&printable::json(&text));
         }
         Ok(self.json)
     }
@@ -138,14 +142,14 @@ impl Ui {
     /// A note about the work, on standard error.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            self.err(text.as_ref());
+            self.err(&printable::text(text.as_ref()));
         }
     }
 
     /// A note for those who want to know more (`--verbose`).
     pub fn detail(&self, text: impl AsRef<str>) {
         if self.verbose {
-            self.err(text.as_ref());
+            self.err(&printable::text(text.as_ref()));
         }
     }
 
@@ -172,7 +176,7 @@ impl Ui {
 
     /// An error: message, cause, details, hints.
     pub fn error(&self, error: &Error) {
-        let mut text = format!("{} {error}", self.label("error:", "1;31"));
+        let mut text = error.to_string();
         let mut cause = std::error::Error::source(error);
         while let Some(source) = cause {
             let said = source.to_string();
@@ -185,16 +189,22 @@ impl Ui {
             text.push_str(&format!("\n  {}", detail.replace('\n', "\n  ")));
         }
         for hint in error.hints() {
-            text.push_str(&format!("\n  {} {hint}", self.label("hint:", "1;36")));
+            text.push_str(&format!("\n  hint: {hint}"));
         }
-        self.err(&text);
+        let text = printable::text(&text).replace("\n  hint:", &format!("\n  {}", self.label("hint:", "1;36")));
+        self.err(&format!("{} {text}", self.label("error:", "1;31")));
         // A reader of the JSON gets the failure in its form, too.
         let _ = self.json(&error.json());
     }
 
+    /// What a user must know whatever else is kept quiet, on standard error.
+    pub fn warning(&self, text: impl AsRef<str>) {
+        self.err(&format!("{} {}", self.label("warning:", "1;33"), printable::text(text.as_ref())));
+    }
+
     /// A complaint about the command line, on standard error.
     pub fn complain(&self, text: &str) {
-        self.err(text);
+        self.err(&printable::text(text));
     }
 
     fn err(&self, text: &str) {

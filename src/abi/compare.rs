@@ -1,6 +1,6 @@
 //! Compares what was promised with what is there now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Baseline, Change, ChangeKind, Interface, Offer, SymbolName};
 
@@ -8,17 +8,14 @@ use super::{Baseline, Change, ChangeKind, Interface, Offer, SymbolName};
 pub fn compare(old: &Baseline, new: &Baseline) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut taken: BTreeSet<&str> = BTreeSet::new();
+    let mut by_stem: BTreeMap<&str, VecDeque<(&String, &Interface)>> = BTreeMap::new();
+    for (name, after) in new.libraries.iter().filter(|(name, _)| !old.libraries.contains_key(*name)) {
+        by_stem.entry(library_stem(name)).or_default().push_back((name, after));
+    }
     for (name, before) in &old.libraries {
         let same = new.libraries.get_key_value(name);
         // Another SONAME with the same stem is the library's next generation.
-        let next = || {
-            new.libraries.iter().find(|(other, _)| {
-                !old.libraries.contains_key(*other)
-                    && library_stem(other) == library_stem(name)
-                    && !taken.contains(other.as_str())
-            })
-        };
-        match same.or_else(next) {
+        match same.or_else(|| by_stem.get_mut(library_stem(name))?.pop_front()) {
             Some((found, after)) => {
                 taken.insert(found);
                 if found != name {
@@ -80,6 +77,9 @@ pub fn compare_libraries(library: &str, old: &Interface, new: &Interface) -> Vec
     changes
 }
 
+/// Nodes that are named, of those that a symbol is under.
+const SHOWN: usize = 8;
+
 /// A symbol that is not there under its node: removed, or moved to where the loader does not look.
 fn gone(library: &str, name: &SymbolName, before: &Offer, homes: Option<&Vec<&SymbolName>>) -> Option<Change> {
     let change = |kind, detail| Some(Change::of_symbol(kind, library, name.to_string(), detail));
@@ -92,8 +92,9 @@ fn gone(library: &str, name: &SymbolName, before: &Offer, homes: Option<&Vec<&Sy
     // The loader binds a reference without version to the default version (ld.so, dl-lookup): a
     // library that begins to version its symbols keeps its old users.
     name.node.as_ref()?;
-    let now: Vec<&str> = homes.iter().map(|home| home.node.as_deref().unwrap_or("no version")).collect();
-    change(ChangeKind::NodeChanged, Some(format!("now under {}", now.join(", "))))
+    let now: Vec<&str> = homes.iter().take(SHOWN).map(|home| home.node.as_deref().unwrap_or("no version")).collect();
+    let more = if homes.len() > SHOWN { format!(" and {} more", homes.len() - SHOWN) } else { String::new() };
+    change(ChangeKind::NodeChanged, Some(format!("now under {}{more}", now.join(", "))))
 }
 
 /// An implicit instance of a template of the standard library: every user emits its own weak copy.
@@ -111,7 +112,7 @@ fn compare_offers(library: &str, name: &SymbolName, old: &Offer, new: &Offer) ->
     let mut add = |kind, detail: Option<String>| {
         changes.push(Change::of_symbol(kind, library, name.to_string(), detail));
     };
-    let callable = |offer: &Offer| matches!(offer.kind.as_str(), "function" | "ifunc");
+    let callable = |offer: &Offer| matches!(&*offer.kind, "function" | "ifunc");
     if old.kind != new.kind && !(callable(old) && callable(new)) {
         add(ChangeKind::KindChanged, Some(format!("{} became {}", old.kind, new.kind)));
         return changes;

@@ -1,5 +1,6 @@
 //! What one library offers to those that link to it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
@@ -80,11 +81,11 @@ impl From<SymbolName> for String {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Offer {
     /// `function`, `object`, `tls`, `ifunc` ...
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// `global`, `weak`, `unique`.
-    pub binding: String,
+    pub binding: Cow<'static, str>,
     /// `default` or `protected`.
-    pub visibility: String,
+    pub visibility: Cow<'static, str>,
     /// Linkers take this version when none is asked for.
     pub default: bool,
     /// Bytes of data and of C++ tables; code may have any size, so functions have none here.
@@ -118,7 +119,7 @@ impl Interface {
     pub fn of(facts: &Facts) -> Self {
         let own = facts.exports.iter().filter(|export| !OF_THE_LINKER.contains(&export.name.as_str()));
         let symbols = own.map(|export| {
-            let is_code = matches!(export.kind.as_str(), "function" | "ifunc" | "none");
+            let is_code = matches!(&*export.kind, "function" | "ifunc" | "none");
             let offer = Offer {
                 kind: export.kind.clone(),
                 binding: export.binding.clone(),

@@ -18,6 +18,7 @@ use std::fmt::Write;
 use super::{Interface, SymbolName};
 use crate::arch::Release;
 use crate::arch::VersionPolicy;
+use crate::budget::Budget;
 
 const FIRST_LINE: &str = "simpack-symbols 1";
 
@@ -61,8 +62,10 @@ impl SymbolsFile {
     /// Reads a symbols file.
     ///
     /// # Errors
-    /// In words, with the line: a first line of another form, a line that is no record, a symbol twice.
+    /// In words, with the line: a first line of another form, a line that is no record, a symbol twice, more symbols
+    /// than a file of its size holds.
     pub fn parse(text: &str) -> Result<Self, String> {
+        let budget = Budget::of(text.as_bytes());
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         match lines.next() {
             Some((_, FIRST_LINE)) => {}
@@ -74,7 +77,8 @@ impl SymbolsFile {
         let mut in_head = true;
         for (number, line) in lines.filter(|(_, line)| !line.starts_with('#')) {
             in_head &= !line.is_empty();
-            let words: Vec<&str> = line.split_whitespace().collect();
+            // No record has more than four words.
+            let words: Vec<&str> = line.split_whitespace().take(5).collect();
             match words[..] {
                 [key @ ("library" | "package" | "policy"), value] if in_head => {
                     if head.insert(key, value).is_some() {
@@ -83,6 +87,8 @@ impl SymbolsFile {
                 }
                 [name, ref life @ ..] => {
                     let at = |error: String| format!("line {number}: {error}");
+                    budget.keep_text(320 + name.len());
+                    budget.finish().map_err(|over| at(over.to_string()))?;
                     let name: SymbolName = name.parse().map_err(at)?;
                     let recorded = match life {
                         [since] => Recorded { since: since.parse().map_err(at)?, gone: None },

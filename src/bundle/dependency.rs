@@ -1,10 +1,13 @@
 //! What a package depends on, in no format's words.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arch::{KernelAbiTag, KernelTarget, Release, Version, VersionPolicy, VersionRange};
 use crate::fs::Digest;
+use crate::recipe::Used;
 
 /// One dependency of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +60,41 @@ pub enum Dependency {
         /// Versions that do.
         versions: Versions,
     },
+}
+
+impl Dependency {
+    /// Whose it is: the library's name among those of the vendor, or the package's; none for what ties packages together.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Component { package: name, .. } | Self::Build { package: name, .. } => Some(name),
+            Self::Vendor { library: name, .. } | Self::Package { name, .. } => Some(name),
+            Self::KernelAbi { .. } | Self::Slot { .. } => None,
+        }
+    }
+}
+
+impl From<&Used> for Dependency {
+    fn from(used: &Used) -> Self {
+        let versions = Versions::written(&used.versions);
+        match &used.library {
+            Some(library) => Self::Vendor { library: library.clone(), soname: None, versions },
+            None => Self::Package { ecosystem: Ecosystem::Conda, name: used.package.clone(), versions },
+        }
+    }
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Component { package, version, policy } => write!(f, "{package} {version} or compatible by {policy}"),
+            Self::Build { package, version, .. } => write!(f, "exactly {package} {version}"),
+            Self::KernelAbi { tag } => write!(f, "kernel ABI {tag}"),
+            Self::Slot { target } => write!(f, "slice {target}"),
+            Self::Vendor { library: name, versions, .. } | Self::Package { name, versions, .. } => {
+                f.write_str(format!("{name} {versions}").trim_end())
+            }
+        }
+    }
 }
 
 /// Who else makes packages.

@@ -1,13 +1,13 @@
 //! `simpack.json`: what a bundle holds, for whom it is, and where it comes from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Inventory;
+use super::{Condition, Dependency, Inventory, schema1};
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::elf::Facts;
 use crate::error::Result;
@@ -16,7 +16,7 @@ use crate::gpu::KernelSignature;
 use crate::recipe::{ComponentKind, KernelForm, Smoke};
 
 /// Version of the `simpack.json` schema.
-pub const MANIFEST_SCHEMA: u32 = 1;
+pub const MANIFEST_SCHEMA: u32 = 2;
 
 /// A bundle on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,8 @@ impl Bundle {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BundleManifest {
-    /// Always [`MANIFEST_SCHEMA`].
+    /// Always [`MANIFEST_SCHEMA`]: an earlier schema is read as this one.
+    #[serde(deserialize_with = "schema1::schema")]
     pub schema: u32,
     /// Package name: `volley-core`, `volley-kernels-sm_90`.
     pub package: String,
@@ -88,8 +89,24 @@ pub struct BundleManifest {
     pub kernels: Vec<KernelSignature>,
     /// Glibc that the host code needs: computed from its symbol versions.
     pub glibc: Option<GlibcVersion>,
-    /// Dependencies outside the distribution, as match specs.
-    pub uses: Vec<String>,
+    /// Dependencies outside the distribution that the recipe declares.
+    #[serde(deserialize_with = "schema1::uses")]
+    pub uses: Vec<Dependency>,
+    /// All that the package depends on; empty before it is packed, and of packages with schema 1.
+    #[serde(default)]
+    pub dependencies: BTreeSet<Dependency>,
+    /// What it asks of the machine; empty as the dependencies are.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+    /// What packages that are built against it depend on; empty as the dependencies are.
+    #[serde(default)]
+    pub exports: Vec<Dependency>,
+    /// SPDX expression of the licence; none before it is packed, and of packages with schema 1.
+    #[serde(default)]
+    pub license: Option<String>,
+    /// Digests of the licence texts that the package brings, by file name.
+    #[serde(default)]
+    pub licences: BTreeMap<String, Digest>,
     /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub opens: Vec<String>,

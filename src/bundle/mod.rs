@@ -2,14 +2,15 @@
 
 mod condition;
 mod dependency;
-mod installed;
+mod find;
 mod inventory;
 mod kernels;
 mod manifest;
+mod schema1;
 
 pub use condition::{Condition, DeviceRange};
 pub use dependency::{Dependency, Ecosystem, Versions};
-pub use installed::installed;
+pub use find::{FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest};
 pub use inventory::{Inventory, KnownFile};
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{

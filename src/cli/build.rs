@@ -32,13 +32,23 @@ enum HostArg {
 
 /// Whether steps are isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SandboxArg {
+pub(super) enum SandboxArg {
     /// By the best means of this machine; it says so when there is none
     Auto,
     /// Not at all
     Off,
-    /// Fail on a machine that has no means
+    /// Fail on a machine that has no means; use nothing that was isolated less
     Require,
+}
+
+impl From<SandboxArg> for SandboxMode {
+    fn from(arg: SandboxArg) -> Self {
+        match arg {
+            SandboxArg::Auto => Self::Auto,
+            SandboxArg::Off => Self::Off,
+            SandboxArg::Require => Self::Require,
+        }
+    }
 }
 
 /// What a build and its plan share.
@@ -55,7 +65,7 @@ pub(super) struct JobArgs {
     #[arg(long, value_delimiter = ',', value_name = "C|none")]
     ptx: Vec<String>,
 
-    /// CUDA release, instead of the recipe's
+    /// Build this CUDA release only, instead of all in the recipe's matrix
     #[arg(long, value_name = "VERSION")]
     cuda: Option<CudaVersion>,
 
@@ -213,11 +223,7 @@ impl BuildArgs {
             jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
-            sandbox: match self.sandbox {
-                SandboxArg::Auto => SandboxMode::Auto,
-                SandboxArg::Off => SandboxMode::Off,
-                SandboxArg::Require => SandboxMode::Require,
-            },
+            sandbox: self.sandbox.into(),
             dry_run: self.dry_run,
             dist: self.dist.clone(),
             work: self.work.clone(),

@@ -45,6 +45,9 @@ pub enum CacheCommand {
 
 impl CacheCommand {
     /// Does it; answers the exit code.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
     pub fn run(&self, ui: &Ui) -> Result<u8> {
         match self {
             Self::Stat => ops::cache::stat(ui),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::build::SandboxArg;
 use crate::config;
 use crate::error::Result;
 use crate::ops::rebuild::{RebuildRequest, rebuild};
@@ -36,6 +37,10 @@ pub(super) struct RebuildArgs {
     /// Steps at a time [default: the machine's cores]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+
+    /// Keep steps from the network and from files that they do not declare
+    #[arg(long, value_enum, default_value = "auto")]
+    sandbox: SandboxArg,
 }
 
 impl RebuildArgs {
@@ -46,6 +51,7 @@ impl RebuildArgs {
             recipe: self.recipe,
             offline: self.offline || config::current().is_on("offline"),
             jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
+            sandbox: self.sandbox.into(),
         };
         rebuild(&request, ui)
     }

@@ -27,7 +27,8 @@ const LINTS: &str = "Lints";
 Nothing is executed. Without --root and --profile the answer is about this machine, with the
 LD_LIBRARY_PATH and LD_PRELOAD of this call unless --env says otherwise.
 
-Exit codes: 0 found, 1 a needed library is not found or must not be loaded, 6 a file failed
+Exit codes: 0 found, 1 a needed library is not found or must not be loaded, 6 a file failed,
+7 a manifest beside it could not be read
 
 Examples:
   simpack resolve bin/volley                      which file wins for each name, and why

@@ -22,7 +22,9 @@ use super::select::SelectArgs;
 use super::slice::SliceArgs;
 use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
+use crate::budget;
 use crate::config;
+use crate::data::{Data, DataOrigin};
 use crate::error::{EXIT_CODES, Error, Result};
 use crate::ops;
 use crate::probe;
@@ -151,9 +153,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
         Ok(config) => config,
         Err(error) => return (Ui::new(cli.json, cli.quiet), Err(error)),
     };
+    budget::raise_limits(config.count("limits").unwrap_or(1) as u64);
     let quiet = cli.quiet || config.is_on("quiet") && !cli.verbose;
     let verbose = cli.verbose || config.is_on("verbose") && !quiet;
     let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);
+    match Data::here().origin() {
+        Ok(None) => {}
+        Ok(Some(DataOrigin { directory, sha256 })) => {
+            let directory = directory.display();
+            ui.warning(format!("manifests and templates are those of {directory} ({})", sha256.short(12)));
+        }
+        Err(error) => return (ui, Err(error)),
+    }
     let line = (cli.quiet, cli.verbose);
     let answer = match cli.verb.kept() {
         None => dispatch(cli.verb, line, &ui),

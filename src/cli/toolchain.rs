@@ -46,6 +46,9 @@ pub enum ToolchainCommand {
 
 impl ToolchainCommand {
     /// Does it, with the cache of this user.
+    ///
+    /// # Errors
+    /// A toolchain is unknown, or cannot be fetched or found.
     pub fn run(&self, ui: &Ui) -> Result<u8> {
         let store = Store::open(crate::fs::cache_dir()?)?;
         match self {

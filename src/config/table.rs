@@ -36,7 +36,7 @@ impl Setting {
 }
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 13] = [
+pub const SETTINGS: [Setting; 17] = [
     Setting {
         name: "cache-dir",
         kind: Kind::Path,
@@ -62,12 +62,30 @@ pub const SETTINGS: [Setting; 13] = [
         about: "coloured words; `auto` follows NO_COLOR, CLICOLOR_FORCE and the terminal",
     },
     Setting {
+        name: "data-dir",
+        kind: Kind::Path,
+        default: "none",
+        about: "directory whose manifests/ and templates/ go before the embedded ones; packages made with it name its digest",
+    },
+    Setting {
         name: "index-url",
         kind: Kind::Text,
         default: "pip's configuration",
         about: "package index to fetch from",
     },
+    Setting {
+        name: "install-from",
+        kind: Kind::Text,
+        default: "none",
+        about: "what generated workflows install: `ADDRESS#COMMIT` of a git repository of simpack",
+    },
     Setting { name: "jobs", kind: Kind::Count, default: "the machine's cores", about: "steps at a time" },
+    Setting {
+        name: "limits",
+        kind: Kind::Count,
+        default: "1",
+        about: "how many times the usual memory and work a foreign file may take to read",
+    },
     Setting {
         name: "locked",
         kind: Kind::Switch,
@@ -94,6 +112,12 @@ pub const SETTINGS: [Setting; 13] = [
         about: "the Python whose pip says where to fetch from",
     },
     Setting { name: "quiet", kind: Kind::Switch, default: "false", about: "no notes and no progress" },
+    Setting {
+        name: "source-links",
+        kind: Kind::Text,
+        default: "none",
+        about: "places outside of a source that its links may lead to: absolute paths with `:` between them",
+    },
     Setting { name: "verbose", kind: Kind::Switch, default: "false", about: "more notes about the work" },
 ];
 

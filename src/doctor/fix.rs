@@ -26,12 +26,27 @@ pub enum Action {
     },
     /// A command that the user may run.
     Command {
-        /// The command.
+        /// The command as people write it.
         command: String,
+        /// The arguments of the program, which is the command's first word.
+        #[schemars(default)]
+        arguments: Vec<String>,
+        /// What it is for: a finding's subject.
+        subject: String,
+    },
+    /// A command that is not run, because the names in it, which come out of packages, are none.
+    Refused {
+        /// The command as it would have been.
+        command: String,
+        /// What is wrong with it.
+        reason: String,
         /// What it is for: a finding's subject.
         subject: String,
     },
 }
+
+/// The program that installs packages.
+pub const INSTALLER: &str = "conda";
 
 /// What would fix the findings, the safe things first.
 /// `channel` is where packages come from that are not installed yet.
@@ -44,14 +59,59 @@ pub fn actions(facts: &Facts, report: &Report, channel: Option<&str>) -> Vec<Act
     for cache in facts.machine.caches.iter().filter(|cache| cache.stale) {
         found.push(Action::StaleCache { path: cache.path.clone(), size: cache.size });
     }
-    for finding in &report.findings {
-        if let Some(command) = finding.fix.as_deref().filter(|fix| fix.starts_with("conda ")) {
-            found.push(Action::Command { command: command.to_owned(), subject: finding.subject.clone() });
-        }
-    }
+    found.extend(repairs(facts, report, channel));
     found.extend(channel.into_iter().flat_map(|channel| installs(facts, channel)));
     found.dedup();
     found
+}
+
+/// Damaged packages once more, from the user's channel or from where conda itself is told to look: what an environment
+/// says of the channels that it came from is not believed.
+fn repairs<'a>(facts: &'a Facts, report: &'a Report, channel: Option<&'a str>) -> impl Iterator<Item = Action> + 'a {
+    let prefixes = facts.machine.prefixes.iter().filter(|prefix| prefix.kind == PrefixKind::Conda);
+    let packages = prefixes.flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)));
+    let damaged = packages.filter(|(_, package)| !package.missing.is_empty() || !package.changed.is_empty());
+    let is_told = |name: &str| report.findings.iter().any(|finding| finding.subject == name);
+    let damaged = damaged.filter(move |(_, package)| is_told(&package.manifest.package));
+    damaged.map(move |(prefix, package)| {
+        let (name, version) = (&package.manifest.package, package.manifest.version);
+        install(&["--force-reinstall"], &prefix.path, channel, &[format!("{name}=={version}")], name)
+    })
+}
+
+/// The call that installs packages into an environment, where all names are names.
+fn install(flags: &[&str], prefix: &str, channel: Option<&str>, specs: &[String], subject: &str) -> Action {
+    let mut arguments = vec!["install".to_owned()];
+    arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    arguments.extend(["-p".to_owned(), prefix.to_owned()]);
+    arguments.extend(channel.into_iter().flat_map(|channel| ["-c".to_owned(), channel.to_owned()]));
+    arguments.extend_from_slice(specs);
+    let command = format!("{INSTALLER} {}", arguments.join(" "));
+    let subject = subject.to_owned();
+    let wrong = |text: &str| text.is_empty() || text.starts_with('-') || text.contains(char::is_control);
+    let reason = if wrong(prefix) || !prefix.starts_with(['/', '~']) {
+        Some(format!("`{prefix}` is no directory of an environment"))
+    } else if let Some(channel) = channel.filter(|channel| wrong(channel)) {
+        Some(format!("`{channel}` is no channel"))
+    } else {
+        specs.iter().find(|spec| !is_spec(spec)).map(|spec| format!("`{spec}` is no package and version of conda"))
+    };
+    match reason {
+        Some(reason) => Action::Refused { command, reason, subject },
+        None => Action::Command { command, arguments, subject },
+    }
+}
+
+/// Whether a text is a package's name and a version, by conda's grammar of both (CEP 26).
+fn is_spec(spec: &str) -> bool {
+    let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.".contains(c);
+    let version = |c: char| c.is_ascii_alphanumeric() || "_.!+".contains(c);
+    spec.split_once("==").is_some_and(|(package, number)| {
+        package.starts_with(|c: char| c != '-' && c != '.' && name(c))
+            && package.chars().all(name)
+            && number.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && number.chars().all(version)
+    })
 }
 
 /// Packages of a channel that serve the GPUs better than what is installed, a command for each environment.
@@ -68,8 +128,7 @@ fn installs(facts: &Facts, channel: &str) -> Vec<Action> {
         if !packages.is_empty() {
             let (subject, version) = (prefix.fit.simulator.clone(), prefix.fit.version);
             let packages: Vec<String> = packages.iter().map(|package| format!("{package}=={version}")).collect();
-            let command = format!("conda install -p {} -c {channel} {}", prefix.prefix, packages.join(" "));
-            found.push(Action::Command { command, subject });
+            found.push(install(&[], &prefix.prefix, Some(channel), &packages, &subject));
         }
     }
     found
@@ -123,7 +182,43 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::*;
+
+    #[test]
+    fn names_that_are_none_are_shown_and_never_run() {
+        let of = |prefix: &str, channel: Option<&str>, name: &str| {
+            install(&["--force-reinstall"], prefix, channel, &[format!("{name}==1.0.0")], "x")
+        };
+        let Action::Command { arguments, command, .. } = of("/my envs/e", Some("https://c.example"), "sim-core") else {
+            panic!("refused")
+        };
+        let expected =
+            ["install", "--force-reinstall", "-p", "/my envs/e", "-c", "https://c.example", "sim-core==1.0.0"];
+        assert_eq!((arguments, command.starts_with("conda install ")), (expected.map(str::to_owned).to_vec(), true));
+        for name in [
+            "",
+            "a b",
+            "--override-channels",
+            "a -c https://evil",
+            "Upper",
+            "../a",
+            ".a",
+            "a;b",
+            "$(a)",
+            "a\nb",
+            "a==1 b",
+            "ä",
+            "a[url=x]",
+            "c::a",
+        ] {
+            assert!(matches!(of("/e", None, name), Action::Refused { .. }), "{name}");
+        }
+        for (prefix, channel) in
+            [("e", None), ("", None), ("-e", None), ("/e\n", None), ("/e", Some("--json")), ("/e", Some(""))]
+        {
+            assert!(matches!(of(prefix, channel, "a"), Action::Refused { .. }), "{prefix} {channel:?}");
+        }
+    }
 
     #[test]
     fn shells_get_what_is_meant() {

@@ -10,7 +10,7 @@ mod page;
 mod serve;
 pub mod smoke;
 
-pub use fix::{Action, actions};
+pub use fix::{Action, INSTALLER, actions};
 pub use foreign::Foreign;
 pub use lints::{Facts, FailedRun, examine, registry};
 pub use page::{PageOptions, page};

@@ -7,9 +7,8 @@ use crate::machine::{
     CompilerFamily, ComputeMode, Device, DeviceKind, DriverAnswer, DriverLibrary, DriverRole, Machine, VulkanDevice,
 };
 use crate::report::{Finding, Level, Report};
+use crate::wrap::{WIDTH, wrap};
 
-/// Width of a line.
-const WIDTH: usize = 100;
 /// Column where the text of a line starts.
 const INDENT: usize = 10;
 /// Lines of evidence of one finding, unless all are wanted.
@@ -72,25 +71,11 @@ impl Lines {
     }
 
     fn wrap(&mut self, label: &str, text: &str, below: usize) {
-        let mut line = format!("{label:<INDENT$}");
-        if line.chars().count() > INDENT {
-            line.push(' ');
+        let mut head = format!("{label:<INDENT$}");
+        if head.chars().count() > INDENT {
+            head.push(' ');
         }
-        let mut is_empty = true;
-        for word in text.split(' ') {
-            let length = line.chars().count() + 1 + word.chars().count();
-            if !is_empty && length > WIDTH {
-                self.lines.push(line.trim_end().to_owned());
-                line = " ".repeat(below);
-                is_empty = true;
-            }
-            if !is_empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_empty = false;
-        }
-        self.lines.push(line.trim_end().to_owned());
+        self.lines.extend(wrap(&head, below, text, WIDTH));
     }
 
     fn finding(&mut self, label: &str, finding: &Finding) {

@@ -1,5 +1,9 @@
 //! Bounds-checked little-endian reads at 64-bit positions: foreign files lie about offsets.
 
+use std::borrow::Cow;
+
+use crate::budget::Budget;
+
 /// Bytes of a file or a part of one.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
@@ -39,12 +43,29 @@ impl<'a> Bytes<'a> {
     /// The bytes from `at` up to the next NUL, which must be there.
     pub(crate) fn text(self, at: u64) -> Option<&'a [u8]> {
         let rest = self.0.get(usize::try_from(at).ok()?..)?;
-        rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
+        memchr::memchr(0, rest).map(|end| &rest[..end])
     }
 
-    /// The text at `at`; bytes that are not UTF-8 become replacement characters.
-    pub(crate) fn string(self, at: u64) -> Option<String> {
-        self.text(at).map(|text| String::from_utf8_lossy(text).into_owned())
+    /// The text at `at`; bytes that are not UTF-8 become replacement characters. Many positions may share one long
+    /// text, so the search for its end is paid for.
+    pub(crate) fn name(self, at: u64, budget: &Budget) -> Option<Cow<'a, str>> {
+        // Once the budget is spent, nothing is searched any more.
+        budget.finish().ok()?;
+        let text = self.text(at);
+        let seen = text.map_or_else(|| self.len().saturating_sub(at), |text| text.len() as u64);
+        budget.work(seen + 4)?;
+        let name = String::from_utf8_lossy(text?);
+        if let Cow::Owned(name) = &name {
+            budget.keep_text(name.len())?;
+        }
+        Some(name)
+    }
+
+    /// As [`Bytes::name`], to be kept.
+    pub(crate) fn string(self, at: u64, budget: &Budget) -> Option<String> {
+        let name = self.name(at, budget)?;
+        budget.keep_text(name.len())?;
+        Some(name.into_owned())
     }
 }
 

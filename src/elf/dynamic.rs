@@ -4,6 +4,7 @@ use object::elf::{self, DynamicTag};
 
 use super::bytes::Bytes;
 use super::{ElfError, Image};
+use crate::budget::Budget;
 
 /// Bytes of one entry.
 pub(crate) const ENTRY_SIZE: u64 = 16;
@@ -29,6 +30,7 @@ pub struct Dynamic<'a> {
     /// File offset of the string table.
     pub strings_at: u64,
     pub(crate) strings: Bytes<'a>,
+    budget: Budget,
 }
 
 impl<'a> Dynamic<'a> {
@@ -55,7 +57,8 @@ impl<'a> Dynamic<'a> {
             }
             entries.push(DynamicEntry { tag, value });
         }
-        let mut dynamic = Self { offset, capacity, entries, strings_at: 0, strings: Bytes(&[]) };
+        let mut dynamic =
+            Self { offset, capacity, entries, strings_at: 0, strings: Bytes(&[]), budget: image.budget.clone() };
         if let (Some(address), Some(size)) = (dynamic.value(elf::DT_STRTAB), dynamic.value(elf::DT_STRSZ)) {
             let found = image.offset_of(address).and_then(|at| Some((at, image.bytes.get(at, size)?)));
             let (at, strings) =
@@ -78,7 +81,7 @@ impl<'a> Dynamic<'a> {
 
     /// Text at a position of the dynamic strings.
     pub fn string(&self, at: u64) -> Option<String> {
-        self.strings.string(at)
+        self.strings.string(at, &self.budget)
     }
 
     /// Text that the last entry of a tag names.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::budget::OverBudget;
 use crate::error::{Error, ErrorKind};
 
 /// What is wrong with the bytes. The caller knows the file's name and adds it with [`ElfError::at`].
@@ -16,6 +17,9 @@ pub enum ElfError {
     /// The file ends before something it announces, or contradicts itself.
     #[error("damaged ELF file: {0}")]
     Damaged(String),
+    /// Reading it takes more than a file of its size is worth.
+    #[error(transparent)]
+    Budget(#[from] OverBudget),
     /// The edit would break the file.
     #[error("cannot be changed: {reason}")]
     Refused {

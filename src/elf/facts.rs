@@ -1,5 +1,6 @@
 //! What a file says about itself, as a plain value: what it needs, gives and promises.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -119,11 +120,11 @@ pub struct Export {
     /// Whether a linker takes this version when none is asked for (`name@@version`).
     pub default: bool,
     /// `function`, `object`, `tls`, `ifunc`, `none`, `common` or a number.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// `global`, `weak`, `unique` or a number.
-    pub binding: String,
+    pub binding: Cow<'static, str>,
     /// `default`, or `protected`: the library itself always uses its own.
-    pub visibility: String,
+    pub visibility: Cow<'static, str>,
     /// Bytes.
     pub size: u64,
 }
@@ -138,7 +139,7 @@ pub struct Import {
     /// The file that `.gnu.version_r` expects it from.
     pub library: Option<String>,
     /// `function`, `object`, `tls`, `none` ...
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// May stay unresolved.
     pub weak: bool,
 }

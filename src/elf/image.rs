@@ -4,6 +4,7 @@ use object::elf;
 
 use super::ElfError;
 use super::bytes::Bytes;
+use crate::budget::Budget;
 
 /// Bytes of the file header.
 pub(crate) const HEADER_SIZE: u64 = 64;
@@ -107,6 +108,8 @@ impl Section {
 #[derive(Clone)]
 pub struct Image<'a> {
     pub(crate) bytes: Bytes<'a>,
+    /// What may be spent on the file.
+    pub(crate) budget: Budget,
     /// File header.
     pub header: Header,
     /// Program headers in the order of the file.
@@ -119,11 +122,20 @@ impl<'a> Image<'a> {
     /// Reads the tables.
     ///
     /// # Errors
-    /// Not ELF, 32-bit or big-endian, or a table reaches past the end of the file.
+    /// Not ELF, 32-bit or big-endian, a table reaches past the end of the file, or takes more than the file is worth.
     pub fn parse(file: &'a [u8]) -> Result<Self, ElfError> {
-        let mut image = Self::header_only(file)?;
+        Self::parse_within(file, Budget::of(file))
+    }
+
+    /// As [`Image::parse`], within a budget that others share.
+    ///
+    /// # Errors
+    /// As [`Image::parse`].
+    pub fn parse_within(file: &'a [u8], budget: Budget) -> Result<Self, ElfError> {
+        let mut image = Self::header_only(file, budget)?;
         image.sections = image.read_sections()?;
         image.segments = image.read_segments()?;
+        image.spent()?;
         Ok(image)
     }
 
@@ -132,12 +144,12 @@ impl<'a> Image<'a> {
     /// # Errors
     /// As [`Image::parse`], sections aside.
     pub fn segments_only(file: &'a [u8]) -> Result<Self, ElfError> {
-        let mut image = Self::header_only(file)?;
+        let mut image = Self::header_only(file, Budget::of(file))?;
         image.segments = image.read_segments()?;
         Ok(image)
     }
 
-    fn header_only(file: &'a [u8]) -> Result<Self, ElfError> {
+    fn header_only(file: &'a [u8], budget: Budget) -> Result<Self, ElfError> {
         if !is_elf(file) {
             return Err(ElfError::NotElf);
         }
@@ -151,7 +163,15 @@ impl<'a> Image<'a> {
             _ => return Err(cut()),
         }
         let header = bytes.get(0, HEADER_SIZE).map(Bytes).and_then(read_header).ok_or_else(cut)?;
-        Ok(Self { bytes, header, segments: Vec::new(), sections: Vec::new() })
+        Ok(Self { bytes, budget, header, segments: Vec::new(), sections: Vec::new() })
+    }
+
+    /// Says whether all that was asked of the file was read.
+    ///
+    /// # Errors
+    /// It takes more than a file of its size is worth.
+    pub fn spent(&self) -> Result<(), ElfError> {
+        Ok(self.budget.finish()?)
     }
 
     /// Whether it is device code: a cubin is ELF, too, but the rules about host code do not hold for it.
@@ -180,6 +200,7 @@ impl<'a> Image<'a> {
             .get(self.header.segments_at, count.saturating_mul(SEGMENT_SIZE))
             .map(Bytes)
             .ok_or_else(|| ElfError::damaged("the file ends inside its program headers"))?;
+        self.room_for::<Segment>(count)?;
         Ok((0..count).filter_map(|index| read_segment(table, index * SEGMENT_SIZE)).collect())
     }
 
@@ -198,6 +219,7 @@ impl<'a> Image<'a> {
             return Err(ElfError::damaged("section headers of an unknown size"));
         }
         let table = self.bytes.get(at, count.saturating_mul(SECTION_SIZE)).map(Bytes).ok_or_else(cut)?;
+        self.room_for::<Section>(count)?;
         let mut sections: Vec<Section> =
             (0..count).filter_map(|index| read_section(table, index * SECTION_SIZE)).collect();
         let mut names = self.header.names;
@@ -206,10 +228,15 @@ impl<'a> Image<'a> {
         }
         if let Some(strings) = sections.get(names as usize).and_then(|section| self.section_bytes(section)) {
             for section in &mut sections {
-                section.name = Bytes(strings).string(u64::from(section.name_at)).unwrap_or_default();
+                section.name = Bytes(strings).string(u64::from(section.name_at), &self.budget).unwrap_or_default();
             }
         }
         Ok(sections)
+    }
+
+    fn room_for<T>(&self, count: u64) -> Result<(), ElfError> {
+        self.budget.keep_many::<T>(usize::try_from(count).unwrap_or(usize::MAX));
+        self.spent()
     }
 
     /// The first section of this name.

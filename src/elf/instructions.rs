@@ -5,13 +5,15 @@
 //! What is counted says that the instruction stands there, not that it is reached; libraries that choose by the
 //! processor hold instructions of every level, so it is also said whether the file asks the processor at all.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use iced_x86::{Code, CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use object::elf;
 
-use super::{Dynamic, Facts, Image, SymbolTable};
+use super::{Dynamic, ElfError, Facts, Image, SymbolTable};
+use crate::budget::Budget;
 
 /// What an instruction asks of the processor beyond plain x86-64.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,11 +58,16 @@ const ASKED: [&str; 5] =
     ["__cpu_model", "__cpu_indicator_init", "__x86_get_cpuid_feature_leaf", "__x86_get_cpu_features", "getauxval"];
 
 /// What the instructions of an x86-64 file need; `None` for other processors, which this does not read.
-pub fn host_code(image: &Image<'_>, facts: &Facts) -> Option<HostCode> {
+///
+/// # Errors
+/// Its sections of code lie in each other so often, or its names are so long, that this would take more than a file of
+/// its size is worth.
+pub fn host_code(image: &Image<'_>, facts: &Facts) -> Result<Option<HostCode>, ElfError> {
     if image.header.machine != elf::EM_X86_64 {
-        return None;
+        return Ok(None);
     }
-    let mut scan = Scan { code: HostCode::default(), pending: Vec::new() };
+    let budget = &image.budget;
+    let mut scan = Scan { code: HostCode::default(), pending: Vec::new(), budget };
     let import = facts.imports.iter().find(|import| ASKED.contains(&import.name.as_str()));
     let resolved = facts.exports.iter().find(|export| export.kind == "ifunc");
     scan.code.asks = import
@@ -68,9 +75,15 @@ pub fn host_code(image: &Image<'_>, facts: &Facts) -> Option<HostCode> {
         .or_else(|| resolved.map(|export| format!("chooses {} when it is loaded", export.name)));
     let names = Names::of(image);
     for area in areas(image) {
+        // An instruction takes at least a byte, and about ten steps.
+        let steps = (area.bytes.len() as u64).saturating_mul(10);
+        if image.budget.work(steps).is_none() {
+            break;
+        }
         scan.area(&area, &names);
     }
-    Some(scan.code)
+    image.spent()?;
+    Ok(Some(scan.code))
 }
 
 /// A piece of the file that holds code.
@@ -111,7 +124,7 @@ impl Names {
             let dynamic = Dynamic::parse(image).ok()??;
             SymbolTable::dynamic(image, &dynamic).ok()
         };
-        let mut names = BTreeMap::new();
+        let mut names: BTreeMap<(u16, u64), (String, u64)> = BTreeMap::new();
         let stripped = image.sections.is_empty();
         let table = SymbolTable::full(image).or_else(dynamic);
         for (_, symbol) in table.iter().flat_map(SymbolTable::iter) {
@@ -119,7 +132,10 @@ impl Names {
             if is_code && symbol.section != elf::SHN_UNDEF.0 && !symbol.name.is_empty() {
                 let section = if stripped { 0 } else { symbol.section };
                 let end = symbol.value.saturating_add(symbol.size);
-                names.entry((section, symbol.value)).or_insert((symbol.name, end));
+                if image.budget.keep_text(96 + symbol.name.len()).is_none() {
+                    break;
+                }
+                names.entry((section, symbol.value)).or_insert((symbol.name.into_owned(), end));
             }
         }
         Self(names)
@@ -132,14 +148,42 @@ impl Names {
         inside.map(|((_, at), _)| *at).chain([area.address]).collect()
     }
 
-    /// The function that holds an address of the stretch which begins at `start`.
-    fn name(&self, area: &Area<'_>, start: u64, address: u64) -> String {
-        match self.0.get(&(area.section, start)) {
+    /// The stretch of code which begins at `start`.
+    fn stretch<'n>(&'n self, area: &'n Area<'_>, start: u64) -> Stretch<'n> {
+        Stretch {
+            symbol: self.0.get(&(area.section, start)),
+            area: &area.name,
+            start,
+            at: start - area.address,
+            ..Stretch::default()
+        }
+    }
+}
+
+/// Code from one beginning of a function to the next.
+#[derive(Default)]
+struct Stretch<'n> {
+    /// The function that begins there: name and end.
+    symbol: Option<&'n (String, u64)>,
+    start: u64,
+    area: &'n str,
+    /// Bytes from the beginning of the area.
+    at: u64,
+    /// The symbol in words, once somebody asked.
+    words: OnceCell<String>,
+    place: OnceCell<String>,
+}
+
+impl Stretch<'_> {
+    /// What holds an address of the stretch.
+    fn name(&self, address: u64, budget: &Budget) -> &str {
+        match self.symbol {
             // Hand-written code often says no size: it goes on to the next symbol.
-            Some((name, end)) if address < *end || *end == start => {
-                super::demangled(name).unwrap_or_else(|| name.clone())
-            }
-            _ => format!("{}+{:#x}", area.name, start - area.address),
+            Some((name, end)) if address < *end || *end == self.start => self.words.get_or_init(|| {
+                let words = budget.work(100 * name.len() as u64).and_then(|()| super::demangled(name));
+                words.unwrap_or_else(|| name.clone())
+            }),
+            _ => self.place.get_or_init(|| format!("{}+{:#x}", self.area, self.at)),
         }
     }
 }
@@ -151,26 +195,27 @@ struct Pending {
     mnemonic: Mnemonic,
 }
 
-struct Scan {
+struct Scan<'b> {
     code: HostCode,
     pending: Vec<Pending>,
+    budget: &'b Budget,
 }
 
 /// Functions begin at multiples of this: where decoding goes on after data.
 const FUNCTION_ALIGNMENT: u64 = 16;
 
-impl Scan {
+impl Scan<'_> {
     fn area(&mut self, area: &Area<'_>, names: &Names) {
         let starts: Vec<u64> = names.starts(area).into_iter().collect();
         let end = area.address.saturating_add(area.bytes.len() as u64);
         for (index, start) in starts.iter().enumerate() {
-            self.stretch(area, names, *start, starts.get(index + 1).copied().unwrap_or(end));
+            self.stretch(area, &names.stretch(area, *start), starts.get(index + 1).copied().unwrap_or(end));
         }
     }
 
     /// From one beginning of a function to the next.
-    fn stretch(&mut self, area: &Area<'_>, names: &Names, start: u64, end: u64) {
-        let mut at = start;
+    fn stretch(&mut self, area: &Area<'_>, stretch: &Stretch<'_>, end: u64) {
+        let mut at = stretch.start;
         let mut instruction = Instruction::default();
         while at < end {
             let Some(bytes) = slice(area, at, end) else { return };
@@ -180,7 +225,7 @@ impl Scan {
                 if instruction.is_invalid() || instruction.is_privileged() {
                     break;
                 }
-                self.instruction(area, names, start, &instruction);
+                self.instruction(stretch, &instruction);
             }
             if !instruction.is_invalid() && !instruction.is_privileged() {
                 break;
@@ -189,32 +234,33 @@ impl Scan {
             self.pending.clear();
             at = (instruction.ip() / FUNCTION_ALIGNMENT + 1).saturating_mul(FUNCTION_ALIGNMENT);
         }
-        self.settle(area, names, start);
+        self.settle(stretch);
     }
 
-    fn instruction(&mut self, area: &Area<'_>, names: &Names, start: u64, instruction: &Instruction) {
+    fn instruction(&mut self, stretch: &Stretch<'_>, instruction: &Instruction) {
         let address = instruction.ip();
         if matches!(instruction.code(), Code::Cpuid) && self.code.asks.is_none() {
-            self.code.asks = Some(format!("cpuid in {}", names.name(area, start, address)));
+            self.code.asks = Some(format!("cpuid in {}", stretch.name(address, self.budget)));
         }
         for need in needs(instruction) {
             self.pending.push(Pending { need, address, mnemonic: instruction.mnemonic() });
         }
         let ends = [FlowControl::Return, FlowControl::UnconditionalBranch, FlowControl::IndirectBranch];
         if ends.contains(&instruction.flow_control()) {
-            self.settle(area, names, start);
+            self.settle(stretch);
         }
     }
 
     /// Counts what turned out to be code.
-    fn settle(&mut self, area: &Area<'_>, names: &Names, start: u64) {
+    fn settle(&mut self, stretch: &Stretch<'_>) {
         for Pending { need, address, mnemonic } in std::mem::take(&mut self.pending) {
             let found = self.code.needs.entry(need).or_default();
             found.count += 1;
-            found
-                .functions
-                .entry(names.name(area, start, address))
-                .or_insert_with(|| format!("{} at {address:#x}", format!("{mnemonic:?}").to_lowercase()));
+            let name = stretch.name(address, self.budget);
+            if !found.functions.contains_key(name) && self.budget.keep_text(192 + name.len()).is_some() {
+                let first = format!("{} at {address:#x}", format!("{mnemonic:?}").to_lowercase());
+                found.functions.insert(name.to_owned(), first);
+            }
         }
     }
 }
@@ -289,7 +335,7 @@ mod tests {
         let dir = fixture::dir();
         let file = fixture::compile(dir.path(), "a.so", source, &[&["-shared", "-fPIC", "-O2"], flags].concat());
         let bytes = std::fs::read(file).unwrap();
-        host_code(&Image::parse(&bytes).unwrap(), &facts(&bytes).unwrap()).unwrap()
+        host_code(&Image::parse(&bytes).unwrap(), &facts(&bytes).unwrap()).unwrap().unwrap()
     }
 
     const SUM: &str = "void sum(float *a, const float *b, long n) { for (long i = 0; i < n; i++) a[i] += b[i]; }";
@@ -349,7 +395,7 @@ mod tests {
                 bytes[at] = [0, 0xff, 0x7f, 0x80][next(4)];
             }
             if let (Ok(image), Ok(facts)) = (Image::parse(&bytes), facts(&bytes)) {
-                host_code(&image, &facts);
+                let _ = host_code(&image, &facts);
             }
         }
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::ElfError;
 use super::bytes::{Bytes, round_up};
+use crate::budget::Budget;
 
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
@@ -124,6 +125,7 @@ impl LdCache {
         if !matches!(bytes.u8(start + 28).map(|flags| flags & 3), Some(0 | 2)) {
             return Err(damaged("it is of another byte order"));
         }
+        let budget = Budget::of(file);
         let begin = usize::try_from(start).map_err(|_| cut())?;
         Ok(Self {
             format: if start == 0 { CacheFormat::New } else { CacheFormat::Both },
@@ -131,7 +133,7 @@ impl LdCache {
             entries_at: begin + NEW_HEADER as usize,
             entry_size: NEW_ENTRY,
             count,
-            hwcaps: hwcaps(bytes, start).unwrap_or_default(),
+            hwcaps: hwcaps(bytes, start, &budget).unwrap_or_default(),
             bytes: file.to_vec(),
         })
     }
@@ -240,7 +242,7 @@ impl LdCache {
 }
 
 /// Names of the `glibc-hwcaps` extension; nothing when there is none or it is damaged.
-fn hwcaps(bytes: Bytes<'_>, start: u64) -> Option<Vec<String>> {
+fn hwcaps(bytes: Bytes<'_>, start: u64, budget: &Budget) -> Option<Vec<String>> {
     let at = u64::from(bytes.u32(start.checked_add(32)?)?);
     if at == 0 || at % 4 != 0 || bytes.u32(at)? != EXTENSION_MAGIC {
         return None;
@@ -254,7 +256,7 @@ fn hwcaps(bytes: Bytes<'_>, start: u64) -> Option<Vec<String>> {
         let (from, size) = (u64::from(bytes.u32(section + 8)?), u64::from(bytes.u32(section + 12)?));
         let table = Bytes(bytes.get(from, size)?);
         let count = (size / 4).min(MOST_HWCAPS);
-        return (0..count).map(|name| bytes.string(u64::from(table.u32(name * 4)?))).collect();
+        return (0..count).map(|name| bytes.string(u64::from(table.u32(name * 4)?), budget)).collect();
     }
     None
 }

@@ -16,12 +16,30 @@ const LONGEST: usize = 4096;
 /// Looked at is loaded data, without code, device code and the dynamic strings, in which the names of
 /// linked libraries stand; of a file without sections all that is loaded.
 pub fn library_names<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a str> {
-    constants(image, dynamic).into_iter().flat_map(names).collect()
+    constants(image, dynamic).into_iter().flat_map(|(at, end)| names(&image.bytes()[at..end])).collect()
 }
 
-fn constants<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a [u8]> {
-    let file = image.bytes();
-    let part = |at: u64, end: u64| file.get(usize::try_from(at).ok()?..usize::try_from(end).ok()?);
+/// Ranges of the file to look at; where sections or segments lie in each other, each byte once.
+fn constants(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Vec<(usize, usize)> {
+    let part = |at: u64, end: u64| {
+        let range = (usize::try_from(at).ok()?, usize::try_from(end).ok()?);
+        image.bytes().get(range.0..range.1).map(|_| range)
+    };
+    let mut ranges = ranges(image, dynamic, &part);
+    ranges.sort_unstable();
+    let mut seen = 0;
+    for range in &mut ranges {
+        range.0 = range.0.max(seen).min(range.1);
+        seen = seen.max(range.1);
+    }
+    ranges
+}
+
+fn ranges(
+    image: &Image<'_>,
+    dynamic: &Dynamic<'_>,
+    part: &dyn Fn(u64, u64) -> Option<(usize, usize)>,
+) -> Vec<(usize, usize)> {
     if image.sections.is_empty() {
         let strings = (dynamic.strings_at, dynamic.strings_at.saturating_add(dynamic.strings().len() as u64));
         let around = |at: u64, end: u64| {
@@ -37,7 +55,7 @@ fn constants<'a>(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Vec<&'a [u8]> {
             && section.offset != dynamic.strings_at
             && section.name != DEVICE_CODE
     });
-    sections.filter_map(|section| image.section_bytes(section)).collect()
+    sections.filter_map(|section| part(section.offset, section.offset.checked_add(section.size)?)).collect()
 }
 
 fn names(data: &[u8]) -> impl Iterator<Item = &str> {

@@ -4,6 +4,7 @@ use object::elf;
 
 use super::Image;
 use super::bytes::{Bytes, round_up};
+use crate::budget::Budget;
 
 /// `NT_GNU_PROPERTY_TYPE_0`.
 const PROPERTY_NOTE: u32 = 5;
@@ -20,16 +21,17 @@ pub fn isa_level(image: &Image<'_>) -> Option<u32> {
     // An object for the linker has sections only.
     let sections = image.sections.iter().filter(|section| section.name == ".note.gnu.property");
     let sections = sections.filter_map(|section| image.section_bytes(section));
-    segments.chain(sections).find_map(|notes| needed_level(Bytes(notes)))
+    segments.chain(sections).find_map(|notes| needed_level(Bytes(notes), &image.budget))
 }
 
-fn needed_level(notes: Bytes<'_>) -> Option<u32> {
+fn needed_level(notes: Bytes<'_>, budget: &Budget) -> Option<u32> {
     let mut at = 0;
     loop {
+        budget.work(48)?;
         let (name_size, size) = (u64::from(notes.u32(at)?), u64::from(notes.u32(at.checked_add(4)?)?));
         let content = at.checked_add(12)?.checked_add(round_up(name_size, 4)?)?;
         if notes.u32(at + 8)? == PROPERTY_NOTE && notes.get(at + 12, name_size)? == b"GNU\0" {
-            let level = level_in(Bytes(notes.get(content, size)?));
+            let level = level_in(Bytes(notes.get(content, size)?), budget);
             if level.is_some() {
                 return level;
             }
@@ -38,9 +40,10 @@ fn needed_level(notes: Bytes<'_>) -> Option<u32> {
     }
 }
 
-fn level_in(properties: Bytes<'_>) -> Option<u32> {
+fn level_in(properties: Bytes<'_>, budget: &Budget) -> Option<u32> {
     let mut at = 0;
     loop {
+        budget.work(48)?;
         let (kind, size) = (properties.u32(at)?, u64::from(properties.u32(at.checked_add(4)?)?));
         if kind == X86_ISA_NEEDED && size == 4 {
             let bits = properties.u32(at + 8)? & 0xf;
@@ -73,9 +76,9 @@ mod tests {
     #[test]
     fn damaged_notes_end_the_reading() {
         let note = |size: u32| [4, size, 5, 0x0055_4e47, X86_ISA_NEEDED, 4, 0b111, 0].map(u32::to_le_bytes).concat();
-        assert_eq!(needed_level(Bytes(&note(16))), Some(3));
+        assert_eq!(needed_level(Bytes(&note(16)), &Budget::for_size(0)), Some(3));
         for bytes in [note(u32::MAX), note(4), note(16)[..20].to_vec(), Vec::new()] {
-            assert_eq!(needed_level(Bytes(&bytes)), None);
+            assert_eq!(needed_level(Bytes(&bytes), &Budget::for_size(0)), None);
         }
     }
 }

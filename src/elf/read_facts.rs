@@ -1,5 +1,6 @@
 //! Reading the facts: one pass over the tables that speak of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::elf;
@@ -7,6 +8,7 @@ use object::elf;
 use super::bytes::Bytes;
 use super::facts::{Export, Facts, FileKind, Import, Relro, SectionFact, Stack};
 use super::{Dynamic, ElfError, Image, Symbol, SymbolTable, Versions};
+use crate::budget::Budget;
 
 /// Reads the facts of a 64-bit little-endian file.
 ///
@@ -34,7 +36,7 @@ pub fn facts_of(image: &Image<'_>) -> Result<Facts, ElfError> {
         flags: 0,
         flags_1: 0,
         dynamic: dynamic.is_some(),
-        sections: image.sections.iter().skip(1).map(section_fact).collect(),
+        sections: image.sections.iter().skip(1).map_while(|section| section_fact(image, section)).collect(),
         exports: Vec::new(),
         imports: Vec::new(),
         version_needs: BTreeMap::new(),
@@ -51,15 +53,19 @@ pub fn facts_of(image: &Image<'_>) -> Result<Facts, ElfError> {
         Some(dynamic) => read_dynamic(image, dynamic, &mut facts)?,
         None => read_object(image, &mut facts),
     }
-    facts.exports.sort();
+    image.budget.finish()?;
+    // Equal ones are one: their order does not matter, and a stable sort takes half as much memory again.
+    facts.exports.sort_unstable();
     facts.exports.dedup();
-    facts.imports.sort();
+    facts.imports.sort_unstable();
     facts.imports.dedup();
     Ok(facts)
 }
 
-fn section_fact(section: &super::Section) -> SectionFact {
-    SectionFact { name: section.name.clone(), kind: section.kind.0, flags: section.flags.0, size: section.size }
+fn section_fact(image: &Image<'_>, section: &super::Section) -> Option<SectionFact> {
+    image.budget.keep_text(size_of::<SectionFact>() + section.name.len())?;
+    let (kind, flags) = (section.kind.0, section.flags.0);
+    Some(SectionFact { name: section.name.clone(), kind, flags, size: section.size })
 }
 
 impl FileKind {
@@ -85,7 +91,7 @@ impl FileKind {
 }
 
 fn interpreter(image: &Image<'_>) -> Option<String> {
-    Bytes(image.segment_bytes(image.segment(elf::PT_INTERP)?)?).string(0)
+    Bytes(image.segment_bytes(image.segment(elf::PT_INTERP)?)?).string(0, &image.budget)
 }
 
 fn stack(image: &Image<'_>) -> Stack {
@@ -114,12 +120,17 @@ fn read_dynamic(image: &Image<'_>, dynamic: &Dynamic<'_>, facts: &mut Facts) -> 
     };
     let versions = Versions::parse(image, dynamic);
     for (file, names) in &versions.files {
-        facts.version_needs.entry(file.clone()).or_default().extend(names.iter().cloned());
+        let bytes: usize = names.iter().map(|name| name.len() + 64).sum();
+        if image.budget.keep_text(file.len() + bytes).is_some() {
+            facts.version_needs.entry(file.clone()).or_default().extend(names.iter().cloned());
+        }
     }
     facts.version_definitions = versions.defined.values().cloned().collect();
+    let version_of = Versions::indices(image, dynamic);
     for (index, symbol) in SymbolTable::dynamic(image, dynamic)?.iter() {
-        let version = Versions::index_of(image, dynamic, index);
-        add_symbol(facts, symbol, version, &versions);
+        if add_symbol(facts, symbol, version_of(index), &versions, &image.budget).is_none() {
+            break;
+        }
     }
     Ok(())
 }
@@ -130,45 +141,62 @@ fn read_object(image: &Image<'_>, facts: &mut Facts) {
         return;
     }
     if let Some(table) = SymbolTable::full(image) {
+        let versions = Versions::default();
         for (_, symbol) in table.iter() {
-            add_symbol(facts, symbol, None, &Versions::default());
+            if add_symbol(facts, symbol, None, &versions, &image.budget).is_none() {
+                break;
+            }
         }
     }
 }
 
-fn add_symbol(facts: &mut Facts, symbol: Symbol, version: Option<u16>, versions: &Versions) {
+/// Adds what a symbol means to others; `None` when the budget is spent.
+fn add_symbol(
+    facts: &mut Facts,
+    symbol: Symbol<'_>,
+    version: Option<u16>,
+    versions: &Versions,
+    budget: &Budget,
+) -> Option<()> {
     let hidden_from_others = matches!(symbol.visibility, elf::STV_HIDDEN | elf::STV_INTERNAL);
     if symbol.binding == elf::STB_LOCAL || symbol.name.is_empty() {
-        return;
+        return Some(());
     }
     let index = version.map(|raw| raw & elf::VERSYM_VERSION);
     if symbol.section == elf::SHN_UNDEF.0 {
-        let (library, version) = index.and_then(|index| versions.needed.get(&index)).cloned().unzip();
+        let needed = index.and_then(|index| versions.needed.get(&index));
+        let texts = symbol.name.len() + needed.map_or(0, |(library, version)| library.len() + version.len() + 64);
+        budget.keep_text(2 * size_of::<Import>() + texts)?;
+        let (library, version) = needed.cloned().unzip();
         facts.imports.push(Import {
             kind: kind_name(symbol.kind),
             weak: symbol.binding == elf::STB_WEAK,
-            name: symbol.name,
+            name: symbol.name.into_owned(),
             version,
             library,
         });
     } else if !hidden_from_others {
         // The version nodes themselves are absolute symbols of their own name: not an interface.
-        let node = symbol.section == elf::SHN_ABS.0 && versions.defined.values().any(|name| *name == symbol.name);
+        let node = symbol.section == elf::SHN_ABS.0 && facts.version_definitions.contains(&*symbol.name);
         if !node {
+            let version_name = index.and_then(|index| versions.defined.get(&index));
+            let texts = symbol.name.len() + version_name.map_or(0, |name| name.len() + 32);
+            budget.keep_text(2 * size_of::<Export>() + texts)?;
             facts.exports.push(Export {
                 kind: kind_name(symbol.kind),
                 binding: binding_name(symbol.binding),
                 visibility: if symbol.visibility == elf::STV_PROTECTED { "protected" } else { "default" }.into(),
-                version: index.and_then(|index| versions.defined.get(&index)).cloned(),
+                version: version_name.cloned(),
                 default: version.is_none_or(|raw| raw & elf::VERSYM_HIDDEN.0 == 0),
                 size: symbol.size,
-                name: symbol.name,
+                name: symbol.name.into_owned(),
             });
         }
     }
+    Some(())
 }
 
-fn kind_name(kind: elf::SymbolType) -> String {
+fn kind_name(kind: elf::SymbolType) -> Cow<'static, str> {
     match kind {
         elf::STT_NOTYPE => "none".into(),
         elf::STT_OBJECT => "object".into(),
@@ -178,17 +206,17 @@ fn kind_name(kind: elf::SymbolType) -> String {
         elf::STT_COMMON => "common".into(),
         elf::STT_TLS => "tls".into(),
         elf::STT_GNU_IFUNC => "ifunc".into(),
-        other => other.0.to_string(),
+        other => other.0.to_string().into(),
     }
 }
 
-fn binding_name(binding: elf::SymbolBind) -> String {
+fn binding_name(binding: elf::SymbolBind) -> Cow<'static, str> {
     match binding {
         elf::STB_LOCAL => "local".into(),
         elf::STB_GLOBAL => "global".into(),
         elf::STB_WEAK => "weak".into(),
         elf::STB_GNU_UNIQUE => "unique".into(),
-        other => other.0.to_string(),
+        other => other.0.to_string().into(),
     }
 }
 
@@ -199,18 +227,22 @@ fn build_id(image: &Image<'_>) -> Option<String> {
         let notes = image.sections.iter().filter(|section| section.kind == elf::SHT_NOTE);
         areas = notes.filter_map(|section| image.section_bytes(section)).collect();
     }
-    areas.into_iter().find_map(|area| build_id_in(Bytes(area)))
+    areas.into_iter().find_map(|area| build_id_in(Bytes(area), &image.budget))
 }
 
-fn build_id_in(notes: Bytes<'_>) -> Option<String> {
+fn build_id_in(notes: Bytes<'_>, budget: &Budget) -> Option<String> {
     let mut at = 0;
     loop {
+        budget.work(48)?;
         let name_size = u64::from(notes.u32(at)?);
         let size = u64::from(notes.u32(at + 4)?);
         let kind = notes.u32(at + 8)?;
         let content = (at + 12).checked_add(super::bytes::round_up(name_size, 4)?)?;
         if kind == elf::NT_GNU_BUILD_ID.0 && notes.get(at + 12, name_size)? == b"GNU\0" {
-            return Some(notes.get(content, size)?.iter().map(|byte| format!("{byte:02x}")).collect());
+            let id = notes.get(content, size)?;
+            budget.work(64 * size)?;
+            budget.keep_text(2 * id.len())?;
+            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
         }
         at = content.checked_add(super::bytes::round_up(size, 4)?)?;
     }

@@ -1,20 +1,22 @@
 //! Dynamic symbols with their versions, without needing section headers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use object::elf;
 
 use super::bytes::Bytes;
 use super::{Dynamic, ElfError, Image};
+use crate::budget::Budget;
 
 /// Bytes of one symbol.
 pub(crate) const SYMBOL_SIZE: u64 = 24;
 
 /// One symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
+pub struct Symbol<'a> {
     /// Name.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// Position of the name in its string table.
     pub name_at: u32,
     /// `STT_*`.
@@ -32,31 +34,36 @@ pub struct Symbol {
 }
 
 /// A symbol table over its bytes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct SymbolTable<'a> {
     table: Bytes<'a>,
     strings: Bytes<'a>,
+    budget: Budget,
 }
 
 impl<'a> SymbolTable<'a> {
     /// The dynamic symbols. Their number is in no single place: it is taken from the section headers
     /// when they agree with the dynamic section, else from the hash tables and the relocations.
+    ///
+    /// # Errors
+    /// A table of symbols, strings or versions lies outside of the file or contradicts itself.
     pub fn dynamic(image: &Image<'a>, dynamic: &Dynamic<'a>) -> Result<Self, ElfError> {
         let Some(address) = dynamic.value(elf::DT_SYMTAB) else {
-            return Ok(Self { table: Bytes(&[]), strings: dynamic.strings });
+            return Ok(Self { table: Bytes(&[]), strings: dynamic.strings, budget: image.budget.clone() });
         };
         let cut = || ElfError::damaged("the dynamic symbols reach past the end of the file");
         let at = image.offset_of(address).ok_or_else(cut)?;
         let count = count(image, dynamic, address);
         let table = image.bytes.get(at, count.saturating_mul(SYMBOL_SIZE)).map(Bytes).ok_or_else(cut)?;
-        Ok(Self { table, strings: dynamic.strings })
+        Ok(Self { table, strings: dynamic.strings, budget: image.budget.clone() })
     }
 
     /// The static symbols (`.symtab`) of an object or of a file that was not stripped.
     pub fn full(image: &Image<'a>) -> Option<Self> {
         let section = image.sections.iter().find(|section| section.kind == elf::SHT_SYMTAB)?;
         let strings = image.sections.get(section.link as usize)?;
-        Some(Self { table: Bytes(image.section_bytes(section)?), strings: Bytes(image.section_bytes(strings)?) })
+        let (table, strings) = (Bytes(image.section_bytes(section)?), Bytes(image.section_bytes(strings)?));
+        Some(Self { table, strings, budget: image.budget.clone() })
     }
 
     /// Number of symbols, with the empty first one.
@@ -70,12 +77,12 @@ impl<'a> SymbolTable<'a> {
     }
 
     /// Symbol by index.
-    pub fn get(&self, index: u64) -> Option<Symbol> {
+    pub fn get(&self, index: u64) -> Option<Symbol<'a>> {
         let at = index.checked_mul(SYMBOL_SIZE)?;
         let info = self.table.u8(at + 4)?;
         let name_at = self.table.u32(at)?;
         Some(Symbol {
-            name: self.strings.string(u64::from(name_at)).unwrap_or_default(),
+            name: self.strings.name(u64::from(name_at), &self.budget).unwrap_or_default(),
             name_at,
             kind: elf::SymbolType(info & 0xf),
             binding: elf::SymbolBind(info >> 4),
@@ -101,9 +108,11 @@ impl<'a> SymbolTable<'a> {
         (0..self.len()).filter_map(|index| self.table.u32(index * SYMBOL_SIZE))
     }
 
-    /// All symbols after the empty first one, with their index.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, Symbol)> + '_ {
-        (1..self.len()).filter_map(|index| Some((index, self.get(index)?)))
+    /// All symbols after the empty first one, with their index; as far as the budget reaches.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Symbol<'a>)> + '_ {
+        (1..self.len())
+            .map_while(|index| self.budget.work(32).map(|()| index))
+            .filter_map(|index| Some((index, self.get(index)?)))
     }
 }
 
@@ -190,7 +199,7 @@ impl Versions {
         let bytes = image.bytes;
         let place = |tag| dynamic.value(tag).and_then(|address| image.offset_of(address));
         if let Some(at) = place(elf::DT_VERNEED) {
-            read_needed(bytes, at, dynamic, &mut versions);
+            read_needed(bytes, at, dynamic, &image.budget, &mut versions);
         }
         if let Some(at) = place(elf::DT_VERDEF) {
             read_defined(bytes, at, dynamic, &mut versions);
@@ -198,17 +207,28 @@ impl Versions {
         versions
     }
 
-    /// Raw index of a symbol in `.gnu.version`, with the hidden bit.
-    pub(crate) fn index_of(image: &Image<'_>, dynamic: &Dynamic<'_>, symbol: u64) -> Option<u16> {
-        let at = image.offset_of(dynamic.value(elf::DT_VERSYM)?)?;
-        image.bytes.u16(at.checked_add(symbol.checked_mul(2)?)?)
+    /// Raw indices of symbols in `.gnu.version`, with the hidden bit.
+    pub(crate) fn indices<'a>(image: &Image<'a>, dynamic: &Dynamic<'_>) -> impl Fn(u64) -> Option<u16> + use<'a> {
+        let (bytes, start) = (image.bytes, dynamic.value(elf::DT_VERSYM).and_then(|address| image.offset_of(address)));
+        move |symbol| bytes.u16(start?.checked_add(symbol.checked_mul(2)?)?)
     }
 }
 
 /// No file has more version records than symbols of 16 bits can name.
 const MOST_RECORDS: usize = 1 << 16;
 
-fn read_needed(bytes: Bytes<'_>, start: u64, dynamic: &Dynamic<'_>, versions: &mut Versions) -> Option<()> {
+/// Where the next record begins, `step` behind this one: records of a table do not lie in each other.
+fn next(at: u64, step: u32, size: u64) -> Option<u64> {
+    at.checked_add(u64::from(step).max(size)).filter(|_| u64::from(step) >= size)
+}
+
+fn read_needed(
+    bytes: Bytes<'_>,
+    start: u64,
+    dynamic: &Dynamic<'_>,
+    budget: &Budget,
+    versions: &mut Versions,
+) -> Option<()> {
     let mut at = start;
     let mut records = 0;
     loop {
@@ -222,17 +242,18 @@ fn read_needed(bytes: Bytes<'_>, start: u64, dynamic: &Dynamic<'_>, versions: &m
             }
             let index = bytes.u16(auxiliary.checked_add(6)?)? & elf::VERSYM_VERSION;
             let name = dynamic.string(u64::from(bytes.u32(auxiliary.checked_add(8)?)?))?;
+            budget.keep_text(file.len() + name.len() + 64)?;
             versions.needed.insert(index, (file.clone(), name.clone()));
             names.push(name);
             match bytes.u32(auxiliary.checked_add(12)?)? {
                 0 => break,
-                step => auxiliary = auxiliary.checked_add(u64::from(step))?,
+                step => auxiliary = next(auxiliary, step, 16)?,
             }
         }
         versions.files.push((file, names));
         match bytes.u32(at.checked_add(12)?)? {
             0 => return Some(()),
-            step => at = at.checked_add(u64::from(step))?,
+            step => at = next(at, step, 16)?,
         }
         records += 1;
         if records > MOST_RECORDS {
@@ -253,7 +274,7 @@ fn read_defined(bytes: Bytes<'_>, start: u64, dynamic: &Dynamic<'_>, versions: &
         }
         match bytes.u32(at.checked_add(16)?)? {
             0 => return Some(()),
-            step => at = at.checked_add(u64::from(step))?,
+            step => at = next(at, step, 20)?,
         }
     }
     None

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::scheduler::{Assignment, Fate, Release, Scheduler};
-use super::shared::NotShareable;
 use super::step::StepFailure;
+use super::step::shared::NotShareable;
 use crate::error::{Error, Result};
 
 /// How long whoever ends a call leaves its token to build systems that wait for one, and how often one that was not

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::history::History;
-use super::kernel::shareable;
 use super::run::BuildOptions;
-use super::shared::LONG;
 use super::slots::Waiting;
+use super::step::kernel::{InCommon, shareable};
+use super::step::shared::LONG;
 use crate::plan::{Action, BuildPlan, Step};
 
 /// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
@@ -17,7 +17,7 @@ const UNKNOWN: f64 = 1e9;
 
 /// The steps of a plan that are `missing`, by their indices.
 pub(super) fn waiting(plan: &BuildPlan, missing: &[usize], history: &History, options: &BuildOptions) -> Vec<Waiting> {
-    let mut families: BTreeMap<(&str, &[String]), usize> = BTreeMap::new();
+    let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
     let missing = missing.iter().map(|&index| {
         let step = &plan.steps[index];
         let expected = expect(index, step, history, options);

@@ -67,13 +67,20 @@ impl History {
 mod tests {
     use super::*;
     use crate::engine::StepKind;
+    use crate::process::IsolationKind;
 
     #[test]
     fn what_was_noted_is_known_the_next_time() {
         let dir = tempfile::tempdir().unwrap();
         let mut history = History::read(dir.path(), "sim");
         assert_eq!(history.of("a"), None);
-        history.note(&Made { step: "a".to_owned(), kind: StepKind::Kernel, seconds: 2.5, peak: 7 });
+        history.note(&Made {
+            step: "a".to_owned(),
+            kind: StepKind::Kernel,
+            seconds: 2.5,
+            peak: 7,
+            isolation: IsolationKind::None,
+        });
         history.write().unwrap();
         assert_eq!(History::read(dir.path(), "sim").of("a"), Some(Took { peak: 7, seconds: 2.5 }));
         assert_eq!(History::read(dir.path(), "other").of("a"), None);

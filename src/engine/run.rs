@@ -9,23 +9,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry};
-use super::diagnose::Cause;
 use super::executor::{Event, Executor, drive};
 use super::expected::waiting;
-use super::headers::HeaderStore;
 use super::history::History;
-use super::isolation::StepIsolation;
 use super::local::{Made, Site};
 use super::scheduler::{Processes, Scheduler};
 use super::step::StepRun;
+use super::step::diagnose::Cause;
+use super::step::headers::HeaderStore;
+use super::step::isolation::StepIsolation;
+use super::step::toolset::Toolset;
 use super::tokens::Tokens;
-use super::toolset::Toolset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
 use crate::manifest::MemoryModel;
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
-use crate::process::{InterruptGuard, interrupted};
+use crate::process::{InterruptGuard, IsolationKind, interrupted};
 use crate::ui::Ui;
 
 /// How to run.
@@ -72,6 +72,13 @@ pub struct BuildOutcome {
     pub entries: BTreeMap<String, CacheEntry>,
     /// Reports in the plan's order.
     pub steps: Vec<StepReport>,
+}
+
+impl BuildOutcome {
+    /// How its steps were isolated, those from the cache, too: as the least isolated one was.
+    pub fn isolation(&self) -> IsolationKind {
+        self.entries.values().map(|entry| entry.made.isolation).min().unwrap_or_default()
+    }
 }
 
 /// Directory of the cache for what steps took.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::diagnose::Cause;
 use super::executor::{End, Event, Executor, drive};
 use super::scheduler::{Assignment, Processes, Release, Scheduler};
-use super::shared::NotShareable;
 use super::slots::Waiting;
 use super::step::StepFailure;
+use super::step::diagnose::Cause;
+use super::step::shared::NotShareable;
 use crate::error::{Error, Result};
 
 /// A step, and how it ends.

@@ -7,21 +7,21 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::cache::{CacheEntry, artifacts_with};
 use super::run::BuildOutcome;
-use crate::arch::KernelTarget;
+use crate::arch::{CudaVersion, KernelTarget};
+use crate::build_system::BuildDriver;
 use crate::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA,
-    Provenance,
+    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, Provenance, ToolVersion,
 };
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, DigestBuilder};
+use crate::fs::{self, Digest, DigestBuilder, Tree};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
-use crate::recipe::{BuildDriver, Component, ComponentKind, KernelForm, Recipe, UNNAMED_VARIANT};
+use crate::recipe::{Component, ComponentKind, Recipe, RecipeMatrix, UNNAMED_VARIANT};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
     /// The recipe.
-    pub recipe: &'a Recipe,
+    pub recipes: &'a RecipeMatrix,
     /// Its plan.
     pub plan: &'a BuildPlan,
     /// What the plan's steps made.
@@ -43,6 +43,17 @@ pub struct Staged {
     pub empty_globs: Vec<(ComponentKind, String)>,
     /// Installed files that ship cut to one capability, and are in no bundle yet.
     pub fat: Vec<FatFile>,
+    /// Lists of device code that are still to be written, by the root of the bundle.
+    pub lists: BTreeMap<PathBuf, Vec<PendingList>>,
+}
+
+/// A list of device code before its files have their last bytes.
+#[derive(Debug)]
+pub struct PendingList {
+    /// Directory of the bundle.
+    dir: String,
+    /// All but the files.
+    list: KernelsList,
 }
 
 /// A file with code for all targets, each of whose kernel bundles shall hold its own slice.
@@ -50,6 +61,8 @@ pub struct Staged {
 pub struct FatFile {
     /// `/`-joined path below the prefix.
     pub path: String,
+    /// CUDA release whose targets it has code for.
+    pub cuda: CudaVersion,
     /// Where it lies now. Nothing may be written there.
     pub file: PathBuf,
     /// Owner's execute bit.
@@ -57,47 +70,50 @@ pub struct FatFile {
 }
 
 /// Lays every bundle of the plan out below the empty directory `root`.
+///
+/// # Errors
+/// An artifact is missing, two lie at one path, or a file cannot be written.
 pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
-    let installed = installed(inputs)?;
-    one_maker(inputs.plan, &installed)?;
-    let claims = Claims::new(&inputs.recipe.components)?;
+    let recipe = inputs.recipes.own();
+    let claims = Claims::new(&recipe.components)?;
+    let mut trees = BTreeMap::new();
+    for recipe in inputs.recipes.iter() {
+        trees.insert(recipe.cuda, Installed::of(inputs, recipe.cuda, &claims)?);
+    }
+    let own = &trees[&recipe.cuda];
+    one_maker(inputs.plan, &own.entries)?;
     let mut staged = Staged {
         bundles: Vec::new(),
-        unclaimed: Vec::new(),
-        claimed_twice: Vec::new(),
+        unclaimed: own.unclaimed.clone(),
+        claimed_twice: own.claimed_twice.clone(),
         // A build of kernels alone installs nothing, which says nothing about the globs.
-        empty_globs: if has_host_step(inputs) { claims.empty(&installed) } else { Vec::new() },
-        fat: Vec::new(),
+        empty_globs: match host_steps_of_all(inputs.plan).next() {
+            Some(_) => claims.empty(&own.entries),
+            None => Vec::new(),
+        },
+        fat: trees.iter().flat_map(|(cuda, tree)| tree.fat(*cuda)).collect(),
+        lists: BTreeMap::new(),
     };
-    let mut owner: BTreeMap<&str, ComponentKind> = BTreeMap::new();
-    for path in installed.keys() {
-        match claims.of(path).as_slice() {
-            [] => staged.unclaimed.push(path.clone()),
-            // What is cut is named one by one; core's globs may be those of all libraries.
-            kinds if kinds.contains(&ComponentKind::Kernels) => {
-                owner.insert(path, ComponentKind::Kernels);
-            }
-            [kind] => {
-                owner.insert(path, *kind);
-            }
-            kinds => staged.claimed_twice.push((path.clone(), kinds.to_vec())),
-        }
-    }
-    let cut = owner.iter().filter(|(_, kind)| **kind == ComponentKind::Kernels);
-    staged.fat = cut.filter_map(|(path, _)| fat_file(installed[*path], path)).collect();
     for planned in &inputs.plan.bundles {
         check_interrupted()?;
-        let bundle = Bundle::new(root.join(&planned.package), manifest(inputs, planned));
+        let bundle = Bundle::new(root.join(inputs.plan.directory(planned)), manifest(inputs, planned));
+        let list = bundle.manifest.path();
+        if let Some(entry) = trees.values().find_map(|tree| tree.entries.get(&list)) {
+            return Err(Error::build(format!("{} installs {list}, which simpack writes", entry.made.step)));
+        }
         fs_err::create_dir_all(&bundle.root)?;
         match planned.target {
-            Some(target) if !inputs.recipe.is_sliced() => {
-                staged.unclaimed.extend(stage_kernels(inputs, target, &bundle)?);
+            Some(target) if !recipe.is_sliced() => {
+                let (lists, others) = stage_kernels(inputs, planned.cuda, target, &bundle)?;
+                staged.lists.insert(bundle.root.clone(), lists);
+                staged.unclaimed.extend(others);
             }
             _ => {
-                for (path, kind) in &owner {
-                    let is_fat = *kind == ComponentKind::Kernels && fat_file(installed[*path], path).is_some();
+                let tree = planned.cuda.and_then(|cuda| trees.get(&cuda)).unwrap_or(own);
+                for (path, kind) in &tree.owners {
+                    let is_fat = *kind == ComponentKind::Kernels && fat_file(tree.entries[path], path).is_some();
                     if *kind == planned.component && !is_fat {
-                        place(installed[*path], path, &bundle, path)?;
+                        place(tree.entries[path], path, &bundle, path)?;
                     }
                 }
             }
@@ -107,10 +123,61 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     Ok(staged)
 }
 
+/// What host builds installed, as it is for one CUDA release.
+struct Installed<'a> {
+    /// Files with the cache entries that hold them.
+    entries: BTreeMap<String, &'a CacheEntry>,
+    /// Whose they are.
+    owners: BTreeMap<String, ComponentKind>,
+    unclaimed: Vec<String>,
+    claimed_twice: Vec<(String, Vec<ComponentKind>)>,
+}
+
+impl<'a> Installed<'a> {
+    /// What a release builds again goes before what the host part's build left.
+    fn of(inputs: &'a StageInputs<'_>, cuda: CudaVersion, claims: &Claims) -> Result<Self> {
+        let mut entries = installed(inputs, |step| step.is_none_or(|of| of == inputs.plan.cuda))?;
+        if cuda != inputs.plan.cuda {
+            entries.extend(installed(inputs, |step| step == Some(cuda))?);
+        }
+        let mut tree = Self { entries, owners: BTreeMap::new(), unclaimed: Vec::new(), claimed_twice: Vec::new() };
+        for path in tree.entries.keys() {
+            let kind = match claims.of(path).as_slice() {
+                [] => {
+                    tree.unclaimed.push(path.clone());
+                    continue;
+                }
+                // What is cut is named one by one; core's globs may be those of all libraries.
+                kinds if kinds.contains(&ComponentKind::Kernels) => ComponentKind::Kernels,
+                [kind] => *kind,
+                kinds => {
+                    tree.claimed_twice.push((path.clone(), kinds.to_vec()));
+                    continue;
+                }
+            };
+            tree.owners.insert(path.clone(), kind);
+        }
+        Ok(tree)
+    }
+
+    /// The files that are cut for the targets of the release.
+    fn fat(&self, cuda: CudaVersion) -> impl Iterator<Item = FatFile> {
+        let cut = self.owners.iter().filter(|(_, kind)| **kind == ComponentKind::Kernels);
+        cut.filter_map(move |(path, _)| {
+            let executable = fat_file(self.entries[path], path)?;
+            Some(FatFile { path: path.clone(), cuda, file: self.entries[path].root.join(path), executable })
+        })
+    }
+}
+
 /// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
-pub fn seal(bundle: &mut Bundle) -> Result<()> {
-    if bundle.manifest.form() == Some(KernelForm::Library) {
-        list_again(bundle)?;
+///
+/// # Errors
+/// A file cannot be read, or `simpack.json` cannot be written.
+pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>) -> Result<()> {
+    for PendingList { dir, list } in lists {
+        let list = KernelsList { modules: artifacts(bundle, &dir)?, ..list };
+        write_list(bundle, &dir, &list)?;
     }
     let list = bundle.manifest.path();
     bundle.manifest.artifacts = artifacts(bundle, "")?;
@@ -120,11 +187,7 @@ pub fn seal(bundle: &mut Bundle) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(&bundle.manifest)
         .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
     text.push(b'\n');
-    fs::write_atomic(&bundle.root.join(list), &text)
-}
-
-fn has_host_step(inputs: &StageInputs<'_>) -> bool {
-    host_steps_of_all(inputs.plan).next().is_some()
+    Tree::at(&bundle.root)?.write(&list, &text)
 }
 
 /// Host steps whose files are claimed by globs: those of a plug-in library have their place.
@@ -132,10 +195,13 @@ fn host_steps_of_all(plan: &BuildPlan) -> impl Iterator<Item = &Step> {
     plan.steps.iter().filter(|step| matches!(step.action, Action::Host { target: None, .. }))
 }
 
-/// Every installed file with the cache entry that holds it.
-fn installed<'a>(inputs: &'a StageInputs<'_>) -> Result<BTreeMap<String, &'a CacheEntry>> {
+/// Every file that host steps of some releases installed with the cache entry that holds it.
+fn installed<'a>(
+    inputs: &'a StageInputs<'_>,
+    of: impl Fn(Option<CudaVersion>) -> bool,
+) -> Result<BTreeMap<String, &'a CacheEntry>> {
     let mut installed = BTreeMap::new();
-    for step in host_steps_of_all(inputs.plan) {
+    for step in host_steps_of_all(inputs.plan).filter(|step| of(step.cuda)) {
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
         for artifact in &entry.artifacts {
             if installed.insert(artifact.path.clone(), entry).is_some() {
@@ -201,13 +267,11 @@ impl Claims {
     }
 }
 
-/// A claimed artifact that is a file, and no link.
-fn fat_file(entry: &CacheEntry, path: &str) -> Option<FatFile> {
+/// The execute bit of a claimed artifact that is a file, and no link.
+fn fat_file(entry: &CacheEntry, path: &str) -> Option<bool> {
     let artifact = entry.artifacts.iter().find(|artifact| artifact.path == path)?;
     match artifact.kind {
-        ArtifactKind::File { executable, .. } => {
-            Some(FatFile { path: path.to_owned(), file: entry.root.join(path), executable })
-        }
+        ArtifactKind::File { executable, .. } => Some(executable),
         ArtifactKind::Link { .. } => None,
     }
 }
@@ -223,30 +287,34 @@ fn artifacts(bundle: &Bundle, directory: &str) -> Result<Vec<Artifact>> {
 
 /// Copies one artifact out of the cache.
 fn place(entry: &CacheEntry, path: &str, bundle: &Bundle, to: &str) -> Result<()> {
-    let target = bundle.root.join(to);
-    if let Some(parent) = target.parent() {
-        fs_err::create_dir_all(parent)?;
-    }
+    // Another step may have installed a link where this file has a directory.
+    let tree = Tree::at(&bundle.root)?;
     let artifact = entry.artifacts.iter().find(|artifact| artifact.path == path);
     match artifact.map(|artifact| &artifact.kind) {
-        Some(ArtifactKind::Link { to }) => fs_err::os::unix::fs::symlink(to, &target)?,
+        Some(ArtifactKind::Link { to: text }) => tree.symlink(text, to)?,
         Some(ArtifactKind::File { executable, sha256, .. }) => {
-            fs_err::copy(entry.root.join(path), &target)?;
-            bundle.files.file(to).written(*sha256);
             // The build system's umask must not reach a package.
-            fs::set_mode(&target, if *executable { 0o755 } else { 0o644 })?;
+            let mode = if *executable { 0o755 } else { 0o644 };
+            tree.copy(&Tree::at(&entry.root)?.open(path)?, to, Some(mode))?;
+            bundle.files.file(to).written(*sha256);
         }
         None => return Err(Error::bug(format!("{path} is not in its cache entry"))),
     }
     Ok(())
 }
 
-/// Lays out the modules of a target, each directory with its list; answers what was installed and is none.
-fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, bundle: &Bundle) -> Result<Vec<String>> {
+/// Lays out the modules of a target; answers the lists of its directories, and what was installed and is no module.
+fn stage_kernels(
+    inputs: &StageInputs<'_>,
+    cuda: Option<CudaVersion>,
+    target: KernelTarget,
+    bundle: &Bundle,
+) -> Result<(Vec<PendingList>, Vec<String>)> {
+    let recipe = inputs.recipes.of(cuda);
     let mut variants: Vec<&str> = Vec::new();
     let mut others = Vec::new();
-    let Some(tag) = &inputs.plan.kernel_abi else { return Ok(others) };
-    for step in steps_of(inputs.plan, target) {
+    let Some(tag) = &inputs.plan.kernel_abi else { return Ok((Vec::new(), others)) };
+    for step in steps_of(inputs.plan, cuda, target) {
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
         match &step.action {
             Action::Kernel { output, variant, .. } => {
@@ -254,13 +322,13 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, bundle: &Bundle
                 variants.push(variant);
             }
             Action::Host { .. } => {
-                let (variant, name) = (UNNAMED_VARIANT, inputs.recipe.plugin(target));
+                let (variant, name) = (UNNAMED_VARIANT, recipe.plugin(target));
                 let installed = format!("lib/{name}");
                 if !entry.artifacts.iter().any(|artifact| artifact.path == installed) {
                     return Err(Error::build(format!("{} installs no {installed}", step.id))
                         .hint("name the library by `{target}` in the options of the build of component `kernels`"));
                 }
-                let dir = kernel_dir(inputs.recipe, tag, variant, target);
+                let dir = kernel_dir(recipe, tag, variant, target);
                 place(entry, &installed, bundle, &format!("{dir}/{name}"))?;
                 others.extend(entry.artifacts.iter().map(|file| file.path.clone()).filter(|path| *path != installed));
                 variants.push(variant);
@@ -269,59 +337,51 @@ fn stage_kernels(inputs: &StageInputs<'_>, target: KernelTarget, bundle: &Bundle
     }
     variants.sort_unstable();
     variants.dedup();
-    let kernels = inputs.recipe.kernels();
+    let kernels = recipe.kernels();
+    let mut lists = Vec::new();
     for variant in variants {
-        let dir = kernel_dir(inputs.recipe, tag, variant, target);
+        let dir = kernel_dir(recipe, tag, variant, target);
         let list = KernelsList {
             schema: KERNELS_SCHEMA,
             kernel_abi: tag.clone(),
             target,
-            cuda: inputs.plan.cuda,
+            cuda: recipe.cuda,
             variant: variant.to_owned(),
-            modules: artifacts(bundle, &dir)?,
+            modules: Vec::new(),
             kernels: kernels.clone(),
-            compilers: compilers(inputs.plan),
+            compilers: compilers(inputs.plan.tools_of(cuda)),
         };
-        write_list(&bundle.root.join(&dir), &list)?;
+        lists.push(PendingList { dir, list });
     }
-    Ok(others)
+    Ok((lists, others))
 }
 
-fn write_list(dir: &Path, list: &KernelsList) -> Result<()> {
+fn write_list(bundle: &Bundle, dir: &str, list: &KernelsList) -> Result<()> {
     let mut text =
         serde_json::to_vec_pretty(list).map_err(|error| Error::bug("a list does not print as JSON").because(error))?;
     text.push(b'\n');
-    fs::write_atomic(&dir.join(KERNELS_LIST), &text)
+    Tree::at(&bundle.root)?.write(&format!("{dir}/{KERNELS_LIST}"), &text)
 }
 
-/// Plug-in libraries have got their search path since they were listed.
-fn list_again(bundle: &Bundle) -> Result<()> {
-    for entry in fs::walk(&bundle.root)?.into_iter().filter(|entry| entry.path.ends_with(KERNELS_LIST)) {
-        let path = bundle.root.join(&entry.path);
-        let Some((dir, _)) = entry.path.rsplit_once('/') else { continue };
-        let mut list: KernelsList = serde_json::from_slice(&fs_err::read(&path)?)
-            .map_err(|error| Error::bug("a list that was just written is not JSON").because(error))?;
-        fs_err::remove_file(&path)?;
-        list.modules = artifacts(bundle, dir)?;
-        write_list(&bundle.root.join(dir), &list)?;
-        bundle.files.forget(&entry.path);
-    }
-    Ok(())
-}
-
-fn compilers(plan: &BuildPlan) -> BTreeMap<String, String> {
-    let kernel_tools = plan.tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm"));
+fn compilers(tools: &BTreeMap<String, ToolVersion>) -> BTreeMap<String, String> {
+    let kernel_tools = tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm"));
     kernel_tools.map(|(name, tool)| (name.clone(), tool.version.clone())).collect()
 }
 
-fn steps_of(plan: &BuildPlan, target: KernelTarget) -> impl Iterator<Item = &Step> {
-    plan.steps.iter().filter(move |step| step.target() == Some(target))
+fn steps_of(plan: &BuildPlan, cuda: Option<CudaVersion>, target: KernelTarget) -> impl Iterator<Item = &Step> {
+    plan.steps.iter().filter(move |step| step.cuda == cuda && step.target() == Some(target))
 }
 
-/// Host steps that may have made files of a component. What is copied out of the source needs no other.
-fn host_steps(plan: &BuildPlan, component: ComponentKind) -> Vec<&Step> {
+/// Host steps that may have made files of a component: those of a release where it builds again, else those of the host
+/// part. What is copied out of the source needs no other.
+fn host_steps(plan: &BuildPlan, component: ComponentKind, cuda: Option<CudaVersion>) -> Vec<&Step> {
     let is_copy = |step: &&Step| matches!(step.action, Action::Host { driver: BuildDriver::Copy, .. });
-    let host = || host_steps_of_all(plan);
+    let of = |cuda: CudaVersion| host_steps_of_all(plan).filter(move |step| step.cuda == Some(cuda));
+    let again: Vec<&Step> = cuda.filter(|cuda| *cuda != plan.cuda).into_iter().flat_map(of).collect();
+    if !again.is_empty() {
+        return again;
+    }
+    let host = || host_steps_of_all(plan).filter(|step| step.cuda.is_none_or(|cuda| cuda == plan.cuda));
     match host().find(|step| step.component == component && is_copy(step)) {
         Some(copied) => vec![copied],
         None => host().filter(|step| !is_copy(step)).collect(),
@@ -329,48 +389,28 @@ fn host_steps(plan: &BuildPlan, component: ComponentKind) -> Vec<&Step> {
 }
 
 fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest {
-    let (recipe, plan) = (inputs.recipe, inputs.plan);
-    let component = recipe.component(planned.component);
+    let (recipe, plan) = (inputs.recipes.of(planned.cuda), inputs.plan);
     let is_kernels = planned.component == ComponentKind::Kernels;
     let is_slice = is_kernels && recipe.is_sliced();
-    let has_host_code = match planned.component {
-        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static => true,
-        ComponentKind::Kernels => recipe.form().is_some_and(KernelForm::has_host_code),
-        ComponentKind::Source | ComponentKind::Meta => false,
-    };
     let steps: Vec<&Step> = match planned.target {
-        Some(target) if !is_slice => steps_of(plan, target).collect(),
-        _ => host_steps(plan, planned.component),
+        Some(target) if !is_slice => steps_of(plan, planned.cuda, target).collect(),
+        _ => host_steps(plan, planned.component, planned.cuda),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
+    let is_tied = matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels);
     BundleManifest {
-        schema: MANIFEST_SCHEMA,
-        package: planned.package.clone(),
-        simulator: recipe.name.clone(),
-        version: recipe.version,
-        component: planned.component,
-        policy: component.map_or(crate::arch::VersionPolicy::Major, |component| component.policy),
-        platform: has_host_code.then_some(recipe.platform),
-        target: planned.target,
-        cuda: (is_kernels && planned.target != Some(KernelTarget::Cpu) || planned.component == ComponentKind::Rtc)
-            .then_some(recipe.cuda),
-        kernel_abi: matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels)
-            .then(|| plan.kernel_abi.clone())
-            .flatten(),
+        kernel_abi: plan.kernel_abi.clone().filter(|_| is_tied),
         kernels: if is_kernels { recipe.kernels() } else { Vec::new() },
-        glibc: None,
-        uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
-        opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
-        artifacts: Vec::new(),
         smoke: recipe.smoke.clone().filter(|_| planned.component == ComponentKind::Core),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
             recipe: recipe_digest(recipe),
             plan: keys.finish(),
-            tools: plan.tools.clone(),
+            tools: plan.tools_of(planned.cuda).clone(),
             sources: if is_kernels { sources(&steps) } else { BTreeMap::new() },
             source_date_epoch: inputs.source_date_epoch,
         },
+        ..planned.manifest(recipe)
     }
 }
 

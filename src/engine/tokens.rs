@@ -5,6 +5,7 @@
 //! The protocol: <https://www.gnu.org/software/make/manual/html_node/POSIX-Jobserver.html>. Ninja takes
 //! part since 1.13, make by the name of the pipe since 4.4 and by two descriptors of it since 4.2.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -15,11 +16,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::step::SCRATCH;
+use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::plan::BuildPlan;
 use crate::process::Call;
-use crate::recipe::BuildDriver;
 
 /// Name of the pipe.
 const PIPE: &str = "jobs";
@@ -42,8 +43,8 @@ pub(super) struct Tokens {
     /// Ends that are handed on.
     handed: [File; 2],
     jobs: usize,
-    ninja: Option<Protocol>,
-    make: Option<Protocol>,
+    /// By the tool that takes part.
+    protocols: BTreeMap<&'static str, Protocol>,
 }
 
 impl Tokens {
@@ -66,16 +67,20 @@ impl Tokens {
         // For both ends: an end of one's own alone would wait for the other.
         let open = |flags| File::options().read(true).write(true).custom_flags(flags).open(&path).map_err(cannot);
         let version = |tool: &str| plan.tools.get(tool).and_then(|tool| version(&tool.version));
+        let ninja = version("ninja").filter(|version| *version >= (1, 13)).map(|_| Protocol::Name);
+        let make = version("make").and_then(|version| match version {
+            (4, 4..) | (5.., _) => Some(Protocol::Name),
+            (4, 2..) => Some(Protocol::Descriptors),
+            _ => None,
+        });
         let tokens = Self {
             own: open(libc::O_NONBLOCK)?,
             handed: [open(0)?, open(0)?],
             jobs,
-            ninja: version("ninja").filter(|version| *version >= (1, 13)).map(|_| Protocol::Name),
-            make: version("make").and_then(|version| match version {
-                (4, 4..) | (5.., _) => Some(Protocol::Name),
-                (4, 2..) => Some(Protocol::Descriptors),
-                _ => None,
-            }),
+            protocols: [("ninja", ninja), ("make", make)]
+                .into_iter()
+                .filter_map(|(tool, it)| Some((tool, it?)))
+                .collect(),
             dir,
         };
         tokens.put(jobs);
@@ -109,11 +114,7 @@ impl Tokens {
     }
 
     fn protocol(&self, driver: BuildDriver) -> Option<Protocol> {
-        match driver {
-            BuildDriver::Cmake => self.ninja,
-            BuildDriver::Make => self.make,
-            BuildDriver::Script | BuildDriver::Copy => None,
-        }
+        self.protocols.get(driver.system().jobserver()?).copied()
     }
 
     /// The call of a build system in a step's directory, with its part in the tokens.

@@ -182,9 +182,17 @@ fn cuda_device(
         })
     };
     let (runs, possible) = (found(&now), found(&all));
-    let better = possible
-        .filter(|_| now.chosen != all.chosen)
-        .map(|runs| Advice { words: format!("{} exists: install {}", runs.target, runs.package), runs });
+    // The same code by a newer compiler is nothing that a device lacks.
+    let lacks = |possible: &Runs| runs.as_ref().is_none_or(|now| now.package != possible.package);
+    let release = |package: &str| {
+        let mut named = distribution.kernels.iter().filter(|kernels| kernels.package == package);
+        let chosen = all.chosen.map(|index| distribution.kernels[index].cuda);
+        chosen.filter(|cuda| named.any(|kernels| kernels.cuda != *cuda))
+    };
+    let better = possible.filter(lacks).map(|runs| {
+        let release = release(&runs.package).map_or(String::new(), |cuda| format!(" of CUDA {cuda}"));
+        Advice { words: format!("{} exists: install {}{release}", runs.target, runs.package), runs }
+    });
     let step = |considered: &Considered, verdict: Verdict| {
         let kernels = &distribution.kernels[considered.index];
         Step {

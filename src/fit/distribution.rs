@@ -137,7 +137,9 @@ impl Distribution {
     #[must_use]
     pub fn with_offers(mut self, offered: impl IntoIterator<Item = KernelPackage>) -> Self {
         for offer in offered {
-            let same = |own: &&mut KernelPackage| own.package == offer.package && own.kernel_abi == offer.kernel_abi;
+            let same = |own: &&mut KernelPackage| {
+                (&own.package, own.cuda, &own.kernel_abi) == (&offer.package, offer.cuda, &offer.kernel_abi)
+            };
             match self.kernels.iter_mut().find(same) {
                 Some(own) => own.build = own.build.take().or(offer.build),
                 None => self.kernels.push(KernelPackage { installed: false, ..offer }),

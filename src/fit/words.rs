@@ -5,6 +5,7 @@ use std::fmt;
 use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs};
 use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
+use crate::wrap::{WIDTH, wrap};
 
 impl fmt::Display for Runs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,30 +51,9 @@ impl DeviceFit {
     }
 }
 
-/// Pieces in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
-fn wrapped(label: &str, pieces: &[String], separator: &str) -> String {
-    const WIDTH: usize = 100;
-    let mut text = String::new();
-    let mut line = label.to_owned();
-    let indent = label.chars().count();
-    for (index, piece) in pieces.iter().enumerate() {
-        let end = if index + 1 < pieces.len() { separator.trim_end() } else { "" };
-        let has_piece = line.chars().count() > indent;
-        let between = if has_piece { " " } else { "" };
-        if has_piece && line.chars().count() + 1 + piece.chars().count() + end.len() > WIDTH {
-            text.push_str(&line);
-            text.push('\n');
-            line = format!("{}{piece}{end}", " ".repeat(indent));
-        } else {
-            line.push_str(&format!("{between}{piece}{end}"));
-        }
-    }
-    text + &line + "\n"
-}
-
-/// Words in lines of at most 100 columns.
+/// Words in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
 fn paragraph(label: &str, words: &str) -> String {
-    wrapped(label, &words.split(' ').map(str::to_owned).collect::<Vec<_>>(), " ")
+    wrap(label, label.chars().count(), words, WIDTH).join("\n") + "\n"
 }
 
 /// `PTX 7.5` for `compute_75`: a name that says what it is.
@@ -96,7 +76,9 @@ impl Fit {
             text.push_str(&paragraph("          ", &verdict));
             let fallback = device.fallback();
             if !fallback.is_empty() {
-                text.push_str(&wrapped("          fallback: ", &fallback, ", "));
+                // A piece stays on its line: its spaces are none to break at.
+                let pieces: Vec<String> = fallback.iter().map(|piece| piece.replace(' ', "\u{a0}")).collect();
+                text.push_str(&paragraph("          fallback: ", &pieces.join(", ")).replace('\u{a0}', " "));
             }
         }
         if self.devices.len() > 1 && !self.best.is_empty() {

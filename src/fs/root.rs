@@ -146,12 +146,18 @@ impl Root {
 
     /// Names in a directory, sorted; empty when it is none or may not be read.
     pub fn names(&self, path: &str) -> Vec<String> {
-        let Some(entries) = self.place(path).ok().and_then(|place| fs_err::read_dir(place).ok()) else {
-            return Vec::new();
-        };
+        self.list(path).unwrap_or_default()
+    }
+
+    /// Names in a directory that are text, sorted.
+    ///
+    /// # Errors
+    /// It is not there, is no directory, or may not be read.
+    pub fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let entries = fs_err::read_dir(self.place(path)?)?;
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
-        names
+        Ok(names)
     }
 
     /// Whether anything is there.

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use super::{FileSet, Model, Output, Templates};
 use crate::arch::CudaVersion;
+use crate::build_system::BuildDriver;
 use crate::bundle::Dependency;
 use crate::error::Result;
 use crate::manifest::{CondaForge, Vendor};
 use crate::package::conda::{self, BuildText, Specs};
-use crate::recipe::{BuildDriver, ComponentKind};
+use crate::recipe::ComponentKind;
 
 /// Values of the templates.
 #[derive(Serialize)]
@@ -74,13 +75,11 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
         list.sort();
         list.dedup();
     }
-    let mut tools = Vec::new();
-    if model.builds.iter().any(|build| build.driver == BuildDriver::Cmake) {
-        tools.extend(["cmake", "ninja"]);
-    }
-    if model.builds.iter().any(|build| build.driver == BuildDriver::Make) {
-        tools.push("make");
-    }
+    let built_by = |driver| model.builds.iter().any(|build| build.driver == driver);
+    let drivers = BuildDriver::NAMES.into_iter().map(|(_, driver)| driver).filter(|driver| built_by(*driver));
+    // The compiler is asked for apart, by conda's own words.
+    let tools = drivers.flat_map(|driver| driver.system().tools()).filter(|tool| **tool != "c++");
+    let mut tools: Vec<&str> = tools.copied().collect();
     if !model.builds.is_empty() {
         tools.push("patchelf");
     }
@@ -118,11 +117,11 @@ fn output_text<'a>(output: &'a Output, specs: &Specs<'_>) -> OutputText<'a> {
         BuildText::Named(words) => ("named", words),
         BuildText::Fixed(text) => ("fixed", text),
     };
-    let conda::Selection { depends, constrains } = conda::selection(&package.conditions);
+    let conda::Selection { depends, constrains } = conda::selection(&package.manifest.conditions);
     // In the order of the packages that simpack makes, which is that of the specs.
     let mut sorted: Vec<(String, Text)> =
         depends.into_iter().map(|text| (text.clone(), Text { kind: "spec", text })).collect();
-    sorted.extend(package.dependencies.iter().map(|dependency| {
+    sorted.extend(package.manifest.dependencies.iter().map(|dependency| {
         let spec = specs.spec(dependency);
         let text = match dependency {
             Dependency::Build { package, .. } => Text { kind: "exactly", text: package.clone() },

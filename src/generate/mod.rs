@@ -20,7 +20,8 @@ pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
 pub use integrity::sri;
 pub use model::{
-    Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Use, library_base, licence_ids,
+    Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Revision, Use, library_base,
+    licence_ids,
 };
 pub use render::Templates;
 

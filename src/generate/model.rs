@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::arch::{CudaVersion, KernelTarget, Version};
+use crate::build_system::BuildDriver;
+use crate::error::{Error, Result};
 use crate::manifest::CondaForge;
 use crate::package::Package;
-use crate::recipe::{BuildDriver, ComponentKind, Source};
+use crate::recipe::{ComponentKind, Source};
 
 /// A simulator and its packages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,6 +32,8 @@ pub struct Model {
     pub kernel_abi: Option<String>,
     /// The recipe's directory below the current one, for texts that call simpack itself.
     pub recipe: String,
+    /// Where such texts install simpack from.
+    pub simpack: Option<Revision>,
     /// Where the source is.
     pub source: ModelSource,
     /// File names of licence texts at the top of the source.
@@ -103,6 +107,36 @@ impl Listed {
         let (at, _) = stem.match_indices('-').find(is_version)?;
         let (project, version) = (stem[..at].to_owned(), stem[at + 1..].to_owned());
         Some(Self { url: url.to_owned(), project, version, extension: extension.to_owned() })
+    }
+}
+
+/// A commit of simpack's own repository, which texts that call simpack install.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Revision {
+    /// Address of the repository.
+    pub address: String,
+    /// Its commit in full: a branch or tag says something else tomorrow.
+    pub commit: String,
+}
+
+impl std::str::FromStr for Revision {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let is_commit = |commit: &str| {
+            matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let is_address = |address: &str| {
+            let known = ["https://", "ssh://", "file:///"].iter().any(|scheme| address.starts_with(scheme));
+            known && !address.contains(|c: char| c.is_control() || c.is_whitespace())
+        };
+        match text.rsplit_once('#') {
+            Some((address, commit)) if is_address(address) && is_commit(commit) => {
+                Ok(Self { address: address.to_owned(), commit: commit.to_owned() })
+            }
+            _ => Err(Error::usage(format!("`{text}` is no commit of a repository"))
+                .hint("write https://HOST/PATH#COMMIT, the commit with all its digits")),
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::{Build, FileSet, Model, Templates};
 use crate::arch::KernelTarget;
+use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
-use crate::recipe::{BuildDriver, ComponentKind, Source};
+use crate::recipe::{ComponentKind, Source};
 
 #[derive(Serialize)]
 struct Values<'a> {
@@ -108,10 +109,11 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
 }
 
 fn tools(model: &Model) -> Vec<&'static str> {
-    match model.builds.iter().any(|build| build.driver == BuildDriver::Cmake) {
-        true => vec!["cmake", "ninja"],
-        false => Vec::new(),
-    }
+    // Nix's standard environment has make.
+    let mut tools: Vec<&str> = model.builds.iter().flat_map(|build| build.driver.system().pinned()).copied().collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
 }
 
 /// Outputs that the recipe's components ask for, `out` first.

@@ -33,7 +33,7 @@ const NAMES: [&str; 12] = [
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 11] = [
+const FILTERS: [Escape; 10] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -44,18 +44,12 @@ const FILTERS: [Escape; 11] = [
     ("word", word),
     ("pattern", pattern),
     ("indented", indented),
-    ("list", list),
 ];
 
 /// A text that needs no escaping anywhere: letters, digits and a few signs.
 fn word(text: &str) -> Option<String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./+-".contains(letter);
     (!text.is_empty() && text.chars().all(plain)).then(|| text.to_owned())
-}
-
-/// Words with commas between them; none at all may be there, too.
-fn list(text: &str) -> Option<String> {
-    text.split(',').all(|part| part.is_empty() || word(part).is_some()).then(|| text.to_owned())
 }
 
 /// One word of a shell inside an indented string of nix.

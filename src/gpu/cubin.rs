@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CodeError, KernelSignature, Param};
 use crate::arch::{Capability, Suffix};
+use crate::budget::Budget;
 use crate::elf::bytes::{Bytes, round_up};
 use crate::elf::{ElfError, Image, Section, Symbol, SymbolTable};
 
@@ -72,10 +73,15 @@ pub fn is_cubin(bytes: &[u8]) -> bool {
 /// # Errors
 /// Not a cubin, 32-bit, or damaged tables.
 pub fn cubin(bytes: &[u8]) -> Result<Cubin, CodeError> {
-    let image = image(bytes)?;
+    cubin_within(bytes, &Budget::of(bytes))
+}
+
+/// As [`cubin`], within a budget that others share.
+pub(super) fn cubin_within(bytes: &[u8], budget: &Budget) -> Result<Cubin, CodeError> {
+    let image = image(bytes, budget)?;
     let notes = notes(&image);
     let (capability, suffix_known) = capability(&image, &notes)?;
-    Ok(Cubin {
+    let cubin = Cubin {
         capability,
         suffix_known,
         abi: image.header.abi_version,
@@ -83,11 +89,13 @@ pub fn cubin(bytes: &[u8]) -> Result<Cubin, CodeError> {
         debug: image.section(".debug_info").is_some() || image.section(".nv_debug_info_ptx").is_some(),
         compilers: compilers(&image, &notes),
         kernels: kernels(&image)?,
-    })
+    };
+    budget.finish()?;
+    Ok(cubin)
 }
 
-fn image(bytes: &[u8]) -> Result<Image<'_>, CodeError> {
-    let image = Image::parse(bytes)?;
+fn image<'a>(bytes: &'a [u8], budget: &Budget) -> Result<Image<'a>, CodeError> {
+    let image = Image::parse_within(bytes, budget.clone())?;
     match image.header.machine {
         elf::EM_CUDA => Ok(image),
         _ => Err(CodeError::Elf(ElfError::Unsupported("other than NVIDIA's"))),
@@ -98,10 +106,14 @@ fn image(bytes: &[u8]) -> Result<Image<'_>, CodeError> {
 ///
 /// # Errors
 /// As [`cubin`], parameters aside.
-pub(super) fn kernel_names(bytes: &[u8]) -> Result<Vec<String>, CodeError> {
-    let image = image(bytes)?;
+pub(super) fn kernel_names(bytes: &[u8], budget: &Budget) -> Result<Vec<String>, CodeError> {
+    let image = image(bytes, budget)?;
     let Some(table) = SymbolTable::full(&image) else { return Ok(Vec::new()) };
-    Ok(launched(&table).map(|(_, symbol)| symbol.name).collect())
+    let kept = |name: &str| budget.keep_text(24 + name.len());
+    let names = launched(&table).map_while(|(_, symbol)| kept(&symbol.name).map(|()| symbol.name.into_owned()));
+    let names = names.collect();
+    budget.finish()?;
+    Ok(names)
 }
 
 /// `.note.nv.tkinfo`: which program made this, and how it was called.
@@ -135,8 +147,8 @@ fn notes(image: &Image<'_>) -> Vec<ToolNote> {
     for section in image.sections.iter().filter(|section| section.name == ".note.nv.tkinfo") {
         let Some(bytes) = image.section_bytes(section).map(Bytes) else { continue };
         let mut at = 0;
-        while let Some((content, next)) = note(bytes, at) {
-            notes.extend(tool_note(content));
+        while let Some((content, next)) = note(bytes, at).filter(|_| image.budget.work(32).is_some()) {
+            notes.extend(tool_note(content, &image.budget));
             at = next;
         }
     }
@@ -153,10 +165,10 @@ fn note(bytes: Bytes<'_>, at: u64) -> Option<(Bytes<'_>, u64)> {
 }
 
 /// Six numbers (the last four are positions in the text behind them), then NUL-ended texts.
-fn tool_note(content: Bytes<'_>) -> Option<ToolNote> {
+fn tool_note(content: Bytes<'_>, budget: &Budget) -> Option<ToolNote> {
     const TEXTS: u64 = 24;
     let texts = Bytes(content.get(TEXTS, content.len().checked_sub(TEXTS)?)?);
-    let text = |index: u64| texts.string(u64::from(content.u32(8 + 4 * index)?));
+    let text = |index: u64| texts.string(u64::from(content.u32(8 + 4 * index)?), budget);
     Some(ToolNote { name: text(0)?, version: text(1)?, arguments: text(3).or_else(|| text(2)).unwrap_or_default() })
 }
 
@@ -242,11 +254,14 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
     })
 }
 
+/// About the bytes that a kernel takes beside its name, with what is printed of it.
+pub(super) const KERNEL_COST: usize = 512;
+
 /// Symbols of device functions that can be launched have this bit (`STO_CUDA_ENTRY`).
 const ENTRY_BIT: u8 = 0x10;
 
 /// Symbols of the kernels that are here, with their index.
-fn launched<'t>(table: &'t SymbolTable<'_>) -> impl Iterator<Item = (u64, Symbol)> + 't {
+fn launched<'t, 'a>(table: &'t SymbolTable<'a>) -> impl Iterator<Item = (u64, Symbol<'a>)> + 't {
     table.iter().filter(|(index, symbol)| {
         let entry = table.other(*index).is_some_and(|other| other & ENTRY_BIT != 0);
         symbol.kind == elf::STT_FUNC && entry && symbol.section != elf::SHN_UNDEF.0
@@ -295,6 +310,10 @@ fn kernel(
     text: Option<&Section>,
     common: &Common,
 ) -> Result<CubinKernel, CodeError> {
+    let stopped = || CodeError::stopped(&image.budget, || CodeError::damaged("a kernel without an end"));
+    // Four names of sections are made of this one.
+    image.budget.work(8 * name.len() as u64).ok_or_else(stopped)?;
+    image.budget.keep_text(KERNEL_COST + 2 * name.len()).ok_or_else(stopped)?;
     let size = |prefix: &str| {
         sections.get(format!("{prefix}{name}").as_str()).map_or(0, |section| u32::try_from(section.size).unwrap_or(0))
     };
@@ -314,10 +333,12 @@ fn kernel(
     let info = sections.get(format!(".nv.info.{name}").as_str());
     let info = info.and_then(|section| image.section_bytes(section)).unwrap_or_default();
     for attribute in attributes(info) {
+        image.budget.work(8).ok_or_else(stopped)?;
         match attribute.number {
             KPARAM_INFO | KPARAM_INFO_V2 => {
                 let (ordinal, param) = param(&attribute)
                     .ok_or_else(|| CodeError::damaged(format!("kernel {name}: a parameter's record is cut")))?;
+                image.budget.keep(32).ok_or_else(stopped)?;
                 params.insert(ordinal, param);
             }
             MAX_THREADS | REQNTID => resources.max_threads = extent(attribute.content),

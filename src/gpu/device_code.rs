@@ -1,12 +1,18 @@
 //! Everything that a file holds for GPUs, whatever kind of file it is.
 
-use super::cubin::{Cubin, Resources, cubin, is_cubin};
-use super::fatbin::{CONTAINER_START, CodeKind, Fatbin, FatbinEntry, Unpacker, fatbin, fatbins, is_fatbin};
-use super::offload::{self, is_offload_bundle, offload_bundles};
-use super::ptx::{PtxModule, is_ptx, ptx};
-use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv};
+use std::collections::BTreeMap;
+
+use super::cubin::{Cubin, Resources, cubin_within, is_cubin};
+use super::fatbin::{
+    CONTAINER_START, CodeKind, Fatbin, FatbinEntry, Unpacker, fatbin_within, fatbins_within, is_fatbin,
+};
+use super::members::archive_members;
+use super::offload::{self, is_offload_bundle, offload_bundles_within};
+use super::ptx::{PtxModule, is_ptx, ptx_within};
+use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
 use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
+use crate::budget::Budget;
 use crate::elf::{Image, demangled, is_elf};
 
 /// How closely to look.
@@ -183,13 +189,22 @@ pub fn device_code(bytes: &[u8]) -> Result<DeviceCode, CodeError> {
 /// # Errors
 /// As [`device_code`].
 pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeError> {
-    let mut search = Search { look, found: DeviceCode::default() };
+    device_code_within(bytes, look, &Budget::of(bytes))
+}
+
+/// As [`device_code_with`], within a budget that others share.
+///
+/// # Errors
+/// As [`device_code`].
+pub fn device_code_within(bytes: &[u8], look: Look, budget: &Budget) -> Result<DeviceCode, CodeError> {
+    let mut search = Search { look, budget: budget.clone(), found: DeviceCode::default() };
     if bytes.starts_with(object::archive::MAGIC.as_slice()) || bytes.starts_with(object::archive::THIN_MAGIC.as_slice())
     {
         search.archive(bytes)?;
     } else {
         search.file(bytes, "")?;
     }
+    search.unspent();
     Ok(search.found)
 }
 
@@ -240,25 +255,45 @@ fn has_machine_code(image: &Image<'_>) -> bool {
 
 struct Search {
     look: Look,
+    budget: Budget,
     found: DeviceCode,
 }
 
+/// About the bytes that is printed of one piece of code.
+const PRINTED: usize = 512;
+
 impl Search {
     fn archive(&mut self, bytes: &[u8]) -> Result<(), CodeError> {
-        let broken = |error: object::Error| CodeError::damaged(format!("static archive: {error}"));
-        let archive = object::read::archive::ArchiveFile::parse(bytes).map_err(broken)?;
-        if archive.is_thin() {
-            return Err(CodeError::Unsupported("a thin static archive, which only names its members,"));
-        }
-        for member in archive.members() {
-            let member = member.map_err(broken)?;
-            let name = String::from_utf8_lossy(member.name()).into_owned();
-            let data = member.data(bytes).map_err(broken)?;
+        let budget = self.budget.clone();
+        for member in archive_members(bytes, &budget)? {
+            let (name, data) = member?;
             if let Err(error) = self.file(data, &format!("{name}: ")) {
-                self.found.unexamined.push(format!("{name}: {error}"));
+                self.gap(&name, &error.to_string());
             }
         }
         Ok(())
+    }
+
+    /// Says that something was not examined. When the budget is spent, that is said once, at the end.
+    fn gap(&mut self, place: &str, reason: &str) {
+        if self.budget.finish().is_ok() && self.budget.keep_text(128 + place.len() + reason.len()).is_some() {
+            self.found.unexamined.push(join(place, reason));
+        }
+    }
+
+    /// An image at its place; `None` when the budget is spent.
+    fn image(&mut self, image: CodeImage) -> Option<()> {
+        let texts = image.place.len() + image.label.as_ref().map_or(0, String::len);
+        self.budget.keep_text(2 * size_of::<CodeImage>() + PRINTED + 2 * texts)?;
+        self.found.images.push(image);
+        Some(())
+    }
+
+    /// Says what the budget left out.
+    fn unspent(&mut self) {
+        if let Err(over) = self.budget.finish() {
+            self.found.unexamined.push(over.to_string());
+        }
     }
 
     fn file(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
@@ -267,41 +302,45 @@ impl Search {
         } else if is_elf(bytes) {
             self.elf(bytes, place)?;
         } else if is_fatbin(bytes) {
-            self.containers(fatbins(bytes)?, 0, place, false);
+            self.containers(fatbins_within(bytes, &self.budget)?, 0, place, false);
         } else if is_spirv(bytes) {
             self.spirv(bytes, place);
         } else if is_offload_bundle(bytes) {
             self.bundles(bytes, 0, place.trim_end_matches(": "));
         } else if bytes.starts_with(&LTO_IR) {
             let place = place.trim_end_matches(": ");
-            self.found.images.push(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
+            self.image(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
         } else if is_ptx(bytes) {
             self.loose(CodeKind::Ptx, bytes, place);
         } else if self.look.deep {
-            self.hidden(bytes, place, &[]);
+            self.hidden(bytes, place, &Ranges::default());
         }
         Ok(())
     }
 
     fn elf(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
-        let image = Image::parse(bytes)?;
-        let mut seen = Vec::new();
+        let image = Image::parse_within(bytes, self.budget.clone())?;
+        let slim = !has_machine_code(&image);
+        let mut seen = Ranges::default();
         for section in image.sections.iter().filter(|section| section.in_file()) {
             let name = section.name.as_str();
             let place = || format!("{place}{name}");
-            if name.starts_with(".gnu.lto_.symtab") && !has_machine_code(&image) {
+            if name.starts_with(".gnu.lto_.symtab") && slim {
                 let what = "holds only the compiler's intermediate code (slim LTO): what is in it, nobody can say";
-                self.found.unexamined.push(format!("{}: {what}", place()));
+                self.gap(&place(), what);
             } else if name == LLVM_OFFLOADING {
                 let what = "offloading images of LLVM, which simpack does not list";
-                self.found.unexamined.push(format!("{}: {what}", place()));
+                self.gap(&place(), what);
             } else if !SECTIONS.contains(&name) && !is_hip(name) {
                 continue;
             } else if let Some(content) = image.section_bytes(section) {
-                seen.push((section.offset, section.offset + section.size));
-                self.section(name, content, section.offset, &place());
+                if seen.add(section.offset, section.offset + section.size) {
+                    self.section(name, content, section.offset, &place());
+                } else {
+                    self.gap(&place(), "lies in another section with device code");
+                }
             } else {
-                self.found.unexamined.push(format!("{}: reaches past the end of the file", place()));
+                self.gap(&place(), "reaches past the end of the file");
             }
         }
         if self.look.deep {
@@ -317,23 +356,23 @@ impl Search {
             image.label = Some(offload::device(id).to_owned());
             image.relocatable = true;
             if !id.starts_with("host") {
-                self.found.images.push(image);
+                self.image(image);
             }
         } else if is_hip(name) {
             self.bundles(content, at, place);
         } else {
-            match fatbins(content) {
+            match fatbins_within(content, &self.budget) {
                 Ok(containers) => self.containers(containers, at, place, false),
-                Err(error) => self.found.unexamined.push(format!("{place}: {error}")),
+                Err(error) => self.gap(place, &error.to_string()),
             }
         }
     }
 
     /// Bundles of clang: one image for each device.
     fn bundles(&mut self, bytes: &[u8], base: u64, place: &str) {
-        let bundles = match offload_bundles(bytes) {
+        let bundles = match offload_bundles_within(bytes, &self.budget) {
             Ok(bundles) => bundles,
-            Err(error) => return self.found.unexamined.push(join(place, &error.to_string())),
+            Err(error) => return self.gap(place, &error.to_string()),
         };
         for bundle in bundles {
             let devices = bundle.entries.iter().filter(|entry| !entry.is_host()).count().max(1) as u64;
@@ -343,7 +382,9 @@ impl Search {
                 // Of a compressed bundle, each entry takes its share.
                 image.stored_size = if bundle.compressed { bundle.size / devices } else { entry.size };
                 image.label = Some(entry.device().to_owned());
-                self.found.images.push(image);
+                if self.image(image).is_none() {
+                    return;
+                }
             }
         }
     }
@@ -352,29 +393,29 @@ impl Search {
     fn spirv(&mut self, bytes: &[u8], place: &str) {
         let place = place.trim_end_matches(": ");
         let mut image = CodeImage::new(CodeKind::Spirv, place, 0, bytes.len() as u64);
-        match spirv(bytes) {
+        match spirv_within(bytes, &self.budget) {
             Ok(module) => {
                 image.version = (u16::from(module.version.0), u16::from(module.version.1));
                 if self.look.kernels {
                     image.kernels = module.entry_points.iter().map(entry_point).collect();
                 }
-                self.found.unexamined.extend(module.unexamined.iter().map(|reason| join(place, reason)));
+                module.unexamined.iter().for_each(|reason| self.gap(place, reason));
                 image.spirv = Some(module);
             }
-            Err(error) => self.found.unexamined.push(join(place, &error.to_string())),
+            Err(error) => self.gap(place, &error.to_string()),
         }
-        self.found.images.push(image);
+        self.image(image);
     }
 
     /// Containers anywhere but in the ranges that were seen.
-    fn hidden(&mut self, bytes: &[u8], place: &str, seen: &[(u64, u64)]) {
-        for container in hidden_containers(bytes, seen) {
+    fn hidden(&mut self, bytes: &[u8], place: &str, seen: &Ranges) {
+        for container in hidden_containers(bytes, seen, &self.budget) {
             self.containers(vec![container], 0, &format!("{place}data"), true);
         }
     }
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
-        let mut unpacker = Unpacker::default();
+        let mut unpacker = Unpacker::new(&self.budget);
         for entry in containers.into_iter().flat_map(|container| container.entries) {
             let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
             image.capability = entry.capability;
@@ -384,31 +425,34 @@ impl Search {
             image.relocatable = place.ends_with("__nv_relfatbin");
             image.hidden = hidden;
             if self.look.kernels
-                && let Err(error) = read_entry(&entry, &mut unpacker, &mut image)
+                && let Err(error) = read_entry(&entry, &mut unpacker, &self.budget, &mut image)
             {
                 let reason = format!("code at {:#x}: {error}", image.at);
-                self.found.unexamined.push(join(place.trim_end_matches(": "), &reason));
+                self.gap(place.trim_end_matches(": "), &reason);
             }
-            self.found.images.push(image);
+            if self.image(image).is_none() {
+                return;
+            }
         }
     }
 
     /// A file that is one piece of code.
     fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &str) {
         let mut image = CodeImage::new(kind, place.trim_end_matches(": "), 0, bytes.len() as u64);
-        if let Err(error) = read_code(kind, bytes, &mut image) {
-            self.found.unexamined.push(format!("{place}{error}"));
+        if let Err(error) = read_code(kind, bytes, &self.budget, &mut image) {
+            self.gap(place.trim_end_matches(": "), &error.to_string());
         }
         if !self.look.kernels {
             image.kernels.clear();
         }
-        self.found.images.push(image);
+        self.image(image);
     }
 }
 
 fn read_entry<'a>(
     entry: &FatbinEntry<'a>,
     unpacker: &mut Unpacker<'a>,
+    budget: &Budget,
     image: &mut CodeImage,
 ) -> Result<(), CodeError> {
     match entry.kind {
@@ -419,7 +463,7 @@ fn read_entry<'a>(
         }
     }
     let stated = entry.capability;
-    read_code(entry.kind, unpacker.unpack(entry)?, image)?;
+    read_code(entry.kind, unpacker.unpack(entry)?, budget, image)?;
     // The container's flags know the suffix for sure; the code inside must agree in the number.
     match (stated, image.capability) {
         (Some(stated), Some(found)) if stated.plain() != found.plain() => {
@@ -433,10 +477,10 @@ fn read_entry<'a>(
     }
 }
 
-fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), CodeError> {
+fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImage) -> Result<(), CodeError> {
     match kind {
         CodeKind::Sass => {
-            let Cubin { capability, abi, relocatable, debug, compilers, kernels, .. } = cubin(bytes)?;
+            let Cubin { capability, abi, relocatable, debug, compilers, kernels, .. } = cubin_within(bytes, budget)?;
             image.capability = Some(capability);
             image.version = (1, u16::from(abi));
             image.relocatable |= relocatable;
@@ -448,7 +492,7 @@ fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), 
                 .collect();
         }
         _ => {
-            let PtxModule { version, target, debug, compilers, kernels, .. } = ptx(bytes)?;
+            let PtxModule { version, target, debug, compilers, kernels, .. } = ptx_within(bytes, budget)?;
             image.compilers = compilers;
             image.capability = Some(target);
             image.version = version;
@@ -460,34 +504,56 @@ fn read_code(kind: CodeKind, bytes: &[u8], image: &mut CodeImage) -> Result<(), 
     Ok(())
 }
 
-/// Containers anywhere but in the ranges that were seen.
-pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &[(u64, u64)]) -> Vec<Fatbin<'a>> {
+/// Ranges of a file that do not lie in each other.
+#[derive(Default)]
+pub(super) struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Adds a range, unless it reaches into one that is here; an empty one is nowhere.
+    pub(super) fn add(&mut self, from: u64, to: u64) -> bool {
+        let free = from >= to || self.first_before(to).is_none_or(|(_, end)| end <= from);
+        if free && from < to {
+            self.0.insert(from, to);
+        }
+        free
+    }
+
+    /// The last range that begins before `at`.
+    fn first_before(&self, at: u64) -> Option<(u64, u64)> {
+        self.0.range(..at).next_back().map(|(from, to)| (*from, *to))
+    }
+
+    /// Whether a range that ends at `end`, and begins in none of these, reaches into one.
+    fn reaches_into(&self, from: u64, end: u64) -> bool {
+        self.first_before(end).is_some_and(|(start, _)| start >= from)
+    }
+}
+
+/// Containers anywhere but in the ranges that were seen; as far as the budget reaches.
+pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &Ranges, budget: &Budget) -> Vec<Fatbin<'a>> {
     let mut containers = Vec::new();
     let mut start = 0;
     while let Some(rest) = bytes.get(start..) {
-        let Some(found) = position(rest, &CONTAINER_START) else { break };
+        let Some(found) = memchr::memmem::find(rest, &CONTAINER_START) else { break };
         let at = (start + found) as u64;
         start += found + CONTAINER_START.len();
-        if let Some((_, end)) = seen.iter().find(|(from, to)| (*from..*to).contains(&at)) {
-            start = *end as usize;
+        if let Some((_, end)) = seen.first_before(at + 1).filter(|(_, end)| at < *end) {
+            start = end as usize;
             continue;
         }
         // The pattern alone proves nothing: what does not read as a container, or reaches into one, is none.
-        let apart = |end: u64| seen.iter().all(|(from, _)| *from < at || end <= *from);
-        if let Ok(container) = fatbin(bytes, at)
+        if let Ok(container) = fatbin_within(bytes, at, budget)
             && !container.entries.is_empty()
-            && apart(at + container.size)
+            && !seen.reaches_into(at, at + container.size)
         {
             start = (at + container.size) as usize;
             containers.push(container);
         }
+        if budget.finish().is_err() {
+            break;
+        }
     }
     containers
-}
-
-fn position(bytes: &[u8], pattern: &[u8; 8]) -> Option<usize> {
-    // Eight bytes are compared at once.
-    bytes.windows(pattern.len()).position(|window| window.first_chunk() == Some(pattern))
 }
 
 #[cfg(test)]

@@ -81,16 +81,19 @@ fn a_hidden_container_does_not_reach_into_a_known_one() {
     let mut first = fixture::container(&[entry]);
     let before = first.len();
     let bytes = [first.clone(), known.clone()].concat();
-    let seen = [(before as u64, bytes.len() as u64)];
-    assert_eq!(super::hidden_containers(&bytes, &seen).len(), 1);
+    let budget = crate::budget::Budget::of(&bytes);
+    let mut seen = super::Ranges::default();
+    assert!(seen.add(before as u64, bytes.len() as u64));
+    assert!(!seen.add(0, before as u64 + 1) && !seen.add(bytes.len() as u64 - 1, u64::MAX));
+    assert_eq!(super::hidden_containers(&bytes, &seen, &budget).len(), 1);
     // One entry of it is the known container.
     let size = u64::from_le_bytes(first[24..32].try_into().unwrap()) + known.len() as u64;
     first[24..32].copy_from_slice(&size.to_le_bytes());
     let size = u64::from_le_bytes(first[8..16].try_into().unwrap()) + known.len() as u64;
     first[8..16].copy_from_slice(&size.to_le_bytes());
     let bytes = [first, known].concat();
-    assert_eq!(super::hidden_containers(&bytes, &[]).len(), 1);
-    assert_eq!(super::hidden_containers(&bytes, &seen).len(), 0);
+    assert_eq!(super::hidden_containers(&bytes, &super::Ranges::default(), &budget).len(), 1);
+    assert_eq!(super::hidden_containers(&bytes, &seen, &budget).len(), 0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::budget::{Budget, OverBudget};
 use crate::elf::ElfError;
 use crate::error::Error;
 
@@ -17,6 +18,9 @@ pub enum CodeError {
     /// A kind of code that simpack does not know, by its number.
     #[error("device code of an unknown kind ({0:#x})")]
     Unknown(u16),
+    /// Reading it takes more than bytes of its number are worth.
+    #[error(transparent)]
+    Budget(#[from] OverBudget),
     /// The ELF file around it cannot be read.
     #[error(transparent)]
     Elf(#[from] ElfError),
@@ -25,6 +29,11 @@ pub enum CodeError {
 impl CodeError {
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
+    }
+
+    /// Why a reader stopped in the middle: its budget was spent, or what stands there is damaged.
+    pub(crate) fn stopped(budget: &Budget, damaged: impl FnOnce() -> Self) -> Self {
+        budget.finish().err().map_or_else(damaged, Self::Budget)
     }
 
     /// simpack's error about the file `path`.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CodeError;
 use crate::arch::{Capability, Suffix};
+use crate::budget::Budget;
 use crate::elf::bytes::{Bytes, round_up};
 
 /// First four bytes of a container, little-endian.
@@ -108,13 +109,14 @@ impl<'a> FatbinEntry<'a> {
     /// # Errors
     /// An unknown compression, damaged data, or an announced size that no compiler makes.
     pub fn unpack(&self) -> Result<Vec<u8>, CodeError> {
-        Unpacker::default().unpack(self).map(<[u8]>::to_vec)
+        let budget = Budget::for_size(self.stored_size);
+        Unpacker::new(&budget).unpack(self).map(<[u8]>::to_vec)
     }
 }
 
 /// Unpacks one entry after another in the same room, and a group once for all of its members.
-#[derive(Default)]
 pub(super) struct Unpacker<'a> {
+    budget: Budget,
     room: FreedSpace,
     /// The packed bytes of the group that was unpacked last.
     group: Option<&'a [u8]>,
@@ -129,15 +131,21 @@ struct FreedSpace {
 }
 
 impl<'a> Unpacker<'a> {
+    /// Unpacks what the budget allows.
+    pub(super) fn new(budget: &Budget) -> Self {
+        let room = FreedSpace::default;
+        Self { budget: budget.clone(), room: room(), group: None, group_room: room() }
+    }
+
     /// As [`FatbinEntry::unpack`].
     pub(super) fn unpack(&mut self, entry: &FatbinEntry<'a>) -> Result<&[u8], CodeError> {
         match &entry.content {
             Content::Raw(bytes) => Ok(bytes),
-            Content::Packed(packed) => packed.unpack(&mut self.room),
+            Content::Packed(packed) => packed.unpack(&mut self.room, &self.budget),
             Content::Member { group, offset, size } => {
                 if !self.group.is_some_and(|known| std::ptr::eq(known, group.bytes)) {
                     self.group = None;
-                    group.unpack(&mut self.group_room)?;
+                    group.unpack(&mut self.group_room, &self.budget)?;
                     self.group = Some(group.bytes);
                 }
                 let member = Bytes(&self.group_room.bytes).get(*offset, *size);
@@ -148,10 +156,15 @@ impl<'a> Unpacker<'a> {
 }
 
 impl Packed<'_> {
-    fn unpack<'r>(&self, room: &'r mut FreedSpace) -> Result<&'r [u8], CodeError> {
+    fn unpack<'r>(&self, room: &'r mut FreedSpace, budget: &Budget) -> Result<&'r [u8], CodeError> {
         if self.unpacked > (1 << 20) + MOST_EXPANSION * self.bytes.len() as u64 {
             return Err(CodeError::damaged(format!("device code that unpacks to {} bytes", self.unpacked)));
         }
+        // The room is used again and again: only what it grows by is new.
+        let grown = self.unpacked.saturating_sub(room.bytes.capacity() as u64);
+        let damaged = || CodeError::damaged("device code without an end");
+        budget.work(self.unpacked).ok_or_else(|| CodeError::stopped(budget, damaged))?;
+        budget.keep(grown).ok_or_else(|| CodeError::stopped(budget, damaged))?;
         let size = self.unpacked as usize;
         if self.flags & FLAG_ZSTD != 0 {
             self.unpack_zstd(size, room)?;
@@ -221,11 +234,16 @@ pub fn is_fatbin(bytes: &[u8]) -> bool {
 /// # Errors
 /// A container or an entry reaches past the end.
 pub fn fatbins(bytes: &[u8]) -> Result<Vec<Fatbin<'_>>, CodeError> {
+    fatbins_within(bytes, &Budget::of(bytes))
+}
+
+/// As [`fatbins`], within a budget that others share.
+pub(super) fn fatbins_within<'a>(bytes: &'a [u8], budget: &Budget) -> Result<Vec<Fatbin<'a>>, CodeError> {
     let mut containers = Vec::new();
     let mut at = 0;
     while at + 16 <= bytes.len() as u64 {
         if Bytes(bytes).u32(at) == Some(CONTAINER_MAGIC) {
-            let container = fatbin(bytes, at)?;
+            let container = fatbin_within(bytes, at, budget)?;
             at = round_up(at + container.size, 8).unwrap_or(u64::MAX);
             containers.push(container);
         } else if Bytes(bytes).u64(at) == Some(0) {
@@ -242,6 +260,11 @@ pub fn fatbins(bytes: &[u8]) -> Result<Vec<Fatbin<'_>>, CodeError> {
 /// # Errors
 /// As [`fatbins`].
 pub fn fatbin(bytes: &[u8], at: u64) -> Result<Fatbin<'_>, CodeError> {
+    fatbin_within(bytes, at, &Budget::of(bytes))
+}
+
+/// As [`fatbin`], within a budget that others share.
+pub(super) fn fatbin_within<'a>(bytes: &'a [u8], at: u64, budget: &Budget) -> Result<Fatbin<'a>, CodeError> {
     let file = Bytes(bytes);
     let cut = || CodeError::damaged(format!("the fatbin container at {at:#x} reaches past the end"));
     let header = u64::from(at.checked_add(6).and_then(|at| file.u16(at)).ok_or_else(cut)?);
@@ -252,8 +275,9 @@ pub fn fatbin(bytes: &[u8], at: u64) -> Result<Fatbin<'_>, CodeError> {
     let mut inside = header;
     // Less than an entry's header is padding.
     while inside + ENTRY_SIZE <= size {
-        let size = read_entry(all, inside, at, &mut entries).ok_or_else(|| {
-            CodeError::damaged(format!("the fatbin entry at {:#x} reaches past the end", at + inside))
+        let size = read_entry(all, inside, at, budget, &mut entries).ok_or_else(|| {
+            let past = || CodeError::damaged(format!("the fatbin entry at {:#x} reaches past the end", at + inside));
+            CodeError::stopped(budget, past)
         })?;
         inside += size;
     }
@@ -288,14 +312,24 @@ fn capability(arch: u32, flags: u64) -> Option<Capability> {
     Capability::from_number(arch, suffix).filter(|capability| capability.major > 0)
 }
 
-fn name(entry: Bytes<'_>, (at, size): (u32, u32)) -> Option<String> {
-    let text = entry.get(u64::from(at), u64::from(size))?;
+/// The name of an entry, if it has one; `None` when the budget is spent.
+fn name(entry: Bytes<'_>, (at, size): (u32, u32), budget: &Budget) -> Option<Option<String>> {
+    let Some(text) = entry.get(u64::from(at), u64::from(size)) else { return Some(None) };
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    budget.work(text.len() as u64)?;
+    budget.keep_text(text.len())?;
+    Some((!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()))
 }
 
 /// Reads the entry at `at` of a container; gives its whole size.
-fn read_entry<'a>(container: Bytes<'a>, at: u64, container_at: u64, entries: &mut Vec<FatbinEntry<'a>>) -> Option<u64> {
+fn read_entry<'a>(
+    container: Bytes<'a>,
+    at: u64,
+    container_at: u64,
+    budget: &Budget,
+    entries: &mut Vec<FatbinEntry<'a>>,
+) -> Option<u64> {
+    budget.work(64)?;
     let header_size = u64::from(container.u32(at + 4)?);
     let payload_size = container.u64(at + 8)?;
     let whole = header_size.checked_add(payload_size).filter(|_| header_size >= ENTRY_SIZE)?;
@@ -306,9 +340,13 @@ fn read_entry<'a>(container: Bytes<'a>, at: u64, container_at: u64, entries: &mu
     let unpacked = entry.u64(56)?;
     let packed =
         |size: u64| Some(Packed { bytes: payload.get(..usize::try_from(size).ok()?)?, flags: head.flags, unpacked });
-    if head.kind == GROUP && read_group(entry, header_size, packed(compressed), container_at + at, entries).is_some() {
+    if head.kind == GROUP
+        && read_group(entry, header_size, packed(compressed), container_at + at, budget, entries).is_some()
+    {
         return Some(whole);
     }
+    budget.finish().ok()?;
+    budget.keep_many::<FatbinEntry<'_>>(2)?;
     let content = match compressed {
         0 => Content::Raw(payload),
         size => Content::Packed(packed(size)?),
@@ -319,7 +357,7 @@ fn read_entry<'a>(container: Bytes<'a>, at: u64, container_at: u64, entries: &mu
         version: head.version,
         debug: head.flags & FLAG_DEBUG != 0,
         flags: head.flags,
-        name: name(entry, head.name),
+        name: name(entry, head.name, budget)?,
         at: container_at + at,
         stored_size: payload_size,
         unpacked_size: if compressed == 0 { payload_size } else { unpacked },
@@ -338,6 +376,7 @@ fn read_group<'a>(
     header_size: u64,
     group: Option<Packed<'a>>,
     at: u64,
+    budget: &Budget,
     entries: &mut Vec<FatbinEntry<'a>>,
 ) -> Option<()> {
     let group = group.filter(|group| !group.bytes.is_empty())?;
@@ -346,6 +385,8 @@ fn read_group<'a>(
     let mut members = Vec::new();
     let mut member_at = ENTRY_SIZE + 8;
     for _ in 0..count {
+        budget.work(64)?;
+        budget.keep_many::<FatbinEntry<'_>>(2)?;
         let member = Bytes(header.get(member_at, header_size.checked_sub(member_at)?)?);
         let head = head(member)?;
         let (offset, size) = (u64::from(member.u32(4)?), member.u64(8)?);
@@ -366,7 +407,7 @@ fn read_group<'a>(
             version: head.version,
             debug: head.flags & FLAG_DEBUG != 0,
             flags: head.flags,
-            name: name(member, head.name),
+            name: name(member, head.name, budget)?,
             at,
             stored_size: size,
             unpacked_size: size,

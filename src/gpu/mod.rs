@@ -10,6 +10,7 @@ mod error;
 mod fatbin;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod members;
 mod offload;
 mod ptx;
 mod signature;
@@ -18,10 +19,13 @@ mod spirv;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
-pub use device_code::{CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, may_hold_code};
+pub use device_code::{
+    CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, device_code_within, may_hold_code,
+};
 pub use error::CodeError;
 pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
 
+pub use members::archive_members;
 pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use signature::{BufferBinding, KernelSignature, Param, kernel_abi_tag};

@@ -8,6 +8,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::CodeError;
+use crate::budget::Budget;
 use crate::elf::bytes::Bytes;
 
 /// First bytes of a bundle, and beginning of section names that hold one piece each (`-fgpu-rdc`).
@@ -73,15 +74,20 @@ pub fn is_offload_bundle(bytes: &[u8]) -> bool {
 /// # Errors
 /// Something else stands between them, a table reaches past the end, or an unknown compression.
 pub fn offload_bundles(bytes: &[u8]) -> Result<Vec<OffloadBundle>, CodeError> {
+    offload_bundles_within(bytes, &Budget::of(bytes))
+}
+
+/// As [`offload_bundles`], within a budget that others share.
+pub(super) fn offload_bundles_within(bytes: &[u8], budget: &Budget) -> Result<Vec<OffloadBundle>, CodeError> {
     let mut bundles = Vec::new();
     let mut at = 0;
     while let Some(padding) = bytes[at..].iter().position(|byte| *byte != 0) {
         at += padding;
         let rest = &bytes[at..];
         let mut bundle = if rest.starts_with(MAGIC) {
-            plain(rest)?
+            plain(rest, budget)?
         } else if rest.starts_with(COMPRESSED) {
-            compressed(rest)?
+            compressed(rest, budget)?
         } else {
             return Err(CodeError::damaged(format!("no offload bundle at {at:#x}")));
         };
@@ -97,14 +103,14 @@ fn cut() -> CodeError {
 }
 
 /// A bundle as it is: ends where its last entry does.
-fn plain(bytes: &[u8]) -> Result<OffloadBundle, CodeError> {
-    let (entries, table) = table(bytes, bytes.len() as u64)?;
+fn plain(bytes: &[u8], budget: &Budget) -> Result<OffloadBundle, CodeError> {
+    let (entries, table) = table(bytes, bytes.len() as u64, budget)?;
     let end = entries.iter().map(|entry| entry.offset + entry.size).max().unwrap_or(0);
     Ok(OffloadBundle { at: 0, size: end.max(table), compressed: false, entries })
 }
 
 /// The table at the start of a bundle of `size` bytes, and where it ends.
-fn table(bytes: &[u8], size: u64) -> Result<(Vec<OffloadEntry>, u64), CodeError> {
+fn table(bytes: &[u8], size: u64, budget: &Budget) -> Result<(Vec<OffloadEntry>, u64), CodeError> {
     let file = Bytes(bytes);
     let mut at = MAGIC.len() as u64;
     let count = file.u64(at).ok_or_else(cut)?;
@@ -115,6 +121,7 @@ fn table(bytes: &[u8], size: u64) -> Result<(Vec<OffloadEntry>, u64), CodeError>
         let (offset, length, id_size) = (field(0)?, field(1)?, field(2)?);
         let id = file.get(at + 24, id_size).ok_or_else(cut)?;
         offset.checked_add(length).filter(|end| *end <= size).ok_or_else(cut)?;
+        budget.keep_text(96 + id.len()).ok_or_else(|| CodeError::stopped(budget, cut))?;
         entries.push(OffloadEntry { id: String::from_utf8_lossy(id).into_owned(), offset, size: length });
         at += 24 + id_size;
     }
@@ -123,7 +130,7 @@ fn table(bytes: &[u8], size: u64) -> Result<(Vec<OffloadEntry>, u64), CodeError>
 
 /// Behind `CCOB`: version, method (0 zlib, 1 zstd), from version 2 on the size of all, the size when unpacked, a
 /// hash. Version 3 has wider sizes.
-fn compressed(bytes: &[u8]) -> Result<OffloadBundle, CodeError> {
+fn compressed(bytes: &[u8], budget: &Budget) -> Result<OffloadBundle, CodeError> {
     let file = Bytes(bytes);
     let version = file.u16(4).ok_or_else(cut)?;
     let method = file.u16(6).ok_or_else(cut)?;
@@ -141,6 +148,8 @@ fn compressed(bytes: &[u8]) -> Result<OffloadBundle, CodeError> {
     }
     let broken = |error: std::io::Error| CodeError::damaged(format!("a compressed offload bundle: {error}"));
     let wanted = unpacked.min(MOST_TABLE);
+    // The reader itself needs some room, whatever it reads.
+    budget.work(100_000 + 2 * wanted).ok_or_else(|| CodeError::stopped(budget, cut))?;
     let mut head = Vec::new();
     match method {
         0 => flate2::read::ZlibDecoder::new(packed).take(wanted).read_to_end(&mut head).map_err(broken)?,
@@ -153,7 +162,7 @@ fn compressed(bytes: &[u8]) -> Result<OffloadBundle, CodeError> {
     if !head.starts_with(MAGIC) {
         return Err(CodeError::damaged("a compressed offload bundle that holds none"));
     }
-    let (entries, _) = table(&head, unpacked)?;
+    let (entries, _) = table(&head, unpacked, budget)?;
     Ok(OffloadBundle { at: 0, size, compressed: true, entries })
 }
 

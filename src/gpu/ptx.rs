@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cubin::KERNEL_COST;
 use super::{CodeError, KernelSignature, Param};
 use crate::arch::Capability;
+use crate::budget::Budget;
 
 /// What a PTX module says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,11 @@ pub fn is_ptx(bytes: &[u8]) -> bool {
 /// # Errors
 /// No version or target, or a kernel whose parameters cannot be understood.
 pub fn ptx(bytes: &[u8]) -> Result<PtxModule, CodeError> {
+    ptx_within(bytes, &Budget::of(bytes))
+}
+
+/// As [`ptx`], within a budget that others share.
+pub(super) fn ptx_within(bytes: &[u8], budget: &Budget) -> Result<PtxModule, CodeError> {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(bytes);
     let mut tokens = Tokens::new(&text);
@@ -63,7 +70,7 @@ pub fn ptx(bytes: &[u8]) -> Result<PtxModule, CodeError> {
         target: Capability::new(0, 0),
         address_size: 32,
         debug: false,
-        compilers: compilers(&text),
+        compilers: compilers(&text, budget),
         kernels: Vec::new(),
     };
     let mut depth = 0usize;
@@ -77,23 +84,26 @@ pub fn ptx(bytes: &[u8]) -> Result<PtxModule, CodeError> {
             ".address_size" => {
                 module.address_size = tokens.next().and_then(|size| size.parse().ok()).unwrap_or(0);
             }
-            ".entry" => module.kernels.extend(read_entry(&mut tokens, module.address_size)?),
+            ".entry" => module.kernels.extend(read_entry(&mut tokens, module.address_size, budget)?),
             _ => {}
         }
     }
     module.version = version.ok_or_else(|| CodeError::damaged("PTX without a version"))?;
     module.target = target.ok_or_else(|| CodeError::damaged("PTX without a target"))?;
     module.kernels.sort();
+    budget.finish()?;
     Ok(module)
 }
 
 /// The comment that NVIDIA's compiler (cicc, and NVRTC with it inside) writes before the first directive.
-fn compilers(text: &str) -> Vec<String> {
+fn compilers(text: &str, budget: &Budget) -> Vec<String> {
     let head = text.split(".version").next().unwrap_or_default();
     if !head.contains("NVVM Compiler") {
         return Vec::new();
     }
-    head.lines().filter_map(|line| Some(format!("cicc {}", line.split_once("release ")?.1.trim()))).collect()
+    let releases = head.lines().filter_map(|line| Some(line.split_once("release ")?.1.trim()));
+    let kept = |release: &str| budget.keep_text(64 + release.len()).map(|()| format!("cicc {release}"));
+    releases.map_while(kept).collect()
 }
 
 fn parse_version(token: &str) -> Option<(u16, u16)> {
@@ -119,9 +129,10 @@ fn read_target(tokens: &mut Tokens<'_>) -> (Option<Capability>, bool) {
 }
 
 /// Behind `.entry`: name, parameters, directives, then `;` (a declaration) or the body.
-fn read_entry(tokens: &mut Tokens<'_>, address_size: u32) -> Result<Option<PtxKernel>, CodeError> {
+fn read_entry(tokens: &mut Tokens<'_>, address_size: u32, budget: &Budget) -> Result<Option<PtxKernel>, CodeError> {
     let cut = || CodeError::damaged("PTX that ends inside a kernel's head");
     let name = tokens.next().ok_or_else(cut)?.to_owned();
+    budget.keep_text(KERNEL_COST + 2 * name.len()).ok_or_else(|| CodeError::stopped(budget, cut))?;
     let mut params = Vec::new();
     if tokens.peek() == Some("(") {
         tokens.next();
@@ -132,6 +143,7 @@ fn read_entry(tokens: &mut Tokens<'_>, address_size: u32) -> Result<Option<PtxKe
             let overflow = || CodeError::damaged(format!("PTX kernel {name}: impossible parameters"));
             let offset = end.checked_next_multiple_of(align).ok_or_else(overflow)?;
             end = offset.checked_add(size).ok_or_else(overflow)?;
+            budget.keep(32).ok_or_else(|| CodeError::stopped(budget, cut))?;
             params.push(Param { offset, size });
             match tokens.peek() {
                 Some(",") => drop(tokens.next()),

@@ -3,9 +3,11 @@
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::archive::{self, Form};
+use super::archive;
 use super::examine::{Examined, examine, is_interesting};
 use super::facts::{Gap, Inspected, PackageFormat};
+use crate::budget::Budget;
+use crate::container::Form;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
 use crate::gpu::Look;
@@ -26,7 +28,7 @@ pub(super) fn inspect(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     })?;
     let mut found = if data.is_dir() { tree(path, look, ui)? } else { file(path, look)? };
     found.path = path.display().to_string();
-    found.is_tree = data.is_dir() || archive::form(&found.path).is_some();
+    found.is_tree = data.is_dir() || Form::of_name(&found.path).is_some();
     found.packages.sort();
     // Sorted: of one file, a package manager's words come before simpack's.
     found.packages.dedup_by(|next, kept| next.path == kept.path && next.format == PackageFormat::Simpack);
@@ -46,7 +48,7 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
         return Ok(found);
     }
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let Examined { file, gaps } = examine("", content.bytes(), look);
+    let Examined { file, gaps } = examine("", content.bytes(), look, &Budget::of(content.bytes()));
     let size = content.bytes().len() as u64;
     Ok(Inspected { seen: 1, bytes: size, files: file.into_iter().collect(), unexamined: gaps, ..Inspected::default() })
 }
@@ -60,19 +62,21 @@ fn open(path: &Path) -> Result<fs_err::File> {
 
 fn tree(root: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     let mut work: Vec<(String, u64)> = Vec::new();
-    for entry in fs::walk(root)? {
+    let (entries, others) = fs::walk_all(root)?;
+    for entry in entries {
         if let EntryKind::File { size, .. } = entry.kind {
             work.push((entry.path, size));
         }
     }
-    let slow = |path: &str, size: u64| if look.deep || archive::form(path).is_some() { size } else { 0 };
+    let slow = |path: &str, size: u64| if look.deep || Form::of_name(path).is_some() { size } else { 0 };
     let all: u64 = work.iter().map(|(path, size)| slow(path, *size)).sum();
     let bar = (all > LONG).then(|| ui.bytes("inspect", all));
     // The largest first, so that no core is left with one at the end.
     work.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let common = Budget::for_size(0);
     let one = |(): &mut (), (path, size): &(String, u64)| {
         let mut own = Inspected::default();
-        if let Err(error) = below(root, path, *size, look, &mut own) {
+        if let Err(error) = below(root, path, *size, look, &common.share(*size), &mut own) {
             own.unexamined.push(Gap { path: path.clone(), reason: error.to_string() });
         }
         if let Some(bar) = &bar {
@@ -84,7 +88,8 @@ fn tree(root: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let mut all = Inspected::default();
+    let other = |path| Gap { path, reason: fs::NO_FILE.to_owned() };
+    let mut all = Inspected { unexamined: others.into_iter().map(other).collect(), ..Inspected::default() };
     found.into_iter().for_each(|own| merge(&mut all, own));
     Ok(all)
 }
@@ -98,14 +103,16 @@ fn merge(all: &mut Inspected, own: Inspected) {
 }
 
 /// One file of a tree.
-fn below(root: &Path, path: &str, size: u64, look: Look, found: &mut Inspected) -> Result<()> {
+fn below(root: &Path, path: &str, size: u64, look: Look, budget: &Budget, found: &mut Inspected) -> Result<()> {
     if size == 0 {
         found.seen += 1;
         return Ok(());
     }
     let file = open(&root.join(path))?;
-    if let Some(form) = archive::form(path) {
-        return package(path, form, &file, look, found);
+    if let Some(form) = Form::of_name(path) {
+        let content = Content::map(&file)?;
+        merge(found, archive::archive(path, form, content.bytes(), look, budget));
+        return Ok(());
     }
     found.seen += 1;
     found.bytes += size;
@@ -118,14 +125,8 @@ fn below(root: &Path, path: &str, size: u64, look: Look, found: &mut Inspected) 
     }
     let content = Content::map(&file)?;
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let examined = examine(path, content.bytes(), look);
+    let examined = examine(path, content.bytes(), look, budget);
     found.files.extend(examined.file);
     found.unexamined.extend(examined.gaps);
-    Ok(())
-}
-
-fn package(path: &str, form: Form, file: &fs_err::File, look: Look, found: &mut Inspected) -> Result<()> {
-    let content = Content::map(file)?;
-    merge(found, archive::archive(path, path, form, content.bytes(), look));
     Ok(())
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
-use object::read::archive::ArchiveFile;
 
 use super::facts::{ElfFacts, FileFacts, Gap, Objects};
 use crate::arch::GlibcVersion;
+use crate::budget::Budget;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
 use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Look};
 
@@ -24,13 +24,13 @@ pub(super) fn is_interesting(head: &[u8], look: Look) -> bool {
 }
 
 /// Examines the bytes of a file.
-pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
+pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget) -> Examined {
     let mut found = Examined::default();
     let mut gap = |reason: String| found.gaps.push(Gap { path: path.to_owned(), reason });
     let (elf, objects) = if bytes.starts_with(object::archive::MAGIC.as_slice()) {
         (None, Some(bytes))
     } else if elf::is_elf(bytes) && !gpu::is_cubin(bytes) {
-        match elf_facts(bytes) {
+        match elf_facts(bytes, budget) {
             Ok(facts) => (Some(facts), None),
             Err(error) => {
                 gap(error.to_string());
@@ -40,7 +40,7 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
     } else {
         (None, None)
     };
-    let code = match gpu::device_code_with(bytes, look) {
+    let code = match gpu::device_code_within(bytes, look, budget) {
         Ok(code) => code,
         // Said above, of the same bytes.
         Err(CodeError::Elf(_)) if !gpu::is_cubin(bytes) => DeviceCode::default(),
@@ -51,7 +51,7 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
     };
     code.unexamined.into_iter().for_each(gap);
     let images = code.images;
-    let objects = objects.and_then(|bytes| count_objects(bytes, &images));
+    let objects = objects.and_then(|bytes| count_objects(bytes, &images, budget));
     if elf.is_some() || objects.is_some() || !images.is_empty() || !found.gaps.is_empty() {
         found.file = Some(FileFacts { path: path.to_owned(), size: bytes.len() as u64, elf, objects, images });
     }
@@ -59,8 +59,8 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look) -> Examined {
 }
 
 /// Only what the dynamic section and the version records say: no symbol is read.
-fn elf_facts(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
-    let image = Image::parse(bytes)?;
+fn elf_facts(bytes: &[u8], budget: &Budget) -> Result<ElfFacts, ElfError> {
+    let image = Image::parse_within(bytes, budget.clone())?;
     let dynamic = Dynamic::parse(&image)?;
     let kind = FileKind::of(&image, dynamic.as_ref());
     let machine = image.header.machine.into();
@@ -76,16 +76,16 @@ fn elf_facts(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
         facts.glibc = elf::highest(names, "GLIBC")
             .and_then(|highest| Some(GlibcVersion::new(*highest.first()?, highest.get(1).copied().unwrap_or(0))));
     }
+    image.spent()?;
     Ok(facts)
 }
 
 /// Members that are ELF, and those that hold device code; `None` where the archive cannot be read, which the
 /// reader of device code says.
-fn count_objects(bytes: &[u8], images: &[CodeImage]) -> Option<Objects> {
-    let archive = ArchiveFile::parse(bytes).ok()?;
+fn count_objects(bytes: &[u8], images: &[CodeImage], budget: &Budget) -> Option<Objects> {
     let mut total = 0;
-    for member in archive.members() {
-        total += usize::from(elf::is_elf(member.ok()?.data(bytes).ok()?));
+    for member in gpu::archive_members(bytes, budget).ok()? {
+        total += usize::from(elf::is_elf(member.ok()?.1));
     }
     // Members may share a name: their sections' positions tell them apart only within one.
     let members: BTreeSet<&str> = images

@@ -14,6 +14,8 @@ mod reach;
 
 use std::path::Path;
 
+use crate::budget::Budget;
+use crate::container::Form;
 use crate::error::Result;
 use crate::gpu::Look;
 use crate::ui::Ui;
@@ -33,5 +35,5 @@ pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
 
 /// What the package or archive called `name` holds, by its bytes; `None` for a file that is none.
 pub fn package(name: &str, bytes: &[u8], look: Look) -> Option<Inspected> {
-    archive::form(name).map(|form| archive::archive(name, "", form, bytes, look))
+    Form::of_name(name).map(|form| archive::archive("", form, bytes, look, &Budget::of(bytes)))
 }

@@ -3,25 +3,27 @@
 use serde::Deserialize;
 
 use super::facts::{PackageFacts, PackageFormat};
-use crate::bundle::BundleManifest;
+use crate::bundle::{is_manifest, read_manifest};
 
 /// Whether a member of a package is one of those files.
 pub(super) fn is_metadata(path: &str) -> bool {
-    let path = path.trim_start_matches("./");
     path.ends_with(".dist-info/METADATA")
         || path == "info/index.json"
         || (path.ends_with("/PKG-INFO") && path.matches('/').count() == 1)
-        || (path.starts_with("share/simpack/") && path.ends_with("/simpack.json"))
+        || is_manifest(path)
 }
 
 /// Reads one of them; `package` is the file of the package.
-pub(super) fn read(package: &str, member: &str, bytes: &[u8]) -> Option<PackageFacts> {
+///
+/// # Errors
+/// It is damaged; why, in words.
+pub(super) fn read(package: &str, member: &str, bytes: &[u8]) -> Result<PackageFacts, String> {
     let (format, (name, version, depends)) = match member.rsplit('/').next() {
-        Some("index.json") => (PackageFormat::Conda, conda(bytes)?),
-        Some("simpack.json") => (PackageFormat::Simpack, bundle(bytes)?),
-        _ => (PackageFormat::Python, python(&String::from_utf8_lossy(bytes))?),
+        Some("index.json") => (PackageFormat::Conda, conda(bytes).map_err(|error| error.to_string())?),
+        Some("simpack.json") => (PackageFormat::Simpack, bundle(member, bytes)?),
+        _ => (PackageFormat::Python, python(&String::from_utf8_lossy(bytes)).ok_or("it has no name or no version")?),
     };
-    Some(PackageFacts { path: package.to_owned(), format, name, version, depends })
+    Ok(PackageFacts { path: package.to_owned(), format, name, version, depends })
 }
 
 type Facts = (String, String, Vec<String>);
@@ -34,14 +36,16 @@ struct Index {
     depends: Vec<String>,
 }
 
-fn conda(bytes: &[u8]) -> Option<Facts> {
-    let index: Index = serde_json::from_slice(bytes).ok()?;
-    Some((index.name, index.version, index.depends))
+fn conda(bytes: &[u8]) -> serde_json::Result<Facts> {
+    let index: Index = serde_json::from_slice(bytes)?;
+    Ok((index.name, index.version, index.depends))
 }
 
-fn bundle(bytes: &[u8]) -> Option<Facts> {
-    let manifest: BundleManifest = serde_json::from_slice(bytes).ok()?;
-    Some((manifest.package, manifest.version.to_string(), manifest.uses))
+fn bundle(member: &str, bytes: &[u8]) -> Result<Facts, String> {
+    let manifest = read_manifest(member, bytes).map_err(|error| error.to_string())?;
+    let all =
+        if manifest.dependencies.is_empty() { manifest.uses } else { manifest.dependencies.into_iter().collect() };
+    Ok((manifest.package, manifest.version.to_string(), all.iter().map(ToString::to_string).collect()))
 }
 
 /// Headers as in mail ("Core metadata specifications"), up to the empty line.
@@ -66,13 +70,13 @@ mod tests {
     fn every_form() {
         let wheel = read("a.whl", "a-1.dist-info/METADATA", b"Name: a\nVersion: 1\nRequires-Dist: b>=2\n\nName: no\n");
         assert_eq!(
-            wheel.map(|it| (it.name, it.version, it.depends)),
+            wheel.ok().map(|it| (it.name, it.version, it.depends)),
             Some(("a".into(), "1".into(), vec!["b>=2".into()]))
         );
         let conda = read("c", "info/index.json", br#"{"name": "c", "version": "2", "build": "x"}"#);
-        assert_eq!(conda.map(|it| (it.name, it.version)), Some(("c".into(), "2".into())));
-        assert!(read("c", "info/index.json", b"{").is_none());
-        assert!(is_metadata("./info/index.json") && is_metadata("a-1/PKG-INFO"));
+        assert_eq!(conda.ok().map(|it| (it.name, it.version)), Some(("c".into(), "2".into())));
+        assert!(read("c", "info/index.json", b"{").is_err());
+        assert!(is_metadata("info/index.json") && is_metadata("a-1/PKG-INFO"));
         assert!(!is_metadata("a-1/b.egg-info/PKG-INFO") && !is_metadata("x/index.json"));
     }
 }

@@ -7,9 +7,8 @@ use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts};
 use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::ui::size;
+use crate::wrap::{WIDTH, wrap};
 
-/// Columns of the page.
-const WIDTH: usize = 100;
 /// Rows of a list before the rest is only counted; `--json` has all.
 const MOST_ROWS: usize = 40;
 
@@ -41,10 +40,7 @@ impl Page {
 
     fn field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
-            let lines = wrap(value, WIDTH - 12);
-            for (index, line) in lines.iter().enumerate() {
-                self.line(&format!("  {:<9} {line}", if index == 0 { name } else { "" }));
-            }
+            wrap(&format!("  {name:<9} "), 12, value, WIDTH).iter().for_each(|line| self.line(line));
         }
     }
 
@@ -396,21 +392,4 @@ fn cut_front(text: &str, width: usize) -> String {
     }
     let kept: String = text.chars().skip(count - width.saturating_sub(3)).collect();
     format!("...{kept}")
-}
-
-/// Words in lines of a width.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last_mut().expect("there is always one line");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
 }

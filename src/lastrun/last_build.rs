@@ -18,7 +18,7 @@ use crate::fs::{self, Digest, Stamp};
 /// File of the work directory.
 const FILE: &str = "last-build.jsonl";
 /// Version of that file.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What a build leaves to the next one.
 pub struct Ended<'a, W, S> {
@@ -224,7 +224,7 @@ mod tests {
         ended(Digest::of(b"from"), dir.path(), &summary, "1").remember(dir.path()).unwrap();
         let file = dir.path().join(FILE);
         let text = std::fs::read_to_string(&file).unwrap();
-        let later = text.replacen("\"schema\":1", "\"schema\":2", 1);
+        let later = text.replacen("\"schema\":2", "\"schema\":3", 1);
         let more = text.replacen("{\"schema\"", "{\"more\":1,\"schema\"", 1);
         for (text, has_head) in
             [(later, false), (more, false), (String::new(), false), (text[..text.len() - 9].to_owned(), true)]

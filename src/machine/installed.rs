@@ -16,6 +16,9 @@ pub struct Prefix {
     /// Packages, by their `simpack.json`.
     #[serde(default)]
     pub packages: Vec<InstalledPackage>,
+    /// Packages of which nothing is known, because their `simpack.json` is damaged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedPackage>,
     /// Files of the vendor's libraries in it, sorted by path.
     #[serde(default)]
     pub vendor: Vec<VendorFile>,
@@ -34,6 +37,16 @@ pub enum PrefixKind {
     /// Any directory.
     #[default]
     Directory,
+}
+
+/// A package that cannot be examined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct DamagedPackage {
+    /// Its manifest.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 /// An installed package.

@@ -23,7 +23,7 @@ pub use driver::{
     DeviceNode, Driver, DriverAnswer, DriverFailure, DriverFiles, DriverLibrary, DriverRole, NoResponse,
     compare_versions,
 };
-pub use installed::{InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
+pub use installed::{DamagedPackage, InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
 pub use process::{MappedLibrary, RunningProcess};
 pub use provider::{Failing, Provider, Wanted};
 pub use redact::Redaction;

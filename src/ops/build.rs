@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::engine::look_into_cache;
+use crate::engine::{SandboxMode, look_into_cache};
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row};
+use crate::process::IsolationKind;
 use crate::ui::{Ui, size};
 
 /// Builds a recipe into verified packages; answers the exit code.
@@ -18,7 +19,7 @@ use crate::ui::{Ui, size};
 pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
     if request.dry_run {
-        return dry_run(&Job::prepare(request, ui)?, ui);
+        return dry_run(&Job::prepare(request, ui)?, request.sandbox, ui);
     }
     match pipeline::build(request, ui)? {
         BuildResult::Built(built) => {
@@ -108,14 +109,18 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// The steps, and which of them are in the cache.
-fn dry_run(job: &Job, ui: &Ui) -> Result<u8> {
+fn dry_run(job: &Job, sandbox: SandboxMode, ui: &Ui) -> Result<u8> {
     #[derive(Serialize)]
     struct Line<'a> {
         id: &'a str,
         key: Digest,
         cached: bool,
     }
-    let cache = look_into_cache()?;
+    let mut cache = look_into_cache()?;
+    if sandbox == SandboxMode::Require {
+        // The weakest that does; which one this machine has is not tried for a look.
+        cache = cache.requiring(IsolationKind::Landlock);
+    }
     let mut lines = Vec::new();
     for step in &job.plan.steps {
         lines.push(Line { id: &step.id, key: step.key, cached: cache.holds(step.key) });

@@ -55,6 +55,9 @@ pub(crate) struct Verdict {
 }
 
 /// Counts what is there; answers the exit code.
+///
+/// # Errors
+/// The cache cannot be read.
 pub fn stat(ui: &Ui) -> Result<u8> {
     let CachePlace { root: directory, limit } = CachePlace::of_user()?;
     let stat = Cache::at(&directory).stat()?;
@@ -99,6 +102,9 @@ fn ago(now: u64, then: u64) -> String {
 
 /// Removes what is beyond `max_size` bytes (without it, beyond the limit) or was not used for
 /// `older_than`; answers the exit code.
+///
+/// # Errors
+/// The cache cannot be read or written.
 pub fn gc(max_size: Option<u64>, older_than: Option<Duration>, ui: &Ui) -> Result<u8> {
     let CachePlace { root: directory, limit } = CachePlace::of_user()?;
     let bytes = match (max_size, older_than) {
@@ -125,6 +131,9 @@ pub fn gc(max_size: Option<u64>, older_than: Option<Duration>, ui: &Ui) -> Resul
 }
 
 /// Digests everything again; answers the exit code: 1 when something is damaged and stays.
+///
+/// # Errors
+/// The cache cannot be read, or a damaged entry cannot be removed.
 pub fn verify(remove: bool, ui: &Ui) -> Result<u8> {
     let directory = CachePlace::of_user()?.root;
     let bar = ui.steps("verify", 0);

@@ -10,8 +10,8 @@ use crate::data::Data;
 use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::project::{files_of, find, resolve_all, source_elsewhere};
-use crate::recipe::{self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Recipe};
+use crate::project::{files_of, find, source_elsewhere};
+use crate::recipe::{self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Recipe, Selection};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -38,10 +38,11 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
     let found = find(asked, &data)?;
-    let text = fs_err::read_to_string(&found.file)?;
+    let text = fs::read_to_string(&found.file)?;
     let (path, dir) = (found.path(), found.dir());
     let fetched = fetched(&text, &path, offline, ui)?;
-    let answer = resolve_all(&text, &path, dir, &*files_of(dir, fetched.as_deref()), &manifests);
+    let files = files_of(dir, fetched.as_deref());
+    let answer = recipe::load_matrix(&text, &path, dir, &*files, &manifests, &Selection::default());
     let (recipes, mistakes) = match &answer {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
@@ -134,7 +135,9 @@ table = "table.toml"
         let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
         fs_err::write(dir.path().join("table.toml"), table).unwrap();
         let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
-        resolve_all(text, "sim/simpack.toml", dir.path(), &*files_of(dir.path(), None), &manifests)
+        let (dir, files) = (dir.path(), files_of(dir.path(), None));
+        recipe::load_matrix(text, "sim/simpack.toml", dir, &*files, &manifests, &Selection::default())
+            .map(|recipes| recipes.as_slice().to_vec())
     }
 
     #[test]

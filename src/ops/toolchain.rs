@@ -39,6 +39,9 @@ struct Shown<'a> {
 }
 
 /// Lists the pinned toolchains and which of them are in the cache.
+///
+/// # Errors
+/// The data files are wrong or the cache cannot be read.
 pub fn list(store: &Store, ui: &Ui) -> Result<()> {
     let toolchains = store.status();
     if ui.json(&Listing { schema: 1, toolchains: toolchains.clone() })? {
@@ -107,6 +110,9 @@ fn locked(recipe: &str, store: &Store, offline: bool, ui: &Ui) -> Result<LockSta
 
 /// Shows one toolchain: paths, versions, digests. `system` is the CUDA found through `CUDA_HOME` or
 /// `PATH`.
+///
+/// # Errors
+/// There is no such toolchain, or it is not here.
 pub fn show(store: &Store, name: &str, ui: &Ui) -> Result<()> {
     let shown = if name == SYSTEM { show_system()? } else { show_pinned(store, name, ui)? };
     if ui.json(&shown)? {

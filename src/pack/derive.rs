@@ -21,27 +21,37 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::arch::{Capability, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
+use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 use crate::bundle::{
     ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, MANIFEST_SCHEMA, Provenance,
 };
 use crate::error::{Error, Result};
-use crate::fs::DigestBuilder;
+use crate::fs::{Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::package::conda::{Specs, dependency, selection};
 use crate::package::{
     KERNEL_ABI_VERSION, Package, PackageKind, SLOT_VERSION, build_number, check_epoch, conditions, kernel_abi_name,
-    selector_name, slot_name,
+    lowest_driver, rtc_build_number, selector_name, slot_name,
 };
 use crate::recipe::{ComponentKind, Recipe};
+
+/// What tells the bundles of one distribution apart: package and CUDA release.
+pub type BundleKey = (String, Option<CudaVersion>);
+
+/// The key of a bundle.
+pub fn key(manifest: &BundleManifest) -> BundleKey {
+    (manifest.package.clone(), manifest.cuda)
+}
 
 /// What packages depend on beyond recipe and bundles.
 #[derive(Debug, Clone)]
 pub struct PackContext<'a> {
     /// Known capabilities and CUDA releases.
     pub manifests: &'a Manifests,
-    /// What the files of each bundle need of packages outside the distribution, by package name.
-    pub outside: BTreeMap<String, BTreeSet<Dependency>>,
+    /// What the files of each bundle need of packages outside the distribution.
+    pub outside: BTreeMap<BundleKey, BTreeSet<Dependency>>,
+    /// The CUDA version of the oldest driver that compiles the PTX of a bundle, where its files were read; else that of
+    /// the release counts.
+    pub compiled_by: BTreeMap<BundleKey, CudaVersion>,
     /// Licence texts by file name, put into every package.
     pub licences: BTreeMap<String, String>,
 }
@@ -60,11 +70,16 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], context: &PackContext<'_>) 
     if let Some(tag) = derivation.tag.as_ref().filter(|_| !bundles.is_empty()) {
         packages.push(derivation.kernel_abi(tag));
     }
-    for bundle in bundles.iter().filter(|bundle| bundle.manifest.is_slice()) {
-        packages.extend(bundle.manifest.target.map(|target| derivation.slot(target)));
+    let mut slots: Vec<KernelTarget> = Vec::new();
+    for target in bundles.iter().filter(|bundle| bundle.manifest.is_slice()).filter_map(|bundle| bundle.manifest.target)
+    {
+        if !slots.contains(&target) {
+            packages.push(derivation.slot(target));
+            slots.push(target);
+        }
     }
     let mut bundled: Vec<&Bundle> = bundles.iter().collect();
-    bundled.sort_by_key(|bundle| (bundle.manifest.component, bundle.manifest.target, bundle.manifest.package.clone()));
+    bundled.sort_by_key(|Bundle { manifest, .. }| (manifest.component, manifest.target, key(manifest)));
     for bundle in bundled {
         packages.push(match bundle.manifest.component {
             ComponentKind::Core => derivation.core(bundle),
@@ -169,13 +184,9 @@ impl Derivation<'_> {
     fn tie(&self, kind: PackageKind, version: u32, manifest: BundleManifest, summary: String) -> Package {
         let numbers = Version { major: version, minor: 0, patch: 0 };
         let manifest = BundleManifest { version: numbers, policy: VersionPolicy::Capability, ..manifest };
-        Package {
-            version: version.into(),
-            build_number: 0,
-            licences: BTreeMap::new(),
-            summary,
-            ..self.package(kind, manifest, None)
-        }
+        let mut package = self.package(kind, manifest, None);
+        package.manifest.licences.clear();
+        Package { version: version.into(), build_number: 0, licences: BTreeMap::new(), summary, ..package }
     }
 
     fn core(&self, bundle: &Bundle) -> Package {
@@ -183,20 +194,33 @@ impl Derivation<'_> {
         let has_program = bundle.manifest.artifacts.iter().any(|artifact| artifact.path == program);
         let mut package = self.of_bundle(PackageKind::Component, bundle);
         package.tests.extend(has_program.then(|| format!("{} --version", self.recipe.name)));
-        package.dependencies.extend(self.kernel_abi_pin());
+        package.manifest.dependencies.extend(self.kernel_abi_pin());
         // Without one of the libraries that ship cut, core is not whole.
-        package.dependencies.extend(self.recipe.is_sliced().then(|| self.version(selector_name(&self.recipe.name))));
-        package.exports.push(self.core_export());
+        package
+            .manifest
+            .dependencies
+            .extend(self.recipe.is_sliced().then(|| self.version(selector_name(&self.recipe.name))));
+        package.manifest.exports.push(self.core_export());
         package
     }
 
     /// rtc is pinned to core by rtc's policy, not by core's: what it compiles on the user's
     /// machine sees the inside of core.
+    ///
+    /// Of several, for several CUDA releases, an environment holds one: the newest whose code the driver runs. The oldest
+    /// is there for all machines.
     fn rtc(&self, bundle: &Bundle) -> Package {
         let policy = bundle.manifest.policy;
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        package.dependencies.insert(self.within(self.name(ComponentKind::Core), policy));
-        package.exports.push(self.within(bundle.manifest.package.clone(), policy));
+        let others = self.bundles.iter().filter(|other| other.manifest.component == ComponentKind::Rtc);
+        let oldest = others.clone().filter_map(|other| other.manifest.cuda).min();
+        if let Some(cuda) = bundle.manifest.cuda.filter(|_| others.count() > 1) {
+            package.build_number = rtc_build_number(cuda, package.build_number);
+            let lowest = lowest_driver(cuda, self.context.manifests);
+            package.manifest.conditions.extend((Some(cuda) != oldest).then_some(Condition::Driver { cuda: lowest }));
+        }
+        package.manifest.dependencies.insert(self.within(self.name(ComponentKind::Core), policy));
+        package.manifest.exports.push(self.within(bundle.manifest.package.clone(), policy));
         package
     }
 
@@ -204,9 +228,9 @@ impl Derivation<'_> {
     /// environment on a machine without a GPU. Where they run is the selector's business.
     fn kernels(&self, bundle: &Bundle) -> Package {
         let mut package = self.of_bundle(PackageKind::Kernels, bundle);
-        package.dependencies.extend(self.kernel_abi_pin());
+        package.manifest.dependencies.extend(self.kernel_abi_pin());
         let slot = bundle.manifest.target.filter(|_| bundle.manifest.is_slice());
-        package.dependencies.extend(slot.map(|target| Dependency::Slot { target }));
+        package.manifest.dependencies.extend(slot.map(|target| Dependency::Slot { target }));
         package
     }
 
@@ -216,22 +240,26 @@ impl Derivation<'_> {
     /// rtc depends on rtc by name, and gets its export from there.
     fn dev(&self, bundle: &Bundle, packages: &[Package]) -> Result<Package> {
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        package.dependencies.insert(self.exactly(ComponentKind::Core, packages)?);
+        package.manifest.dependencies.insert(self.exactly(ComponentKind::Core, packages)?);
         for artifact in &bundle.manifest.artifacts {
             let ArtifactKind::Link { to } = &artifact.kind else { continue };
             let target = resolve_link(&artifact.path, to);
             // One of several libraries that ship cut is there with core.
             let mut owners = packages.iter().filter(|package| !package.manifest.is_slice());
-            let owner = owners.find(|package| package.manifest.artifacts.iter().any(|other| other.path == target));
-            package.dependencies.extend(owner.map(Package::exactly).transpose()?);
+            let holds = |package: &&Package| package.manifest.artifacts.iter().any(|other| other.path == target);
+            let Some(owner) = owners.find(holds) else { continue };
+            // Any of several builds for several CUDA releases.
+            let is_one = owners.all(|other| other.name() != owner.name());
+            let needed = if is_one { owner.exactly()? } else { self.version(owner.name().to_owned()) };
+            package.manifest.dependencies.insert(needed);
         }
-        package.exports.push(self.core_export());
+        package.manifest.exports.push(self.core_export());
         Ok(package)
     }
 
     fn r#static(&self, bundle: &Bundle, packages: &[Package]) -> Result<Package> {
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        package.dependencies.insert(self.exactly(ComponentKind::Dev, packages)?);
+        package.manifest.dependencies.insert(self.exactly(ComponentKind::Dev, packages)?);
         Ok(package)
     }
 
@@ -253,17 +281,17 @@ impl Derivation<'_> {
         if kernels.is_empty() {
             return Ok(Vec::new());
         }
-        let mut specs = Specs::new(&self.recipe.name, &self.context.manifests.vendor);
-        for package in packages {
-            specs.render(package)?;
-        }
-        let lowest_ptx = lowest_ptx(kernels.iter().map(|&(target, _)| target));
+        // That of the same release: a driver may be too old for another's.
+        let lowest_ptx = |cuda| {
+            let same = kernels.iter().filter(|(_, package)| package.manifest.cuda == cuda);
+            lowest_ptx(same.map(|&(target, _)| target))
+        };
         let mut builds = Vec::new();
         if !kernels.iter().any(|(target, _)| *target == KernelTarget::Cpu) {
-            builds.push(self.selector(KernelTarget::Cpu, None, None, &specs)?);
+            builds.push(self.selector(KernelTarget::Cpu, None, None)?);
         }
         for &(target, package) in &kernels {
-            builds.push(self.selector(target, Some(package), lowest_ptx, &specs)?);
+            builds.push(self.selector(target, Some(package), lowest_ptx(package.manifest.cuda))?);
         }
         builds.sort_by_key(|package| package.build_number);
         Ok(builds)
@@ -274,24 +302,28 @@ impl Derivation<'_> {
         target: KernelTarget,
         kernels: Option<&Package>,
         lowest_ptx: Option<Capability>,
-        specs: &Specs<'_>,
     ) -> Result<Package> {
         let cuda = kernels.and_then(|kernels| kernels.manifest.cuda).unwrap_or(self.recipe.cuda);
-        let conditions = conditions(target, cuda, lowest_ptx, self.context.manifests);
-        let dependencies: Vec<Dependency> =
-            self.kernel_abi_pin().into_iter().chain(kernels.map(Package::exactly).transpose()?).collect();
-        let mut origin = selection(&conditions).depends;
-        origin.extend(dependencies.iter().map(|dependency| specs.spec(dependency)));
-        let manifest = BundleManifest {
+        let compiled_by = kernels.and_then(|kernels| self.context.compiled_by.get(&key(&kernels.manifest)));
+        let driver = match target {
+            KernelTarget::Ptx(_) => compiled_by.copied().unwrap_or(cuda),
+            _ => lowest_driver(cuda, self.context.manifests),
+        };
+        let conditions = conditions(target, driver, lowest_ptx, self.context.manifests);
+        let mut manifest = BundleManifest {
             target: Some(target),
             cuda: kernels.map(|_| cuda).filter(|_| target != KernelTarget::Cpu),
             kernel_abi: self.tag.clone(),
-            ..self.derived(selector_name(&self.recipe.name), ComponentKind::Kernels, &origin)
+            ..self.empty(selector_name(&self.recipe.name), ComponentKind::Kernels)
         };
+        if let Some(kernels) = kernels {
+            manifest.provenance.recipe = kernels.manifest.provenance.recipe;
+        }
         let mut package = self.package(PackageKind::Selector, manifest, None);
         package.build_number = build_number(target, cuda, self.recipe.package.build_number);
-        package.dependencies.extend(dependencies);
-        package.conditions.extend(conditions);
+        package.manifest.dependencies.extend(self.kernel_abi_pin());
+        package.manifest.dependencies.extend(kernels.map(Package::exactly).transpose()?);
+        package.manifest.conditions.extend(conditions);
         package.summary = format!("{} kernels for this machine: {target}", self.recipe.name);
         Ok(package)
     }
@@ -307,24 +339,15 @@ impl Derivation<'_> {
         let mut package = match bundle {
             Some(bundle) => self.of_bundle(PackageKind::Component, bundle),
             None => {
-                let specs = Specs::new(&self.recipe.name, &self.context.manifests.vendor);
-                let origin: Vec<String> = dependencies.iter().map(|dependency| specs.spec(dependency)).collect();
-                let mut manifest = self.derived(self.recipe.name.clone(), ComponentKind::Meta, &origin);
+                let mut manifest = self.empty(self.recipe.name.clone(), ComponentKind::Meta);
                 let declared = self.recipe.component(ComponentKind::Meta);
-                manifest.uses = declared.map(|component| component.uses.clone()).unwrap_or_default();
+                manifest.uses =
+                    declared.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default();
                 self.package(PackageKind::Component, manifest, None)
             }
         };
-        package.dependencies.extend(dependencies);
+        package.manifest.dependencies.extend(dependencies);
         Some(package)
-    }
-
-    /// Manifest of a package without files that follows from what it depends on.
-    fn derived(&self, package: String, component: ComponentKind, origin: &[String]) -> BundleManifest {
-        let mut manifest = self.empty(package, component);
-        manifest.provenance.plan =
-            origin.iter().fold(DigestBuilder::default().field("derived"), DigestBuilder::field).finish();
-        manifest
     }
 
     /// Manifest of a package without files. Its provenance is that of the bundles.
@@ -345,6 +368,11 @@ impl Derivation<'_> {
             kernels: Vec::new(),
             glibc: None,
             uses: Vec::new(),
+            dependencies: BTreeSet::new(),
+            conditions: Vec::new(),
+            exports: Vec::new(),
+            license: None,
+            licences: BTreeMap::new(),
             opens: Vec::new(),
             artifacts: Vec::new(),
             smoke: None,
@@ -364,16 +392,18 @@ impl Derivation<'_> {
     }
 
     /// A package with what follows from its files.
-    fn package(&self, kind: PackageKind, manifest: BundleManifest, root: Option<PathBuf>) -> Package {
-        let outside = self.context.outside.get(&manifest.package).into_iter().flatten().cloned();
+    fn package(&self, kind: PackageKind, mut manifest: BundleManifest, root: Option<PathBuf>) -> Package {
+        let outside = self.context.outside.get(&key(&manifest)).into_iter().flatten();
+        manifest.dependencies = manifest.uses.iter().chain(outside).cloned().collect();
+        manifest.conditions = manifest.glibc.map(|from| Condition::Glibc { from }).into_iter().collect();
+        manifest.exports = Vec::new();
+        manifest.license = Some(self.recipe.license.clone());
+        let texts = self.context.licences.iter();
+        manifest.licences = texts.map(|(name, text)| (name.clone(), Digest::of(text.as_bytes()))).collect();
         Package {
             kind,
             version: manifest.version.into(),
             build_number: self.recipe.package.build_number,
-            dependencies: manifest.uses.iter().map(|spec| dependency(spec)).chain(outside).collect(),
-            conditions: manifest.glibc.map(|from| Condition::Glibc { from }).into_iter().collect(),
-            exports: Vec::new(),
-            license: self.recipe.license.clone(),
             licences: self.context.licences.clone(),
             summary: self.recipe.summary.clone(),
             homepage: self.recipe.homepage.clone(),

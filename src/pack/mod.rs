@@ -5,5 +5,5 @@
 mod derive;
 mod offers;
 
-pub use derive::{PackContext, packages};
+pub use derive::{BundleKey, PackContext, key, packages};
 pub use offers::{Offer, offers};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::arch::{KernelAbiTag, KernelTarget, Version};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
 use crate::package::conda::{Wanted, wanted};
@@ -18,8 +18,8 @@ pub struct Offer {
     pub distribution: Distribution,
     /// Match spec that brings the simulator: its metapackage, else its core.
     pub simulator: String,
-    /// Match specs of its kernel packages, by package: exactly the one that the index names.
-    pub kernels: BTreeMap<String, String>,
+    /// Match specs of its kernel packages, by package and CUDA release: exactly the one that the index names.
+    pub kernels: BTreeMap<(String, CudaVersion), String>,
 }
 
 /// The part of an index that is read; others may have more.
@@ -124,7 +124,8 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     let rtc = newest(&|record| record.name == format!("{simulator}-rtc")).map(part);
     let meta = newest(&|record| record.name == simulator).map(|record| record.name.clone());
     let brings = meta.or_else(|| core.as_ref().map(|core| core.package.clone()));
-    let specs = kernels.iter().map(|(_, kernels, spec)| (kernels.package.clone(), spec.clone())).collect();
+    let specs =
+        kernels.iter().map(|(_, kernels, spec)| ((kernels.package.clone(), kernels.cuda), spec.clone())).collect();
     let mut distribution = Distribution {
         simulator: simulator.to_owned(),
         version,
@@ -166,7 +167,10 @@ mod tests {
         let kernels = &new.distribution.kernels[0];
         assert_eq!((kernels.target.to_string(), kernels.cuda.to_string()), ("sm_90".to_owned(), "13.0".to_owned()));
         assert_eq!(kernels.kernel_abi, new.distribution.core.as_ref().unwrap().kernel_abi);
-        assert_eq!(new.kernels["sim-kernels-sm_90"], "sim-kernels-sm_90 ==1.2.0 cuda13_k000000000001_h3");
+        assert_eq!(
+            new.kernels[&("sim-kernels-sm_90".to_owned(), CudaVersion::new(13, 0))],
+            "sim-kernels-sm_90 ==1.2.0 cuda13_k000000000001_h3"
+        );
         assert_eq!((old.simulator.as_str(), old.distribution.version.to_string()), ("sim ==1.1.0", "1.1.0".to_owned()));
         assert_eq!(old.distribution.kernels[0].cuda.to_string(), "12.4");
         assert!(super::offers(&[b"<html>".to_vec()]).is_err());

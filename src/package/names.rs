@@ -1,9 +1,9 @@
 //! Names of the packages that hold no files of a component.
 
 /// Version of the package that ties kernels to a core: the schema of the tag, not the simulator's.
-pub const KERNEL_ABI_VERSION: u32 = 1;
+pub const KERNEL_ABI_VERSION: u32 = 2;
 /// Version of the package by which libraries that ship cut exclude each other.
-pub const SLOT_VERSION: u32 = 1;
+pub const SLOT_VERSION: u32 = 2;
 
 /// The package that ties kernels to a core. An environment holds one build of a package, and each kernel table has a
 /// build of its own: so core and kernels that name different tables cannot be installed together, and the solver says

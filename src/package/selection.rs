@@ -77,22 +77,29 @@ pub fn release_of(build_number: u64) -> Option<CudaVersion> {
     (release > 0).then(|| CudaVersion::new(release / 10, release % 10))
 }
 
-/// What a build asks of the machine. A driver loads SASS of every release of its major, so SASS asks for the major's
-/// first; PTX must be understood by the driver's own compiler, so PTX asks for the release that made it. `lowest_ptx` is
-/// the PTX that serves machines whose capability nobody told.
+/// The same for one of several builds of rtc: the release alone decides.
+pub fn rtc_build_number(cuda: CudaVersion, recipe: u64) -> u64 {
+    recipe.saturating_mul(1000).saturating_add(u64::from((cuda.major * 10 + cuda.minor.min(9)).min(999)))
+}
+
+/// The CUDA version of the oldest driver that loads machine code of a release: a driver loads that of every release of
+/// its major.
+pub fn lowest_driver(cuda: CudaVersion, manifests: &Manifests) -> CudaVersion {
+    manifests.cuda.major(cuda.major).map_or(cuda, |major| major.min_driver_cuda)
+}
+
+/// What a build asks of the machine: a device that runs its code, and a `driver` that takes it. Machine code asks for
+/// [`lowest_driver`]; PTX must be understood by the driver's own compiler, so it asks for the release of its ISA version.
+/// `lowest_ptx` is the PTX that serves machines whose capability nobody told.
 pub fn conditions(
     target: KernelTarget,
-    cuda: CudaVersion,
+    driver: CudaVersion,
     lowest_ptx: Option<Capability>,
     manifests: &Manifests,
 ) -> Vec<Condition> {
     let Some(range) = device_range(target, &manifests.capabilities) else { return Vec::new() };
-    let lowest = match target {
-        KernelTarget::Sass(_) => manifests.cuda.major(cuda.major).map_or(cuda, |major| major.min_driver_cuda),
-        _ => cuda,
-    };
     let if_unknown = lowest_ptx.is_some_and(|capability| target == KernelTarget::Ptx(capability));
-    vec![Condition::Driver { cuda: lowest }, Condition::Device { ranges: vec![range], if_unknown }]
+    vec![Condition::Driver { cuda: driver }, Condition::Device { ranges: vec![range], if_unknown }]
 }
 
 #[cfg(feature = "tool")]
@@ -121,7 +128,11 @@ mod tests {
         let lowest = items.iter().filter_map(plain_ptx).min();
         let (driver, text) = (driver.to_string(), device.map(|device| device.to_string()));
         let holds = |item: &&Available| {
-            let conditions = conditions(item.target, item.cuda, lowest, manifests);
+            let oldest = match item.target {
+                KernelTarget::Sass(_) => lowest_driver(item.cuda, manifests),
+                _ => item.cuda,
+            };
+            let conditions = conditions(item.target, oldest, lowest, manifests);
             let Selection { depends, constrains } = selection(&conditions);
             let ok = |spec: &String| {
                 fits(spec, "__cuda", Some(driver.as_str())).or(fits(spec, "__cuda_arch", text.as_deref())).unwrap()

@@ -86,10 +86,7 @@ impl PackageWriter for TarWriter {
         let mut header = self.header(tar::EntryType::Regular, mode, size);
         match content {
             Content::Bytes(bytes) => self.archive.append_data(&mut header, &artifact.path, bytes)?,
-            Content::File(path) => {
-                let file = fs_err::File::open(path)?;
-                self.archive.append_data(&mut header, &artifact.path, file)?;
-            }
+            Content::File(file) => self.archive.append_data(&mut header, &artifact.path, file.file())?,
         }
         Ok(())
     }

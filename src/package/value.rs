@@ -1,10 +1,10 @@
 //! A package as a value: all that decides its bytes, in whatever format.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::arch::{KernelAbiTag, KernelTarget, Release};
-use crate::bundle::{BundleManifest, Condition, Dependency};
+use crate::bundle::{BundleManifest, Dependency};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 
@@ -17,14 +17,6 @@ pub struct Package {
     pub version: Release,
     /// Build number: of packages that differ in nothing else the highest is preferred.
     pub build_number: u64,
-    /// What it depends on.
-    pub dependencies: BTreeSet<Dependency>,
-    /// What it asks of the machine.
-    pub conditions: Vec<Condition>,
-    /// What packages that are built against this one depend on.
-    pub exports: Vec<Dependency>,
-    /// SPDX expression.
-    pub license: String,
     /// Licence texts by file name.
     pub licences: BTreeMap<String, String>,
     /// One line.
@@ -33,7 +25,8 @@ pub struct Package {
     pub homepage: Option<String>,
     /// Shell lines that must succeed where the package is installed.
     pub tests: Vec<String>,
-    /// `simpack.json` of the package: name, simulator, component, platform, target, files, origin.
+    /// `simpack.json` of the package: name, simulator, component, platform, target, dependencies, conditions, exports,
+    /// licence, files, origin.
     pub manifest: BundleManifest,
     /// Root of the staged tree with the manifest's artifacts; none when there are none.
     pub root: Option<PathBuf>,

@@ -1,21 +1,22 @@
 //! The one trait behind every package format, and what feeds it.
 
-use std::path::{Path, PathBuf};
+use std::io::Seek;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::Package;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
-use crate::fs::Digest;
+use crate::fs::{Digest, Tree};
 
 /// A file's bytes.
 #[derive(Debug, Clone, Copy)]
 pub enum Content<'a> {
     /// In memory.
     Bytes(&'a [u8]),
-    /// In a file of the staged tree.
-    File(&'a Path),
+    /// In a file of the staged tree, which was compared with its digest.
+    File(&'a fs_err::File),
 }
 
 /// Takes the files of one package in ascending order of their paths.
@@ -24,12 +25,21 @@ pub trait PackageWriter {
     type Output;
 
     /// Adds a file; `artifact` says its path, size, digest and mode.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or has another digest than its manifest says.
     fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()>;
 
     /// Adds a symbolic link.
+    ///
+    /// # Errors
+    /// The path cannot be written.
     fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()>;
 
     /// Completes the package.
+    ///
+    /// # Errors
+    /// The end cannot be written.
     fn finish(self) -> Result<Self::Output>;
 }
 
@@ -77,9 +87,9 @@ pub fn feed<W: PackageWriter>(package: &Package, mut writer: W) -> Result<W::Out
                 writer.file(artifact, Content::Bytes(&manifest_json))?;
             }
             ArtifactKind::File { sha256, size, .. } => {
-                let path = staged(package, artifact)?;
-                unchanged(&path, *sha256, *size)?;
-                writer.file(artifact, Content::File(&path))?;
+                let file = staged(package, artifact)?;
+                unchanged(&file, *sha256, *size)?;
+                writer.file(artifact, Content::File(&file))?;
             }
         }
     }
@@ -96,19 +106,19 @@ fn safe(package: &Package, path: &str) -> Result<()> {
     }
 }
 
-fn staged(package: &Package, artifact: &Artifact) -> Result<PathBuf> {
+fn staged(package: &Package, artifact: &Artifact) -> Result<fs_err::File> {
     let root = package.root.as_ref();
     let root = root.ok_or_else(|| Error::bug(format!("package {} has files but no tree", package.name())))?;
-    Ok(root.join(&artifact.path))
+    Tree::at(root)?.open(&artifact.path)
 }
 
 /// What is packed is what was verified: the file still has the manifest's size and digest.
-fn unchanged(path: &Path, sha256: Digest, size: u64) -> Result<()> {
-    let data = fs_err::symlink_metadata(path)?;
-    if !data.is_file() || data.len() != size || Digest::of_file(path)? != sha256 {
-        return Err(Error::file(path, "changed since it was staged").hint("run the build again"));
+fn unchanged(file: &fs_err::File, sha256: Digest, size: u64) -> Result<()> {
+    if file.metadata()?.len() != size || Digest::of_open(file)? != sha256 {
+        return Err(Error::file(file.path(), "changed since it was staged").hint("run the build again"));
     }
-    Ok(())
+    // From the start again, for whoever packs it.
+    Ok(file.file().rewind()?)
 }
 
 #[cfg(feature = "tool")]

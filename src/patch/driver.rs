@@ -59,10 +59,11 @@ pub fn driver_use(source: &Source<'_>, vendor: &Vendor) -> Result<Option<DriverU
         return Ok(Some(DriverUse::Links(name)));
     }
     let symbols = SymbolTable::dynamic(image, dynamic)?;
-    let entry = symbols.iter().find(|(_, symbol)| symbol.section == 0 && ENTRY_POINTS.contains(&symbol.name.as_str()));
+    let entry = symbols.iter().find(|(_, symbol)| symbol.section == 0 && ENTRY_POINTS.contains(&&*symbol.name));
     if let Some((_, symbol)) = entry {
-        return Ok(Some(DriverUse::Imports(symbol.name)));
+        return Ok(Some(DriverUse::Imports(symbol.name.into_owned())));
     }
+    image.spent()?;
     for name in library_names(image, dynamic) {
         let name = name.rsplit('/').next().unwrap_or(name);
         if vendor.driver(name).is_some() {

@@ -36,10 +36,9 @@ pub(super) fn temporary(dir: &Path, of: &Metadata) -> std::io::Result<(NamedTemp
 /// Removes the temporary file at `path` if the run that made it is gone.
 pub fn sweep(path: &Path) {
     let named = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()));
-    // Of a user who may not read it, it is none of ours.
-    let file = named.then(|| std::fs::File::open(path).ok()).flatten();
-    if let Some(file) = file
-        && file.metadata().is_ok_and(|data| data.is_file())
+    // Of a user who may not write it, it is none of ours.
+    if named
+        && let Ok(file) = crate::fs::open_lock(path)
         && file.try_lock().is_ok()
     {
         // Another sweep may be faster.

@@ -11,7 +11,7 @@ use xattr::FileExt as _;
 use crate::elf::edit::{Edits, PatchPlan, Source};
 use crate::elf::{ElfError, Image, is_elf};
 use crate::error::{Error, Result};
-use crate::fs::{Content, Stamp};
+use crate::fs::{self, Content, Stamp};
 
 /// A mapped file.
 pub struct Subject {
@@ -43,7 +43,7 @@ impl Subject {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::of(path, fs_err::File::open(path)?)
+        Self::of(path, fs::open(path)?)
     }
 
     /// Opens and maps a file that simpack itself just wrote, to be changed where it is.
@@ -51,7 +51,12 @@ impl Subject {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open_own(path: &Path) -> Result<Self> {
-        match fs_err::OpenOptions::new().read(true).write(true).open(path) {
+        match fs_err::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+        {
             Ok(file) => Ok(Self { writable: true, ..Self::of(path, file)? }),
             // A read-only one that needs no change is fine.
             Err(_) => Self::open(path),
@@ -63,7 +68,8 @@ impl Subject {
     /// # Errors
     /// It cannot be opened or read.
     pub fn open_elf(path: &Path) -> Result<Option<Self>> {
-        let file = fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+        let file =
+            fs_err::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
         let mut magic = [0; 4];
         let elf = file.file().read_at(&mut magic, 0).map_err(|error| Error::file(path, error))? == 4 && is_elf(&magic);
         if elf { Ok(Some(Self { direct: true, ..Self::of(path, file)? })) } else { Ok(None) }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::{Error, Result};
 use crate::fs;
@@ -14,9 +14,9 @@ pub(crate) const MARK: &str = "build.json";
 pub(crate) struct Dist {
     place: PathBuf,
     fresh: TempDir,
-    /// Lock on the directory itself; the kernel drops it when the process dies, and then the next
-    /// run knows that the directory is nobody's.
-    _alive: std::fs::File,
+    /// Lock on a file beside the directory; the kernel drops it when the process dies, and then the next run knows that
+    /// the directory is nobody's. A file, because network file systems lock only what is open for writing. It goes last.
+    _alive: NamedTempFile,
 }
 
 impl Dist {
@@ -31,15 +31,13 @@ impl Dist {
             _ => PathBuf::from("."),
         };
         fs_err::create_dir_all(&parent)?;
-        // Held until the new directory has its own lock, so that nobody takes it for a leftover.
-        let one_at_a_time = fs_err::File::open(&parent)?.into_parts().0;
-        one_at_a_time.lock()?;
         remove_leftovers(&parent)?;
-        let fresh = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(|error| {
-            Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist")
-        })?;
-        let alive = fs_err::File::open(fresh.path())?.into_parts().0;
-        alive.try_lock().map_err(|error| Error::file(fresh.path(), "cannot be locked").because(error))?;
+        let wrong =
+            |error| Error::file(&parent, "cannot be written").because(error).hint("choose another place with --dist");
+        let alive = locked(&parent).map_err(wrong)?;
+        let mut name = alive.path().file_name().unwrap_or_default().to_owned();
+        name.push(ENDING);
+        let fresh = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(&parent).map_err(wrong)?;
         Ok(Self { place: place.to_owned(), fresh, _alive: alive })
     }
 
@@ -57,23 +55,47 @@ impl Dist {
     }
 }
 
-/// Beginning of the names of sets in the making.
+/// Beginning of the names of sets in the making and of their locks.
 const PREFIX: &str = ".simpack-dist-";
+/// What the name of a set has more than that of its lock.
+const ENDING: &str = ".d";
 
-/// Removes what killed runs left in `parent`: directories of our name that no living process locks.
+/// A new, locked file of our name in `parent`.
+fn locked(parent: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(parent)?;
+        file.as_file().lock()?;
+        // Who looks between creation and lock takes the file for a dead run's and removes it: once more then.
+        if file.path().exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes what killed runs left in `parent`: directories and files of our name that no living process locks.
 fn remove_leftovers(parent: &Path) -> Result<()> {
     for entry in fs_err::read_dir(parent)? {
         let entry = entry?;
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            continue;
-        }
+        let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
         // Another run may be faster at removing it.
-        let Ok(directory) = std::fs::File::open(entry.path()) else { continue };
-        if directory.try_lock().is_ok() {
-            fs_err::remove_dir_all(entry.path())?;
+        match entry.file_type()?.is_dir() {
+            _ if !name.starts_with(PREFIX) => {}
+            true if !name.strip_suffix(ENDING).is_some_and(|lock| is_locked(&parent.join(lock))) => {
+                fs::remove_gone(&path)?;
+            }
+            false if !is_locked(&path) => drop(std::fs::remove_file(&path)),
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// Whether somebody holds a lock file; what cannot be looked into is taken for held.
+fn is_locked(lock: &Path) -> bool {
+    match fs::open_lock(lock) {
+        Ok(file) => file.try_lock().is_err(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 /// Says at once what would be found out after hours: whether something can be put beside `place`.
@@ -132,9 +154,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dead = dir.path().join(format!("{PREFIX}dead"));
         std::fs::create_dir(&dead).unwrap();
+        let killed = dir.path().join(format!("{PREFIX}killed{ENDING}"));
+        std::fs::create_dir(&killed).unwrap();
+        std::fs::write(dir.path().join(format!("{PREFIX}killed")), "").unwrap();
         let living = Dist::begin(&dir.path().join("one")).unwrap();
         let other = Dist::begin(&dir.path().join("two")).unwrap();
-        assert!(!dead.exists());
+        assert!(!dead.exists() && !killed.exists());
+        let left = std::fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(left, 4, "two sets with their locks");
         assert!(living.root().is_dir() && other.root().is_dir());
     }
 

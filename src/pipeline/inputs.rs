@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
 use super::tools::{Tools, identify};
-use crate::data::Data;
+use crate::arch::KernelTarget;
+use crate::bundle::ToolVersion;
+use crate::data::{Data, DataOrigin};
 use crate::engine::{HeaderStore, Toolset, build_headers};
 use crate::error::{Error, Result};
 use crate::fs;
@@ -12,15 +14,15 @@ use crate::lastrun::{StepKeys, below};
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::package::parse_epoch;
-use crate::plan::{self, BuildPlan, PlanInputs, Step};
+use crate::plan::{self, BuildPlan, DATA, PlanInputs, Step};
 use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, Recipe, RecipeMatrix};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
 /// Everything that decides what a build gives, found and looked at.
 pub(crate) struct BuildInputs {
-    pub recipe: Recipe,
+    pub recipes: RecipeMatrix,
     pub manifests: Manifests,
     pub store: Store,
     pub tools: Tools,
@@ -71,9 +73,10 @@ impl BuildInputs {
         }
         let pins = lock.pins(store.pins())?;
         let store = store.pins_from(pins);
-        let Located { recipe, shown, fetched, file, looked_at, .. } = located;
-        let tools = identify(&recipe, request.cuda_source, &manifests, &store)?;
-        let source = source_root(&recipe, fetched)?;
+        let Located { recipes, shown, fetched, file, looked_at, .. } = located;
+        let recipe = recipes.own();
+        let tools = identify(&recipes, request.cuda_source, &manifests, &store)?;
+        let source = source_root(recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(SYMBOLS_DIR);
         let scanned = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
@@ -85,16 +88,18 @@ impl BuildInputs {
             all
         });
         let sources = scanned.files;
-        let hygiene = examine(&recipe, &source, &sources)?;
+        let hygiene = examine(recipe, &source, &sources)?;
         let headers = build_headers()?;
-        let plan_inputs = PlanInputs {
-            sources,
-            tools: tools.versions.clone(),
-            source_date_epoch: epoch,
-            cuda_builds: hygiene.cuda_builds.clone(),
-        };
+        let mut versions = tools.versions(&recipes);
+        if let Some(DataOrigin { sha256, .. }) = data.origin()? {
+            let version = "the user's manifests and templates".to_owned();
+            let data = ToolVersion { version, sha256: Some(sha256) };
+            versions.values_mut().for_each(|tools| drop(tools.insert(DATA.to_owned(), data.clone())));
+        }
+        let plan_inputs =
+            PlanInputs { sources, tools: versions, source_date_epoch: epoch, cuda_builds: hygiene.cuda_builds.clone() };
         Ok(Self {
-            recipe,
+            recipes,
             manifests,
             store,
             tools,
@@ -111,8 +116,8 @@ impl BuildInputs {
 
     /// Plans what the request asks for.
     pub(crate) fn plan(self, request: &BuildRequest) -> Result<Job> {
-        let mut plan = plan::plan(&self.recipe, &self.plan_inputs)?;
-        narrow(&mut plan, &self.recipe, &request.components)?;
+        let mut plan = plan::plan(&self.recipes, &self.plan_inputs)?;
+        narrow(&mut plan, self.recipes.own(), &request.components)?;
         let mut job = Job { inputs: self, plan };
         job.settle();
         Ok(job)
@@ -120,7 +125,7 @@ impl BuildInputs {
 
     /// The programs themselves; what is pinned and not here yet is fetched.
     pub(super) fn fetch_tools(&self, offline: bool, ui: &Ui) -> Result<Toolset> {
-        self.tools.fetch(&self.recipe, &self.store, self.epoch, offline, ui)
+        self.tools.fetch(&self.recipes, &self.store, self.epoch, offline, ui)
     }
 }
 
@@ -138,17 +143,26 @@ impl Job {
 
     /// One line that says what the job is.
     pub(crate) fn headline(&self) -> String {
-        let recipe = &self.inputs.recipe;
-        let ptx = recipe.targets.iter().filter(|target| matches!(target, crate::arch::KernelTarget::Ptx(_))).count();
-        let sass = recipe.targets.len() - ptx;
-        let kernels = match (sass, ptx) {
-            (0, 0) => "no device code".to_owned(),
-            (0, _) => format!("PTX, CUDA {}", recipe.cuda),
-            (1, 0) => format!("1 capability, CUDA {}", recipe.cuda),
-            (1, _) => format!("1 capability + PTX, CUDA {}", recipe.cuda),
-            (sass, 0) => format!("{sass} capabilities, CUDA {}", recipe.cuda),
-            (sass, _) => format!("{sass} capabilities + PTX, CUDA {}", recipe.cuda),
-        };
+        let recipe = self.inputs.recipes.own();
+        let releases: Vec<String> = self
+            .inputs
+            .recipes
+            .iter()
+            .map(|recipe| {
+                let is_ptx = |target: &&KernelTarget| matches!(target, KernelTarget::Ptx(_));
+                let ptx = recipe.targets.iter().filter(is_ptx).count();
+                let code = match (recipe.targets.len() - ptx, ptx) {
+                    (0, 0) => return "no device code".to_owned(),
+                    (0, _) => "PTX".to_owned(),
+                    (1, 0) => "1 capability".to_owned(),
+                    (1, _) => "1 capability + PTX".to_owned(),
+                    (sass, 0) => format!("{sass} capabilities"),
+                    (sass, _) => format!("{sass} capabilities + PTX"),
+                };
+                format!("{code}, CUDA {}", recipe.cuda)
+            })
+            .collect();
+        let kernels = releases.join("; ");
         let steps = match self.plan.steps.len() {
             1 => "1 step".to_owned(),
             count => format!("{count} steps"),

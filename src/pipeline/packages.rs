@@ -6,11 +6,12 @@ use std::path::Path;
 
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
-use crate::arch::{KernelTarget, Release, VersionRange};
-use crate::bundle::{Bundle, Dependency, Ecosystem, Versions};
+use crate::arch::{CudaVersion, KernelTarget, Release, VersionRange};
+use crate::bundle::{Artifact, ArtifactKind, Bundle, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, Entry, EntryKind};
-use crate::manifest::Drivers;
+use crate::fs::{self, Content, Digest, Entry, EntryKind};
+use crate::gpu::{CodeImage, device_code};
+use crate::manifest::{Drivers, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::Format;
 use crate::package::conda::Conda;
@@ -25,6 +26,8 @@ pub(crate) struct Packed {
     pub version: String,
     pub build: String,
     pub subdir: String,
+    /// CUDA release of its device code.
+    pub cuda: Option<CudaVersion>,
     /// Target that a build of the selector stands for.
     pub selects: Option<KernelTarget>,
     pub bytes: u64,
@@ -69,7 +72,7 @@ pub(crate) fn pack(
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-    let packages = pack::packages(&job.inputs.recipe, bundles, &context(job, bundles, symbols)?)?;
+    let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols)?)?;
     let write = |format: &dyn Format| -> Result<_> {
         let rendered = format.render(&packages, &job.inputs.manifests.vendor)?;
         let built = format.write(&rendered, &dist.join(format.name()), jobs)?;
@@ -81,6 +84,7 @@ pub(crate) fn pack(
         name: rendered.package.name().to_owned(),
         version: rendered.package.version.to_string(),
         build: rendered.build,
+        cuda: rendered.package.manifest.cuda,
         subdir: built.subdir,
         selects: rendered.package.manifest.target.filter(|_| rendered.package.root.is_none()),
         bytes: built.size,
@@ -93,17 +97,18 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
     let own: BTreeSet<&str> = bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
     let foreign: Vec<&SymbolsFile> = symbols.iter().filter(|file| !own.contains(file.package.as_str())).collect();
     let mut provided = BTreeSet::new();
-    let mut facts = Vec::new();
+    let (mut facts, mut compiled_by) = (Vec::new(), BTreeMap::new());
     for bundle in bundles {
         for artifact in &bundle.manifest.artifacts {
             let name = artifact.path.rsplit('/').next().unwrap_or(&artifact.path);
             provided.insert(name.to_owned());
         }
-        facts.push((bundle.manifest.package.clone(), bundle.host_facts()?));
+        compiled_by.extend(ptx_driver(bundle, &job.inputs.manifests)?.map(|cuda| (pack::key(&bundle.manifest), cuda)));
+        facts.push((pack::key(&bundle.manifest), bundle.host_facts()?));
     }
     let is_outside =
         |soname: &&String| !provided.contains(*soname) && !foreign.iter().any(|file| file.library == **soname);
-    let mut outside: BTreeMap<String, BTreeSet<Dependency>> = BTreeMap::new();
+    let mut outside: BTreeMap<_, BTreeSet<Dependency>> = BTreeMap::new();
     for (package, files) in facts {
         let floors = files.iter().flat_map(|(_, facts)| foreign.iter().filter_map(|file| abi::floor(facts, file)));
         let mut needs = by_floors(floors.collect());
@@ -111,7 +116,23 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
         needs.extend(needed.filter(is_outside).filter_map(|soname| provider(job, soname)));
         outside.entry(package).or_default().extend(needs);
     }
-    Ok(PackContext { manifests: &job.inputs.manifests, outside, licences: licences(&job.inputs.source)? })
+    let licences = licences(&job.inputs.source)?;
+    Ok(PackContext { manifests: &job.inputs.manifests, outside, compiled_by, licences })
+}
+
+/// The CUDA version of the oldest driver that compiles the PTX of a bundle, by the ISA versions in it.
+fn ptx_driver(bundle: &Bundle, manifests: &Manifests) -> Result<Option<CudaVersion>> {
+    let mut highest = None;
+    if let Some(KernelTarget::Ptx(_)) = bundle.manifest.target {
+        for Artifact { path, kind } in &bundle.manifest.artifacts {
+            let ArtifactKind::File { .. } = kind else { continue };
+            let path = bundle.root.join(path);
+            let content = Content::open(&path)?;
+            let code = device_code(content.bytes()).map_err(|error| error.at(&path))?;
+            highest = code.images.iter().filter_map(CodeImage::ptx_isa).max().max(highest);
+        }
+    }
+    Ok(highest.and_then(|isa| manifests.cuda.cuda_for_ptx(isa)))
 }
 
 /// What symbols ask for, as dependencies: packages with symbols files are conda's.
@@ -130,7 +151,7 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
         let (library, soname) = (library.name.clone(), Some(soname.to_owned()));
         return Some(Dependency::Vendor { library, soname, versions: Versions::any() });
     }
-    if job.inputs.recipe.host.kind() != HostKind::System {
+    if job.inputs.recipes.own().host.kind() != HostKind::System {
         return None;
     }
     // What the machine's g++ linked against, as conda-forge's compilers export it.

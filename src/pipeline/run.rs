@@ -14,12 +14,14 @@ use super::summary::{Built, LastWords, rows};
 use crate::abi::SymbolsFile;
 use crate::bundle::Bundle;
 use crate::data::Data;
-use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, StageInputs, StepIsolation, Toolset};
+use crate::engine::{
+    self, BuildOptions, BuildOutcome, Cache, CachePlace, SandboxMode, StageInputs, StepIsolation, Toolset,
+};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{Ended, LastBuild, asked};
 use crate::lint::Settings;
-use crate::process::check_interrupted;
+use crate::process::{IsolationKind, check_interrupted};
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::report::{Level, Report};
 use crate::ui::Ui;
@@ -74,8 +76,8 @@ fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResu
         return Ok(unchanged(last, ui));
     }
     let mut job = inputs.plan(request)?;
-    let symbols = read_all_symbols(&job.inputs.recipe.dir.join(SYMBOLS_DIR))?;
-    let context = VerifyContext::load(&Data::here())?.recipe(&job.inputs.recipe);
+    let symbols = read_all_symbols(&job.inputs.recipes.own().dir.join(SYMBOLS_DIR))?;
+    let context = VerifyContext::load(&Data::here())?.recipe(&job.inputs.recipes);
     let context = context.symbols(symbols.clone()).partial(request.is_partial());
     let settings = settings(&job, request, &context)?;
     say_what(&job, ui)?;
@@ -83,9 +85,18 @@ fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResu
     let toolset = job.inputs.fetch_tools(request.offline, ui)?;
     drop(group);
     let options = options(&job, request, &toolset)?;
-    ui.note(format!("  steps      {}", options.isolation.describe()));
-    let cache = engine::open_cache(&request.work, request.artifacts.as_deref())?;
+    let isolation = options.isolation.kind();
+    say_isolation(isolation, &format!("steps are {}", options.isolation.describe()), ui);
+    let mut cache = engine::open_cache(&request.work, request.artifacts.as_deref())?;
+    if request.sandbox == SandboxMode::Require {
+        cache = cache.requiring(isolation);
+    }
     let result = compile(&mut job, &toolset, &cache, &options, ui).and_then(|outcome| {
+        let weakest = outcome.isolation();
+        if !weakest.is_as_strong_as(isolation) {
+            let how = format!("steps from the cache were isolated less ({weakest})");
+            say_isolation(weakest, &format!("{how}; --sandbox require makes them again"), ui);
+        }
         let _group = ui.group("packages");
         let (bundles, report) = stage(&job, &outcome, request, &options, context, &settings)?;
         if report.is_denied() || !report.incomplete.is_empty() {
@@ -111,13 +122,16 @@ fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResu
 fn unchanged(last: LastBuild<LastWords>, ui: &Ui) -> BuildResult {
     let summary = if ui.is_json() { last.summary() } else { None };
     let words = last.words();
+    if words.isolation == IsolationKind::None {
+        ui.warning("the steps of these packages were not isolated");
+    }
     ui.note(&words.headline);
     BuildResult::Unchanged { words, summary }
 }
 
 /// Levels and waivers: the recipe's, then the command line's.
 fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Result<Settings> {
-    let mut settings = Settings::new(&job.inputs.recipe.lint)?;
+    let mut settings = Settings::new(&job.inputs.recipes.own().lint)?;
     settings.partial = request.is_partial();
     let levels = [(&request.allow, Level::Allow), (&request.warn, Level::Warn), (&request.deny, Level::Deny)];
     for (ids, level) in levels {
@@ -128,6 +142,14 @@ fn settings(job: &Job, request: &BuildRequest, context: &VerifyContext) -> Resul
     context.lints().resolve(settings)
 }
 
+/// What a user must know even under `--quiet` is that nothing kept the steps in.
+fn say_isolation(kind: IsolationKind, text: &str, ui: &Ui) {
+    match kind {
+        IsolationKind::None => ui.warning(text),
+        _ => ui.note(format!("  steps      {text}")),
+    }
+}
+
 fn say_what(job: &Job, ui: &Ui) -> Result<()> {
     ui.note(job.headline());
     ui.detail(format!("cache      {}", fs::cache_dir()?.display()));
@@ -136,13 +158,18 @@ fn say_what(job: &Job, ui: &Ui) -> Result<()> {
     for (name, tool) in &job.plan.tools {
         ui.detail(format!("tool       {name} {}", tool.version));
     }
+    for release in &job.plan.others {
+        for (name, tool) in release.tools.iter().filter(|(name, tool)| job.plan.tools.get(*name) != Some(*tool)) {
+            ui.detail(format!("tool       {name} {}, for CUDA {}", tool.version, release.cuda));
+        }
+    }
     Ok(())
 }
 
 fn options(job: &Job, request: &BuildRequest, toolset: &Toolset) -> Result<BuildOptions> {
     let inputs = &job.inputs;
     Ok(BuildOptions {
-        name: inputs.recipe.name.clone(),
+        name: inputs.recipes.own().name.clone(),
         source: inputs.source.clone(),
         sources: inputs.plan_inputs.sources.clone(),
         isolation: StepIsolation::find(request.sandbox, toolset, &inputs.source, &request.work)?,
@@ -185,15 +212,16 @@ fn stage(
     if bundles_dir.exists() {
         fs_err::remove_dir_all(&bundles_dir)?;
     }
-    let stage = StageInputs { recipe: &inputs.recipe, plan: &job.plan, outcome, source_date_epoch: inputs.epoch };
+    let stage = StageInputs { recipes: &inputs.recipes, plan: &job.plan, outcome, source_date_epoch: inputs.epoch };
     let mut staged = engine::stage(&stage, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
-    cut(&inputs.recipe, &inputs.manifests, &staged, scratch.path())?;
+    cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;
     drop(scratch);
     for bundle in &mut staged.bundles {
         check_interrupted()?;
-        patch(&inputs.recipe, &inputs.manifests.drivers, bundle, options.jobs)?;
-        engine::seal(bundle)?;
+        patch(inputs.recipes.own(), &inputs.manifests.drivers, bundle, options.jobs)?;
+        let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
+        engine::seal(bundle, lists)?;
     }
     let staging = Staging {
         unclaimed: staged.unclaimed,
@@ -220,10 +248,10 @@ fn publish(
     let dist = Dist::begin(&request.dist)?;
     let packed = pack(job, bundles, symbols, dist.root(), options.jobs)?;
     let built = Built {
-        simulator: job.inputs.recipe.name.clone(),
-        version: job.inputs.recipe.version.to_string(),
+        simulator: job.inputs.recipes.own().name.clone(),
+        version: job.inputs.recipes.own().version.to_string(),
         kernel_abi: job.plan.kernel_abi.as_ref().map(ToString::to_string),
-        sandbox: options.isolation.name(),
+        isolation: outcome.isolation(),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),
         steps: outcome.steps,
         report,

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use super::packages::set_search_path;
 use crate::arch::KernelTarget;
+use crate::bundle::Bundle;
 use crate::engine::{FatFile, Staged};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content};
+use crate::fs::{self, Content, Tree};
 use crate::gpu::slice::{FreedSpace, LtoRule, PtxRule, SliceError, SliceSpec, plan};
 use crate::manifest::Manifests;
 use crate::process::check_interrupted;
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, Recipe, RecipeMatrix};
 use crate::slice::write_slice;
 
 /// Kernels that an error names.
@@ -27,7 +28,8 @@ pub(crate) fn slice_for(target: KernelTarget) -> SliceSpec {
 ///
 /// # Errors
 /// No file is there to cut, none of them holds device code, or kernels would have no code for a target.
-pub(crate) fn cut(recipe: &Recipe, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
+pub(crate) fn cut(recipes: &RecipeMatrix, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
+    let recipe = recipes.own();
     if !recipe.is_sliced() {
         return Ok(());
     }
@@ -39,7 +41,8 @@ pub(crate) fn cut(recipe: &Recipe, manifests: &Manifests, staged: &Staged, scrat
     if with_code || !has_kernels {
         return Ok(());
     }
-    let names: Vec<&str> = staged.fat.iter().map(|fat| fat.path.as_str()).collect();
+    let mut names: Vec<&str> = staged.fat.iter().map(|fat| fat.path.as_str()).collect();
+    names.dedup();
     let error = Error::build("no file that the kernel groups name holds device code to cut");
     let error = match names.as_slice() {
         [] => error.detail("their globs match nothing that was installed"),
@@ -58,7 +61,11 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
     set_search_path(recipe, &manifests.drivers, &file, &fat.path)?;
     let content = Content::open(&file)?;
     let mut plans = Vec::new();
-    for bundle in staged.bundles.iter().filter(|bundle| bundle.manifest.component == ComponentKind::Kernels) {
+    let is_cut = |bundle: &&Bundle| {
+        let Bundle { manifest, .. } = bundle;
+        manifest.component == ComponentKind::Kernels && manifest.cuda.unwrap_or(recipe.cuda) == fat.cuda
+    };
+    for bundle in staged.bundles.iter().filter(is_cut) {
         let Some(target) = bundle.manifest.target else { continue };
         let ask = slice_for(target);
         let planned = match plan(content.bytes(), &ask, FreedSpace::Cut, manifests) {
@@ -78,19 +85,16 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
                 .hint("compile for what the matrix lists: {cuda-architectures} and {cuda-gencode} name it in options")
                 .hint("separately compiled code (-rdc) has no PTX once it is linked: set ptx = [] in [matrix]"));
         }
-        plans.push((bundle.root.join(&fat.path), ask, planned));
+        plans.push((bundle.root.as_path(), ask, planned));
     }
     let with_code = plans.iter().any(|(_, _, plan)| plan.is_some());
-    for (output, ask, plan) in plans {
+    for (root, ask, plan) in plans {
         check_interrupted()?;
         match plan {
-            Some(plan) => write_slice(&file, &output, &plan, FreedSpace::Cut, &ask, manifests)?,
-            None => {
-                if let Some(parent) = output.parent() {
-                    fs_err::create_dir_all(parent)?;
-                }
-                fs_err::copy(&file, &output)?;
+            Some(plan) => {
+                write_slice(&file, &Tree::at(root)?.place(&fat.path)?, &plan, FreedSpace::Cut, &ask, manifests)?;
             }
+            None => Tree::at(root)?.copy(&fs::open(&file)?, &fat.path, None)?,
         }
     }
     drop(content);

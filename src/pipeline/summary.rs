@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::packages::Packed;
-use crate::arch::KernelTarget;
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
 use crate::engine::{BuildOutcome, StepReport};
 use crate::plan::BuildPlan;
+use crate::process::IsolationKind;
 use crate::report::{Report, ReportJson, TextOptions, Verdict};
 
 /// How a build prints a report: the time goes into the closing line.
@@ -31,6 +32,9 @@ pub struct Row {
     pub bytes: u64,
     /// SHA-256 of the `.conda` file.
     pub sha256: String,
+    /// CUDA release of the device code, where the build made several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cuda: Option<CudaVersion>,
     /// Device code inside, in words.
     pub device_code: String,
     /// Verdict of its bundle.
@@ -52,9 +56,9 @@ pub struct Summary<'a> {
     version: &'a str,
     /// The tag that ties kernels to core.
     kernel_abi: Option<&'a str>,
-    /// By which means steps were kept from what they do not declare; absent in the first files of this form.
+    /// How steps were isolated: as the least isolated one was, from the cache or not; absent in the first of these files.
     #[schemars(default)]
-    sandbox: &'a str,
+    sandbox: String,
     /// Package files.
     packages: Vec<Row>,
     /// What happened to the steps; never in a file of `dist/`.
@@ -73,7 +77,7 @@ pub(crate) struct Built {
     pub simulator: String,
     pub version: String,
     pub kernel_abi: Option<String>,
-    pub sandbox: String,
+    pub isolation: IsolationKind,
     pub rows: Vec<Row>,
     pub steps: Vec<StepReport>,
     pub report: Report,
@@ -93,6 +97,8 @@ pub(crate) struct LastWords {
     pub report: String,
     /// How many there are.
     pub findings: usize,
+    /// How the steps were isolated: as the least isolated one was.
+    pub isolation: IsolationKind,
     /// Steps of the plan.
     pub steps: usize,
 }
@@ -105,7 +111,7 @@ impl Built {
             simulator: &self.simulator,
             version: &self.version,
             kernel_abi: self.kernel_abi.as_deref(),
-            sandbox: &self.sandbox,
+            sandbox: self.isolation.to_string(),
             packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
             steps: None,
             report: None,
@@ -131,7 +137,7 @@ impl Built {
             false => format!("{}\n", self.report.text(REPORT_WORDS)),
         };
         let (rows, findings) = (self.rows.clone(), self.report.findings.len());
-        LastWords { headline, rows, report, findings, steps: self.steps.len() }
+        LastWords { headline, rows, report, findings, isolation: self.isolation, steps: self.steps.len() }
     }
 
     /// How many steps were compiled.
@@ -149,17 +155,18 @@ pub(super) fn rows(
     plan: &BuildPlan,
     outcome: &BuildOutcome,
 ) -> Vec<Row> {
-    let by_name: BTreeMap<&str, &Bundle> =
-        bundles.iter().map(|bundle| (bundle.manifest.package.as_str(), bundle)).collect();
+    let by_name: BTreeMap<_, &Bundle> =
+        bundles.iter().map(|bundle| ((bundle.manifest.package.as_str(), bundle.manifest.cuda), bundle)).collect();
     let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
     packed
         .into_iter()
         .map(|packed| {
-            let bundle = by_name.get(packed.name.as_str());
+            let bundle = by_name.get(&(packed.name.as_str(), packed.cuda));
+            let cuda = packed.cuda.filter(|_| !plan.others.is_empty());
             let seconds = bundle.map_or(0.0, |bundle| {
                 let target = bundle.manifest.target;
                 let of = plan.steps.iter().filter(|step| match step.target() {
-                    Some(made) => target == Some(made),
+                    Some(made) => target == Some(made) && step.cuda == packed.cuda,
                     None => step.component == bundle.manifest.component,
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
@@ -172,6 +179,10 @@ pub(super) fn rows(
                 (None, Some(target)) => format!("none, selects {target}"),
                 (None, None) => "none".to_owned(),
             };
+            let device_code = match cuda.filter(|_| device_code != "none") {
+                Some(cuda) => format!("{device_code}, CUDA {cuda}"),
+                None => device_code,
+            };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
                 package: packed.name,
@@ -180,6 +191,7 @@ pub(super) fn rows(
                 target: packed.subdir,
                 bytes: packed.bytes,
                 sha256: packed.sha256.to_string(),
+                cuda,
                 device_code,
                 verdict: verdict.to_string(),
                 seconds: Some(seconds),

@@ -1,16 +1,17 @@
 //! The tools of a job: what they are, for keys and provenance, and where they are, for steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::arch::CudaVersion;
+use crate::build_system::BuildDriver;
 use crate::bundle::ToolVersion;
-use crate::engine::Toolset;
+use crate::engine::{CudaCompiler, Toolset};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
-use crate::recipe::{BuildDriver, CudaToolchain, HostToolchain, Recipe};
+use crate::recipe::{CudaToolchain, HostToolchain, Recipe, RecipeMatrix};
 use crate::toolchain::{
     CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
     system_host_compiler,
@@ -29,71 +30,55 @@ pub enum CudaSource {
 
 /// Tools of a recipe, known without fetching anything.
 pub(crate) struct Tools {
-    /// As they enter keys and provenance.
-    pub versions: BTreeMap<String, ToolVersion>,
-    system_cuda: Option<Toolchain>,
-    nvcc_cxx: Option<HostCompiler>,
+    /// Those of the host part, as they enter keys and provenance.
+    host: BTreeMap<String, ToolVersion>,
+    /// Those of each CUDA release that compiles device code.
+    cuda: BTreeMap<CudaVersion, CudaTools>,
     system_cxx: Option<HostCompiler>,
     answers: VersionCache,
+}
+
+/// What compiles device code for a release.
+struct CudaTools {
+    versions: BTreeMap<String, ToolVersion>,
+    /// The machine's; none for the pinned one.
+    system: Option<Toolchain>,
+    /// Host compiler that nvcc calls.
+    cxx: HostCompiler,
 }
 
 /// File of the cache with what the machine's programs say of themselves.
 const ANSWERS: &str = "programs.json";
 
-/// What the tools of `recipe` are. Only the machine's own compilers are asked for their version;
+/// What the tools of a recipe are. Only the machine's own compilers are asked for their version;
 /// pinned ones are known from their pins.
-pub(crate) fn identify(recipe: &Recipe, source: CudaSource, manifests: &Manifests, store: &Store) -> Result<Tools> {
+pub(crate) fn identify(
+    recipes: &RecipeMatrix,
+    source: CudaSource,
+    manifests: &Manifests,
+    store: &Store,
+) -> Result<Tools> {
     let answers = VersionCache::at(fs::cache_dir()?.join(ANSWERS));
-    let tools = found(recipe, source, manifests, store, answers)?;
+    let tools = found(recipes, source, manifests, store, answers)?;
     tools.answers.keep();
     Ok(tools)
 }
 
 fn found(
-    recipe: &Recipe,
+    recipes: &RecipeMatrix,
     source: CudaSource,
     manifests: &Manifests,
     store: &Store,
     answers: VersionCache,
 ) -> Result<Tools> {
-    let mut tools = Tools { versions: BTreeMap::new(), system_cuda: None, nvcc_cxx: None, system_cxx: None, answers };
-    let mut add = |name: &str, version: String, sha256: Option<fs::Digest>| {
-        tools.versions.insert(name.to_owned(), ToolVersion { version, sha256 });
-    };
-    if !recipe.groups.is_empty() {
-        let toolchain = match source {
-            CudaSource::Wheels => recipe.cuda_toolchain.clone(),
-            CudaSource::System => CudaToolchain::System,
-        };
-        match toolchain {
-            CudaToolchain::Pinned => {
-                let pin = store.pins().cuda(recipe.cuda)?;
-                add("nvcc", recipe.cuda.to_string(), Some(pin.compile_digest()));
-                for (project, version) in pin.versions() {
-                    add(&project, version, None);
-                }
-            }
-            CudaToolchain::System | CudaToolchain::Directory(_) => {
-                let search = search(&toolchain, recipe.cuda)?;
-                let found = system_cuda(&search, Some(recipe.cuda), &tools.answers)?;
-                for (name, version) in &found.versions {
-                    add(name, version.clone(), None);
-                }
-                add("nvcc", format!("{} (system)", recipe.cuda), Some(found.compile_digest));
-                tools.system_cuda = Some(found);
-            }
-        }
-        let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
-        let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
-        let mut search = HostSearch::from_env();
-        search.cxx = recipe.cuda_cxx.clone().or(search.cxx);
-        let cxx = nvcc_host_compiler(&search, min, max, &tools.answers)?;
-        tools.versions.insert("c++ of nvcc".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
-        tools.nvcc_cxx = Some(cxx);
+    let recipe = recipes.own();
+    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), system_cxx: None, answers };
+    for recipe in recipes.iter().filter(|recipe| !recipe.groups.is_empty()) {
+        tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
     }
     let drivers: Vec<BuildDriver> =
         recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
-    let drivers: Vec<BuildDriver> = drivers.into_iter().filter(|driver| *driver != BuildDriver::Copy).collect();
+    let drivers: Vec<BuildDriver> = drivers.into_iter().filter(|driver| !driver.system().tools().is_empty()).collect();
     if drivers.is_empty() {
         return Ok(tools);
     }
@@ -101,12 +86,11 @@ fn found(
         let pin = store.pins().get(name)?;
         let version = pin.versions().into_values().next().unwrap_or_default();
         let tool = ToolVersion { version: format!("{version}{suffix}"), sha256: Some(pin.digest()) };
-        tools.versions.insert(key.to_owned(), tool);
+        tools.host.insert(key.to_owned(), tool);
         Ok(())
     };
-    if drivers.contains(&BuildDriver::Cmake) {
-        pinned("cmake", "cmake", String::new())?;
-        pinned("ninja", "ninja", String::new())?;
+    for name in recipe.build_tools() {
+        pinned(name, name, String::new())?;
     }
     match &recipe.host {
         HostToolchain::Zig { glibc } => pinned("c++", "zig", format!(" for glibc {glibc}"))?,
@@ -119,17 +103,60 @@ fn found(
                     .detail(format!("the recipe asks for g++ {min} or newer"))
                     .hint("set CXX to a newer compiler, or build with `--host zig`"));
             }
-            tools.versions.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
+            tools.host.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
             if let Some(version) = cxx.binutils(&tools.answers) {
-                tools.versions.insert("binutils".to_owned(), ToolVersion { version, sha256: None });
+                tools.host.insert("binutils".to_owned(), ToolVersion { version, sha256: None });
             }
             tools.system_cxx = Some(cxx);
         }
     }
-    if drivers.contains(&BuildDriver::Make) {
-        tools.versions.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
+    if drivers.iter().any(|driver| driver.system().tools().contains(&"make")) {
+        tools.host.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
     }
     Ok(tools)
+}
+
+/// The compiler of a recipe's release.
+fn cuda_tools(
+    recipe: &Recipe,
+    source: CudaSource,
+    manifests: &Manifests,
+    store: &Store,
+    answers: &VersionCache,
+) -> Result<CudaTools> {
+    let mut versions = BTreeMap::new();
+    let mut add = |name: &str, version: String, sha256: Option<fs::Digest>| {
+        versions.insert(name.to_owned(), ToolVersion { version, sha256 });
+    };
+    let toolchain = match source {
+        CudaSource::Wheels => recipe.cuda_toolchain.clone(),
+        CudaSource::System => CudaToolchain::System,
+    };
+    let mut system = None;
+    match toolchain {
+        CudaToolchain::Pinned => {
+            let pin = store.pins().cuda(recipe.cuda)?;
+            add("nvcc", recipe.cuda.to_string(), Some(pin.compile_digest()));
+            for (project, version) in pin.versions() {
+                add(&project, version, None);
+            }
+        }
+        CudaToolchain::System | CudaToolchain::Directory(_) => {
+            let found = system_cuda(&search(&toolchain, recipe.cuda)?, Some(recipe.cuda), answers)?;
+            for (name, version) in &found.versions {
+                add(name, version.clone(), None);
+            }
+            add("nvcc", format!("{} (system)", recipe.cuda), Some(found.compile_digest));
+            system = Some(found);
+        }
+    }
+    let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
+    let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
+    let mut search = HostSearch::from_env();
+    search.cxx = recipe.cuda_cxx.clone().or(search.cxx);
+    let cxx = nvcc_host_compiler(&search, min, max, answers)?;
+    add("c++ of nvcc", cxx.describe(), None);
+    Ok(CudaTools { versions, system, cxx })
 }
 
 /// Where a CUDA that is installed is looked for.
@@ -152,6 +179,15 @@ fn make_version(answers: &VersionCache) -> Result<String> {
 }
 
 impl Tools {
+    /// Tools of the host part and of each release.
+    pub(super) fn versions(&self, recipes: &RecipeMatrix) -> BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>> {
+        let of = |cuda: CudaVersion| self.cuda.get(&cuda).into_iter().flat_map(|tools| tools.versions.clone());
+        recipes
+            .iter()
+            .map(|recipe| (recipe.cuda, self.host.clone().into_iter().chain(of(recipe.cuda)).collect()))
+            .collect()
+    }
+
     /// Major version of the machine's host compiler, when the recipe uses it.
     pub(crate) fn host_major(&self) -> Option<u32> {
         self.system_cxx.as_ref().and_then(HostCompiler::major)
@@ -167,21 +203,18 @@ impl Tools {
             }
             paths.push(dir);
         }
-        if let Some(cuda) = &self.system_cuda {
-            paths.extend(cuda.looked_at());
-        }
+        paths.extend(self.cuda.values().filter_map(|tools| tools.system.as_ref()).flat_map(Toolchain::looked_at));
         Some(paths)
     }
 
     /// Names everything at once that an offline run would miss, instead of the first thing only.
-    fn must_be_here(&self, recipe: &Recipe, store: &Store, ui: &Ui) -> Result<()> {
-        let mut names: Vec<String> = Vec::new();
-        if !recipe.groups.is_empty() && self.system_cuda.is_none() {
-            names.push(store.pins().cuda(recipe.cuda)?.name.clone());
-        }
-        let tools = ["cmake", "ninja"].iter().filter(|name| self.versions.contains_key(**name));
-        names.extend(tools.map(|name| (*name).to_owned()));
-        if self.versions.contains_key("c++") && self.system_cxx.is_none() {
+    fn must_be_here(&self, store: &Store, ui: &Ui) -> Result<()> {
+        let pinned = self.cuda.iter().filter(|(_, tools)| tools.system.is_none());
+        let mut names =
+            pinned.map(|(cuda, _)| Ok(store.pins().cuda(*cuda)?.name.clone())).collect::<Result<Vec<String>>>()?;
+        let tools = self.host.iter().filter(|(name, tool)| tool.sha256.is_some() && *name != "c++");
+        names.extend(tools.map(|(name, _)| name.clone()));
+        if self.host.contains_key("c++") && self.system_cxx.is_none() {
             names.push("zig".to_owned());
         }
         let missing: Vec<(String, Error)> =
@@ -203,32 +236,40 @@ impl Tools {
     }
 
     /// The programs themselves; what is pinned and not here yet is fetched.
-    pub(crate) fn fetch(&self, recipe: &Recipe, store: &Store, epoch: u64, offline: bool, ui: &Ui) -> Result<Toolset> {
+    pub(crate) fn fetch(
+        &self,
+        recipes: &RecipeMatrix,
+        store: &Store,
+        epoch: u64,
+        offline: bool,
+        ui: &Ui,
+    ) -> Result<Toolset> {
         if offline {
-            self.must_be_here(recipe, store, ui)?;
+            self.must_be_here(store, ui)?;
         }
-        let nvcc = match (&self.system_cuda, recipe.groups.is_empty()) {
-            (_, true) => None,
-            (Some(found), false) => Some(found.nvcc.clone()),
-            (None, false) => Some(store.cuda_wheels(recipe.cuda, ui, offline)?.nvcc),
-        };
-        let tool = |name: &str| match self.versions.contains_key(name) {
-            true => store.tool(name, ui, offline).map(|tool| Some(tool.program)),
-            false => Ok(None),
-        };
+        let mut cuda = Vec::new();
+        for release in recipes.iter().map(|recipe| recipe.cuda) {
+            let Some(tools) = self.cuda.get(&release) else { continue };
+            let nvcc = match &tools.system {
+                Some(found) => found.nvcc.clone(),
+                None => store.cuda_wheels(release, ui, offline)?.nvcc,
+            };
+            cuda.push(CudaCompiler { release, nvcc, cxx: tools.cxx.cxx.clone() });
+        }
+        let pinned: BTreeSet<_> = recipes.iter().flat_map(|recipe| recipe.build_tools()).collect();
+        let pinned = pinned.into_iter().map(|name| Ok((name, store.tool(name, ui, offline)?.program)));
+        let pinned = pinned.collect::<Result<_>>()?;
         let mut toolset = Toolset {
-            nvcc,
-            nvcc_cxx: self.nvcc_cxx.as_ref().map(|cxx| cxx.cxx.clone()),
+            cuda,
             cc: Vec::new(),
             cxx: Vec::new(),
             companions: BTreeMap::new(),
-            cmake: tool("cmake")?,
-            ninja: tool("ninja")?,
+            pinned,
             compiler_cache: None,
             source_date_epoch: epoch,
         };
-        match (&recipe.host, &self.system_cxx) {
-            (HostToolchain::Zig { glibc }, _) if self.versions.contains_key("c++") => {
+        match (&recipes.own().host, &self.system_cxx) {
+            (HostToolchain::Zig { glibc }, _) if self.host.contains_key("c++") => {
                 let zig = store.zig(*glibc, ui, offline)?;
                 let cache = fs::cache_dir()?.join("zig");
                 fs_err::create_dir_all(&cache)?;

@@ -12,14 +12,15 @@ use crate::error::{Error, Result};
 /// known only when they ran; staging compares it.
 pub(super) fn check(steps: &[Step]) -> Result<()> {
     let mut ids = BTreeMap::new();
-    let mut makers: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut makers = BTreeMap::new();
     for step in steps {
         if ids.insert(step.id.as_str(), ()).is_some() {
             return Err(Error::recipe(format!("two steps are called {}", step.id))
                 .hint("name each source in one kernel group only"));
         }
         let Action::Kernel { output, .. } = &step.action else { continue };
-        if let Some(other) = makers.insert(output, &step.id) {
+        // Releases of one major share directories, and are never installed together.
+        if let Some(other) = makers.insert((step.cuda, output.as_str()), &step.id) {
             return Err(Error::recipe(format!("two steps make {output}"))
                 .detail(format!("{other} and {}", step.id))
                 .hint("give the two sources different names"));
@@ -41,6 +42,7 @@ mod tests {
         Step {
             id: id.to_owned(),
             component: ComponentKind::Kernels,
+            cuda: None,
             key: Digest::of(id.as_bytes()),
             parts: Vec::new(),
             direct: None,

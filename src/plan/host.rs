@@ -1,31 +1,62 @@
 //! Host steps: one per component that has a build of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use globset::{Glob, GlobSetBuilder};
 
-use super::kernels::tool_part;
+use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildDriver, BuildSpec, Component, ComponentKind, Recipe};
+use crate::recipe::{BuildSpec, Component, ComponentKind, Recipe, RecipeMatrix};
 
-/// Steps of all components with a build: one each, and of plug-in libraries one for each target.
-pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
-    let mut steps = Vec::new();
-    for component in &recipe.components {
-        let Some(spec) = &component.build else { continue };
-        let build = Build { recipe, tag, component, spec, target: None };
-        match component.kind {
-            ComponentKind::Kernels => {
+/// Steps of all components with a build: one each, and of plug-in libraries one for each target and CUDA release. Other
+/// releases build again what their packages hold of it: libraries that ship cut, and an rtc of their own.
+pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
+    let mut steps: Vec<Step> = Vec::new();
+    let rtc = releases_of_rtc(recipes, &inputs.cuda_builds);
+    for recipe in recipes.iter() {
+        for component in &recipe.components {
+            let Some(spec) = &component.build else { continue };
+            let build = Build { recipe, tag, component, spec, target: None };
+            if component.kind == ComponentKind::Kernels {
                 for &target in &recipe.targets {
                     steps.push(step(&Build { target: Some(target), ..build }, inputs)?);
                 }
+                continue;
             }
-            _ => steps.push(step(&build, inputs)?),
+            let is_own = recipe.cuda == recipes.own().cuda;
+            let is_rtc = component.kind == ComponentKind::Rtc && rtc.iter().any(|other| other.cuda == recipe.cuda);
+            if is_own || is_rtc || recipe.is_sliced() {
+                let step = step(&build, inputs)?;
+                let is_same = |other: &Step| other.component == step.component && other.key == step.key;
+                if !steps.iter().any(is_same) {
+                    let cuda = step.cuda.or((!is_own).then_some(recipe.cuda));
+                    steps.push(Step { cuda, ..step });
+                }
+            }
         }
     }
     Ok(steps)
+}
+
+/// The releases that have an rtc of their own: its build is called otherwise, or it uses other packages, than that of
+/// every release before.
+pub(super) fn releases_of_rtc<'a>(recipes: &'a RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) -> Vec<&'a Recipe> {
+    let filled = |recipe: &Recipe| {
+        let rtc = recipe.component(ComponentKind::Rtc)?;
+        let options = rtc.build.iter().flat_map(|spec| &spec.options);
+        let options: Vec<String> = options.map(|(_, value)| fill(value, recipe)).collect();
+        let compiler = cuda_builds.contains(&ComponentKind::Rtc).then_some(recipe.cuda);
+        Some((options, compiler, rtc.uses.clone(), rtc.opens.clone()))
+    };
+    let mut found: Vec<&Recipe> = Vec::new();
+    for recipe in recipes.iter() {
+        if !found.iter().any(|other| filled(other) == filled(recipe)) {
+            found.push(recipe);
+        }
+    }
+    found
 }
 
 /// What one step builds.
@@ -48,29 +79,25 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     };
     let mut options: BTreeMap<String, String> =
         spec.options.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
-    let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && inputs.tools.contains_key("nvcc");
+    let has = |tool: &str| inputs.tools.get(&recipe.cuda).is_some_and(|tools| tools.contains_key(tool));
+    let compiles_cuda = inputs.cuda_builds.contains(&component.kind) && has("nvcc");
     if compiles_cuda {
         options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures_of(targets));
     }
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
         KeyPart::new("action", "host 3"),
-        KeyPart::new("driver", format!("{:?}", spec.driver).to_lowercase()),
+        KeyPart::new("driver", spec.driver.name()),
         KeyPart::new("platform", recipe.platform),
         KeyPart::new("source-date-epoch", inputs.source_date_epoch),
     ];
-    let tools: &[&str] = match spec.driver {
-        BuildDriver::Cmake => &["c++", "cmake", "ninja"],
-        BuildDriver::Make => &["c++", "make"],
-        BuildDriver::Script => &["c++"],
-        BuildDriver::Copy => &[],
-    };
+    parts.extend(data_part(inputs, recipe.cuda));
+    let tools = spec.driver.system().tools();
     let of_cuda: &[&str] = if compiles_cuda { &["nvcc", "c++ of nvcc"] } else { &[] };
     // The archiver and the linker are asked with the machine's own compiler only.
-    let binutils: &[&str] =
-        if inputs.tools.contains_key("binutils") && !tools.is_empty() { &["binutils"] } else { &[] };
+    let binutils: &[&str] = if has("binutils") && !tools.is_empty() { &["binutils"] } else { &[] };
     for name in tools.iter().chain(of_cuda).chain(binutils) {
-        parts.push(tool_part(inputs, name)?);
+        parts.push(tool_part(inputs, recipe.cuda, name)?);
     }
     parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
     parts.extend(spec.targets.iter().map(|target| KeyPart::new("target", target)));
@@ -87,6 +114,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     Ok(Step {
         id,
         component: component.kind,
+        cuda: (compiles_cuda || target.is_some()).then_some(recipe.cuda),
         key: key_of(&parts),
         parts,
         direct: None,

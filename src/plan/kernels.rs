@@ -1,13 +1,13 @@
 //! Kernel steps: one per translation unit x target x variant, keyed by the headers they include.
 
 use super::headers::HeaderList;
-use super::{Action, KeyPart, PlanInputs, Step, kernel_dir, key_of};
-use crate::arch::{Capability, KernelAbiTag, KernelTarget};
+use super::{Action, DATA, KeyPart, PlanInputs, Step, kernel_dir, key_of};
+use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, DeviceCompiler, KernelGroup, Recipe, VariantChoice};
 
-/// Steps of all kernel groups.
+/// Steps of all kernel groups for one CUDA release.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for group in &recipe.groups {
@@ -58,8 +58,9 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
     let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, tag, &variant.name, target));
 
     let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 4")];
+    parts.extend(data_part(inputs, recipe.cuda));
     for name in ["nvcc", "c++ of nvcc"] {
-        parts.push(tool_part(inputs, name)?);
+        parts.push(tool_part(inputs, recipe.cuda, name)?);
     }
     parts.extend(args.iter().enumerate().map(|(index, arg)| KeyPart::new(format!("argument {index}"), arg)));
     let digest = inputs.sources.get(source).ok_or_else(|| missing(group, source))?;
@@ -69,6 +70,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
     Ok(Step {
         id: format!("{source} {target} ({})", variant.name),
         component: ComponentKind::Kernels,
+        cuda: Some(recipe.cuda),
         key: key_of(&parts),
         parts,
         direct: Some(direct),
@@ -113,9 +115,18 @@ fn missing(group: &KernelGroup, path: &str) -> Error {
     Error::recipe(format!("kernel group `{}` names {path}, which the source does not hold", group.name))
 }
 
-/// A tool as a key part: its version and, when it is pinned, its digest.
-pub(super) fn tool_part(inputs: &PlanInputs, name: &str) -> Result<KeyPart> {
-    let tool = inputs.tools.get(name).ok_or_else(|| Error::bug(format!("no tool `{name}` in the plan's inputs")))?;
+/// The user's manifests and templates as a key part, where there are any.
+pub(super) fn data_part(inputs: &PlanInputs, cuda: CudaVersion) -> Option<KeyPart> {
+    tool_part(inputs, cuda, DATA).ok()
+}
+
+/// A tool of a release as a key part: its version and, when it is pinned, its digest.
+pub(super) fn tool_part(inputs: &PlanInputs, cuda: CudaVersion, name: &str) -> Result<KeyPart> {
+    let tool = inputs
+        .tools
+        .get(&cuda)
+        .and_then(|tools| tools.get(name))
+        .ok_or_else(|| Error::bug(format!("no tool `{name}` in the plan's inputs")))?;
     let digest = tool.sha256.map(|digest| format!(" {digest}")).unwrap_or_default();
     Ok(KeyPart::new(format!("tool {name}"), format!("{}{digest}", tool.version)))
 }

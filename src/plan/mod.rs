@@ -10,25 +10,38 @@ mod model;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
 pub use key::{KeyPart, key_of};
-pub use model::{Action, BuildPlan, PLAN_SCHEMA, PlanInputs, PlannedBundle, Step, kernel_dir};
+pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arch::KernelTarget;
 use crate::error::Result;
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, RecipeMatrix};
 
-/// The plan of a recipe: host steps first, then one step per (translation unit x target x variant).
+/// The plan of a recipe: host steps first, then one step per (CUDA release x translation unit x target x variant). What
+/// does not follow from the release is built once, for the recipe's own.
 ///
 /// # Errors
 /// A declared source is missing, or two steps make one file.
-pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
+pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
+    let recipe = recipes.own();
     // A digest over all declared kernels: made once, not for every step.
     let tag = recipe.kernel_abi_tag();
-    let mut steps = host::steps(recipe, inputs, tag.as_ref())?;
-    steps.extend(kernels::steps(recipe, inputs, tag.as_ref())?);
+    let mut steps = host::steps(recipes, inputs, tag.as_ref())?;
+    for recipe in recipes.iter() {
+        steps.extend(kernels::steps(recipe, inputs, tag.as_ref())?);
+    }
+    if recipes.is_several() {
+        // The names of a plan for one release stay as they are, and those of the shared steps.
+        for step in &mut steps {
+            let named = step.cuda.filter(|cuda| *cuda != recipe.cuda || step.component == ComponentKind::Kernels);
+            step.id.extend(named.map(|cuda| format!(" CUDA {cuda}")));
+        }
+    }
     graph::check(&steps)?;
+    let tools = |cuda| inputs.tools.get(&cuda).cloned().unwrap_or_default();
+    let others = recipes.iter().skip(1).map(|recipe| PlannedRelease { cuda: recipe.cuda, tools: tools(recipe.cuda) });
     Ok(BuildPlan {
         schema: PLAN_SCHEMA,
         simulator: recipe.name.clone(),
@@ -36,8 +49,9 @@ pub fn plan(recipe: &Recipe, inputs: &PlanInputs) -> Result<BuildPlan> {
         platform: recipe.platform,
         cuda: recipe.cuda,
         kernel_abi: tag,
-        tools: inputs.tools.clone(),
-        bundles: bundles(recipe),
+        tools: tools(recipe.cuda),
+        others: others.collect(),
+        bundles: bundles(recipes, &inputs.cuda_builds),
         steps,
     })
 }
@@ -55,26 +69,32 @@ pub fn settle(plan: &mut BuildPlan, sources: &BTreeMap<String, Digest>, recorded
     }
 }
 
-/// The bundles that the steps' outputs are staged into.
-pub fn bundles(recipe: &Recipe) -> Vec<PlannedBundle> {
+/// The bundles that the steps' outputs are staged into: of what follows from the CUDA release one for each, where releases
+/// differ in it.
+pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) -> Vec<PlannedBundle> {
     let mut bundles = Vec::new();
-    for component in &recipe.components {
+    let own = recipes.own();
+    for component in &own.components {
+        let one = |cuda, target: Option<KernelTarget>| {
+            let kind = target.map_or_else(|| component.kind.to_string(), |target| format!("kernels-{target}"));
+            PlannedBundle { package: format!("{}-{kind}", own.name), component: component.kind, cuda, target }
+        };
         match component.kind {
             ComponentKind::Meta => {}
             ComponentKind::Kernels => {
-                // Where there is no GPU, core still needs the library: without any device code.
-                let without = recipe.is_sliced().then_some(KernelTarget::Cpu);
-                bundles.extend(recipe.targets.iter().copied().chain(without).map(|target| PlannedBundle {
-                    package: format!("{}-kernels-{target}", recipe.name),
-                    component: ComponentKind::Kernels,
-                    target: Some(target),
-                }));
+                for recipe in recipes.iter() {
+                    bundles.extend(recipe.targets.iter().map(|&target| one(Some(recipe.cuda), Some(target))));
+                    // Where there is no GPU, core still needs the library: without any device code.
+                    if own.is_sliced() && recipe.cuda == own.cuda {
+                        bundles.push(one(None, Some(KernelTarget::Cpu)));
+                    }
+                }
             }
-            kind => bundles.push(PlannedBundle {
-                package: format!("{}-{kind}", recipe.name),
-                component: kind,
-                target: None,
-            }),
+            ComponentKind::Rtc => {
+                let releases = host::releases_of_rtc(recipes, cuda_builds);
+                bundles.extend(releases.iter().map(|recipe| one(Some(recipe.cuda), None)));
+            }
+            _ => bundles.push(one(None, None)),
         }
     }
     bundles

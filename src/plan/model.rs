@@ -6,21 +6,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::KeyPart;
-use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version};
-use crate::bundle::ToolVersion;
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
+use crate::build_system::BuildDriver;
+use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
-use crate::recipe::{BuildDriver, ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, KernelForm, Recipe};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;
+
+/// Name among the tools of the manifests and templates that the user put before the embedded ones.
+pub const DATA: &str = "data";
 
 /// What planning needs to know of the world, gathered beforehand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanInputs {
     /// Every file of the source, `/`-joined below its root, with its digest.
     pub sources: BTreeMap<String, Digest>,
-    /// Tools by name (`nvcc`, `c++`, `cmake`, `ninja`), as they enter keys and provenance.
-    pub tools: BTreeMap<String, ToolVersion>,
+    /// Tools of each CUDA release by name (`nvcc`, `c++`, `cmake`, `ninja`), as they enter keys and provenance.
+    pub tools: BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>>,
     /// Seconds since 1970 that stand in for every time stamp.
     pub source_date_epoch: u64,
     /// Components whose own build compiles device code, and must be told for which capabilities.
@@ -39,16 +43,46 @@ pub struct BuildPlan {
     pub version: Version,
     /// Platform of the host part.
     pub platform: Platform,
-    /// CUDA release of the kernels.
+    /// CUDA release that the host part is built for, and kernels of it.
     pub cuda: CudaVersion,
     /// The tag that ties kernels to core.
     pub kernel_abi: Option<KernelAbiTag>,
-    /// Tools that the steps use.
+    /// Tools that the steps of the host part and of this release use.
     pub tools: BTreeMap<String, ToolVersion>,
+    /// The other releases that kernels are built by.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub others: Vec<PlannedRelease>,
     /// Steps in a fixed order; no step needs a later one.
     pub steps: Vec<Step>,
     /// Bundles that the outputs are staged into.
     pub bundles: Vec<PlannedBundle>,
+}
+
+/// Another CUDA release of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PlannedRelease {
+    /// The release.
+    pub cuda: CudaVersion,
+    /// Tools that its steps use.
+    pub tools: BTreeMap<String, ToolVersion>,
+}
+
+impl BuildPlan {
+    /// Tools that the steps of a release use; those of the host part where something belongs to none.
+    pub fn tools_of(&self, cuda: Option<CudaVersion>) -> &BTreeMap<String, ToolVersion> {
+        let other = self.others.iter().find(|release| Some(release.cuda) == cuda);
+        other.map_or(&self.tools, |release| &release.tools)
+    }
+
+    /// Directory of a bundle beside the others: packages of several releases share names.
+    pub fn directory(&self, bundle: &PlannedBundle) -> String {
+        let named = self.bundles.iter().filter(|other| other.package == bundle.package).count();
+        match bundle.cuda.filter(|_| named > 1) {
+            Some(cuda) => format!("{}-cuda{cuda}", bundle.package),
+            None => bundle.package.clone(),
+        }
+    }
 }
 
 /// One step.
@@ -59,6 +93,9 @@ pub struct Step {
     pub id: String,
     /// Component it belongs to.
     pub component: ComponentKind,
+    /// CUDA release that it belongs to; none for what all releases share.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cuda: Option<CudaVersion>,
     /// Digest over `parts`.
     pub key: Digest,
     /// What the key is made of.
@@ -121,8 +158,48 @@ pub struct PlannedBundle {
     pub package: String,
     /// Component.
     pub component: ComponentKind,
+    /// CUDA release of the kernels, or that rtc is for; none for what all releases share.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cuda: Option<CudaVersion>,
     /// Kernel target.
     pub target: Option<KernelTarget>,
+}
+
+impl PlannedBundle {
+    /// What its manifest says before anything is built: no files, no dependencies, and a digest of its name in the
+    /// place of what it was made from.
+    pub fn manifest(&self, recipe: &Recipe) -> BundleManifest {
+        let component = recipe.component(self.component);
+        let has_host_code = match self.component {
+            ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static => true,
+            ComponentKind::Kernels => recipe.form().is_some_and(KernelForm::has_host_code),
+            ComponentKind::Source | ComponentKind::Meta => false,
+        };
+        BundleManifest {
+            schema: MANIFEST_SCHEMA,
+            package: self.package.clone(),
+            simulator: recipe.name.clone(),
+            version: recipe.version,
+            component: self.component,
+            policy: component.map_or(VersionPolicy::Major, |component| component.policy),
+            platform: has_host_code.then_some(recipe.platform),
+            target: self.target,
+            cuda: self.cuda,
+            kernel_abi: None,
+            kernels: Vec::new(),
+            glibc: None,
+            uses: component.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default(),
+            dependencies: BTreeSet::new(),
+            conditions: Vec::new(),
+            exports: Vec::new(),
+            license: None,
+            licences: BTreeMap::new(),
+            opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
+            artifacts: Vec::new(),
+            smoke: None,
+            provenance: Provenance::fixed(Digest::of(self.package.as_bytes())),
+        }
+    }
 }
 
 /// Directory below the prefix that holds the device code of one variant and target; the

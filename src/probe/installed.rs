@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest, FoundManifest, manifests};
 use crate::elf::is_elf;
 use crate::elf::resolve::{End, Environment, Loader, NeedKind, Open, Process, Resolution, Rule, file_name};
 use crate::fs::{Digest, Root};
-use crate::machine::{InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
+use crate::machine::{DamagedPackage, InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
 use crate::manifest::{Manifests, opened};
 
 use super::Snapshot;
 use super::search::library;
 
-/// A manifest of a package is smaller than this, in bytes.
-const LARGEST_MANIFEST: u64 = 64 << 20;
+/// What conda notes of a package is smaller than this, in bytes.
+const LARGEST_NOTE: u64 = 64 << 20;
 
 /// What is needed to look at a prefix.
 pub(super) struct PrefixScanner<'a> {
@@ -35,7 +35,7 @@ impl PrefixScanner<'_> {
             if !seen.insert(real) {
                 continue;
             }
-            let manifests = self.package_manifests(&path);
+            let manifests = manifests(self.root, &path);
             if !asked.is_empty() || !manifests.is_empty() {
                 found.push(self.prefix(&path, manifests));
             }
@@ -54,17 +54,7 @@ impl PrefixScanner<'_> {
         all
     }
 
-    fn package_manifests(&self, prefix: &str) -> Vec<BundleManifest> {
-        let share = format!("{prefix}/share/simpack");
-        let names = self.root.names(&share).into_iter();
-        let read = |name: String| {
-            let text = self.root.text(&format!("{share}/{name}/simpack.json"), LARGEST_MANIFEST)?;
-            serde_json::from_str(&text).ok()
-        };
-        names.filter_map(read).collect()
-    }
-
-    fn prefix(&self, path: &str, manifests: Vec<BundleManifest>) -> Prefix {
+    fn prefix(&self, path: &str, manifests: Vec<FoundManifest>) -> Prefix {
         let at = |below: &str| self.root.exists(&format!("{path}/{below}"));
         let kind = if at("conda-meta") {
             PrefixKind::Conda
@@ -75,8 +65,14 @@ impl PrefixScanner<'_> {
         } else {
             PrefixKind::Directory
         };
-        let packages = manifests.into_iter().map(|manifest| self.package(path, manifest)).collect();
-        Prefix { path: path.to_owned(), kind, packages, vendor: self.vendor(path) }
+        let (mut packages, mut damaged) = (Vec::new(), Vec::new());
+        for found in manifests {
+            match found.manifest {
+                Ok(manifest) => packages.push(self.package(path, manifest)),
+                Err(error) => damaged.push(DamagedPackage { path: found.path, reason: error.to_string() }),
+            }
+        }
+        Prefix { path: path.to_owned(), kind, packages, damaged, vendor: self.vendor(path) }
     }
 
     fn package(&self, prefix: &str, manifest: BundleManifest) -> InstalledPackage {
@@ -102,7 +98,7 @@ impl PrefixScanner<'_> {
         let directory = format!("{prefix}/conda-meta");
         let start = format!("{}-{}-", manifest.package, manifest.version);
         let name = self.root.names(&directory).into_iter().find(|name| name.starts_with(&start))?;
-        let text = self.root.text(&format!("{directory}/{name}"), LARGEST_MANIFEST)?;
+        let text = self.root.text(&format!("{directory}/{name}"), LARGEST_NOTE)?;
         let note: serde_json::Value = serde_json::from_str(&text).ok()?;
         let channel = note["channel"].as_str()?.trim_end_matches('/');
         (!channel.is_empty() && !channel.contains('@') && !channel.contains("/t/")).then(|| channel.to_owned())

@@ -104,7 +104,7 @@ fn cuda_version(root: &Root, toolkit: &str) -> Option<CudaVersion> {
         let file = root.open(&format!("{toolkit}/{directory}/cuda.h")).ok()?;
         let text = file.bytes();
         let word = b"#define CUDA_VERSION ";
-        let at = text.windows(word.len()).position(|part| part == word)? + word.len();
+        let at = memchr::memmem::find(text, word)? + word.len();
         let digits: String = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).map(|b| *b as char).collect();
         super::nvml::cuda_version(digits.parse().ok()?)
     })

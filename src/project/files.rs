@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::fs;
 use crate::recipe::RecipeFiles;
 
 /// Files and directories that were looked at, or for; clones share what they know.
@@ -43,7 +44,7 @@ impl RecipeDir {
 
 impl RecipeFiles for RecipeDir {
     fn text(&self, path: &str) -> Result<String, String> {
-        fs_err::read_to_string(self.path(path)).map_err(|error| match error.kind() {
+        fs::read_to_string(&self.path(path)).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => error.to_string(),
         })

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::error::Result;
-use crate::fs::Digest;
-use crate::recipe::{BuildDriver, ComponentKind, DeviceCompiler, KernelForm, Recipe};
+use crate::fs::{self, Digest};
+use crate::recipe::{ComponentKind, DeviceCompiler, KernelForm, Recipe};
 
 /// Bytes of a build system's file that are looked at: longer ones were not written by people.
 const LONGEST: u64 = 1 << 20;
@@ -66,7 +66,7 @@ pub(crate) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, D
         if fs_err::metadata(root.join(path))?.len() > LONGEST {
             continue;
         }
-        let bytes = fs_err::read(root.join(path))?;
+        let bytes = fs::read(&root.join(path))?;
         let text = String::from_utf8_lossy(&bytes);
         found.hard_coded.extend(fixed(&text).into_iter().map(|(line, text)| format!("{path}:{line}: {text}")));
         if enables_cuda(&text) {
@@ -75,8 +75,8 @@ pub(crate) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, D
     }
     // No build system but CMake says that it compiles device code; here one of them must.
     let others = recipe.components.iter().filter(|component| {
-        let driver = component.build.as_ref().map(|build| build.driver);
-        matches!(driver, Some(BuildDriver::Make | BuildDriver::Script))
+        let system = component.build.as_ref().map(|build| build.driver.system());
+        system.is_some_and(|system| !system.tools().is_empty() && !system.says_languages())
     });
     let kinds = others.map(|component| component.kind);
     match recipe.form().map(KernelForm::compiler) {
@@ -103,7 +103,7 @@ fn is_build_file(path: &str) -> bool {
 /// Components that are built by CMake in the directory of a file, or above it.
 fn builders<'a>(recipe: &'a Recipe, path: &'a str) -> impl Iterator<Item = ComponentKind> + 'a {
     recipe.components.iter().filter_map(move |component| {
-        let build = component.build.as_ref().filter(|build| build.driver == BuildDriver::Cmake)?;
+        let build = component.build.as_ref().filter(|build| build.driver.system().says_languages())?;
         let dir = build.source.trim_matches('/').trim_start_matches("./");
         (matches!(dir, "" | ".") || path.starts_with(&format!("{dir}/"))).then_some(component.kind)
     })

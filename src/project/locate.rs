@@ -1,15 +1,13 @@
 //! Finds a recipe: on disk, or embedded in the binary and then unpacked once into the cache.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::files::{FetchedSource, LookedAt, RecipeDir};
-use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
 use crate::manifest::Manifests;
-use crate::recipe::{self, Recipe, RecipeFiles, Selection, Source};
+use crate::recipe::{self, RecipeFiles, RecipeMatrix, Selection, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -77,7 +75,7 @@ impl Found {
 
 /// A resolved recipe, and how to name its directory to the user.
 pub(crate) struct Located {
-    pub recipe: Recipe,
+    pub recipes: RecipeMatrix,
     pub shown: String,
     pub origin: Origin,
     /// The recipe's file below the current directory; none when it is embedded or lies elsewhere.
@@ -103,7 +101,7 @@ pub(crate) fn locate(
     ui: &Ui,
 ) -> Result<Located> {
     let found = find(request.recipe.as_deref(), data)?;
-    let text = fs_err::read_to_string(&found.file)?;
+    let text = fs::read_to_string(&found.file)?;
     let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),
@@ -111,37 +109,13 @@ pub(crate) fn locate(
     };
     let looked_at = LookedAt::default();
     let files = files_noted(&dir, fetched.as_deref(), &looked_at);
-    let recipe = recipe::load(&text, &path, &dir, &*files, manifests, &request.selection)
+    let recipes = recipe::load_matrix(&text, &path, &dir, &*files, manifests, &request.selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
     let (shown, origin, file) = (found.shown(), found.origin, found.file);
     let below = fs_err::canonicalize(".").and_then(|here| Ok((here, fs_err::canonicalize(&file)?)));
     let below = below.ok().filter(|_| origin == Origin::Disk);
     let below = below.and_then(|(here, file)| fs::relative(&here, &file).ok());
-    Ok(Located { recipe, shown, origin, below, fetched, file, text, path, looked_at })
-}
-
-/// The recipe for each release of its matrix, its own choice first.
-pub(crate) fn resolve_all(
-    text: &str,
-    path: &str,
-    dir: &Path,
-    files: &dyn RecipeFiles,
-    manifests: &Manifests,
-) -> Result<Vec<Recipe>, Vec<recipe::Diagnostic>> {
-    let load = |selection: &Selection| recipe::load(text, path, dir, files, manifests, selection);
-    let own = load(&Selection::default())?;
-    let listed = recipe::parse(text, path)?.matrix.cuda.unwrap_or_default();
-    let mut others: BTreeSet<CudaVersion> = listed.into_iter().map(|release| release.value).collect();
-    others.remove(&own.cuda);
-    let mut recipes = vec![own];
-    let mut mistakes = Vec::new();
-    for cuda in others {
-        match load(&Selection { cuda: Some(cuda), ..Selection::default() }) {
-            Ok(recipe) => recipes.push(recipe),
-            Err(more) => mistakes.extend(more),
-        }
-    }
-    if mistakes.is_empty() { Ok(recipes) } else { Err(mistakes) }
+    Ok(Located { recipes, shown, origin, below, fetched, file, text, path, looked_at })
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, Settled, Update, settle};
 use crate::manifest::Manifests;
-use crate::recipe::{self, BuildDriver, HostKind, Recipe, Selection, Source};
+use crate::recipe::{self, HostKind, Recipe, Selection, Source};
 use crate::toolchain::{Pins, without_login};
 
 /// Name of the lock beside a recipe.
@@ -35,9 +35,9 @@ impl LockState {
         let shown = path.strip_prefix("./").unwrap_or(&path).to_owned();
         let old = match path.is_file() {
             true if *update == Update::All => {
-                fs_err::read_to_string(&path).ok().and_then(|text| Lock::parse(&text, LOCK_FILE).ok())
+                fs::read_to_string(&path).ok().and_then(|text| Lock::parse(&text, LOCK_FILE).ok())
             }
-            true => Some(Lock::parse(&fs_err::read_to_string(&path)?, &shown.display().to_string())?),
+            true => Some(Lock::parse(&fs::read_to_string(&path)?, &shown.display().to_string())?),
             false => None,
         };
         let exists = path.is_file();
@@ -133,7 +133,7 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     let dir = file.parent().unwrap_or(Path::new("."));
     let files = files_noted(dir, fetched.as_deref(), looked_at);
     let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
-    let own = own.as_ref().unwrap_or(&located.recipe);
+    let own = own.as_ref().unwrap_or(located.recipes.own());
     let matrix = recipe::parse(text, path).map(|file| file.matrix).unwrap_or_default();
     let mut cuda: Vec<_> = matrix.cuda.iter().flatten().map(|release| release.value).collect();
     cuda.push(own.cuda);
@@ -157,15 +157,10 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
 
 /// The host compiler of a recipe that builds for the host, and the pinned tools for it.
 fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
-    let drivers: Vec<BuildDriver> =
-        recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
-    if drivers.is_empty() {
+    if recipe.components.iter().all(|component| component.build.is_none()) {
         return (None, Vec::new());
     }
-    let mut tools = Vec::new();
-    if drivers.contains(&BuildDriver::Cmake) {
-        tools.extend(["cmake", "ninja"]);
-    }
+    let mut tools: Vec<_> = recipe.build_tools().into_iter().collect();
     if recipe.host.kind() == HostKind::Zig {
         tools.push("zig");
     }

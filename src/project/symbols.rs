@@ -16,7 +16,7 @@ pub(crate) fn read_symbols(path: &Path) -> Result<Option<SymbolsFile>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs_err::read_to_string(path)?;
+    let text = fs::read_to_string(path)?;
     SymbolsFile::parse(&text).map(Some).map_err(|error| Error::file(path, error))
 }
 

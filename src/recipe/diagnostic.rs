@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::wrap::wrap;
 
 /// A file's name as it is shown, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,10 +146,10 @@ impl Diagnostic {
                     .annotation(AnnotationKind::Primary.span(span.clone()))
             }));
         for note in &self.notes {
-            group = group.element(Level::NOTE.no_name().message(wrap(note)));
+            group = group.element(Level::NOTE.no_name().message(wrap("", 2, note, WIDTH).join("\n")));
         }
         for hint in &self.hints {
-            group = group.element(Level::HELP.with_name("hint").message(wrap(hint)));
+            group = group.element(Level::HELP.with_name("hint").message(wrap("", 2, hint, WIDTH).join("\n")));
         }
         Renderer::plain().render(&[group])
     }
@@ -195,23 +196,6 @@ fn first_line(text: &str, span: Range<usize>) -> Range<usize> {
         end += text[start..line_end].chars().next().map_or(0, char::len_utf8);
     }
     start..end
-}
-
-/// Breaks long lines at spaces; continuations are indented.
-fn wrap(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always one line");
-        if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDTH {
-            lines.push(format!("  {word}"));
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use std::ops::Range;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{BuildDriver, ComponentKind, CpuLevel, Source, Waiver};
+use super::model::{ComponentKind, CpuLevel, Source, Waiver};
+use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
-use super::words::{CapabilityRange, Use};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
+use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
 use crate::report::Level;
 
@@ -106,7 +107,7 @@ impl MatrixTable {
 pub struct ToolchainTable {
     /// Host compiler.
     pub host: Option<HostTable>,
-    /// CUDA release that builds when none is asked for.
+    /// CUDA release that the host part is built for; the first of the matrix without.
     pub cuda: Option<Spanned<CudaVersion>>,
 }
 

@@ -1,6 +1,6 @@
 //! The resolved recipe: everything checked once, trusted from here on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use super::form::KernelForm;
 use super::host::HostToolchain;
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
+use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
@@ -70,6 +71,12 @@ impl Recipe {
     /// The component of a kind.
     pub fn component(&self, kind: ComponentKind) -> Option<&Component> {
         self.components.iter().find(|component| component.kind == kind)
+    }
+
+    /// The tools of its build systems that simpack pins, sorted.
+    pub fn build_tools(&self) -> BTreeSet<&'static str> {
+        let builds = self.components.iter().filter_map(|component| component.build.as_ref());
+        builds.flat_map(|build| build.driver.system().pinned()).copied().collect()
     }
 
     /// All declared kernels of all groups, sorted by name.
@@ -218,13 +225,37 @@ pub struct Component {
     pub build: Option<BuildSpec>,
     /// Globs over the installed tree, `/`-joined, relative to the prefix.
     pub files: Vec<String>,
-    /// Dependencies on packages simpack does not make, as conda match specs (`nvrtc >=13.0,<14`
-    /// resolved to the channel's names).
-    pub uses: Vec<String>,
+    /// Dependencies on packages simpack does not make.
+    #[schemars(with = "Vec<String>")]
+    pub uses: Vec<Used>,
     /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub opens: Vec<String>,
+}
+
+/// A package that simpack does not make, with the versions that do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct Used {
+    /// Its library's name among those of the vendor; none for any other package.
+    pub library: Option<String>,
+    /// conda's name of the package.
+    pub package: String,
+    /// Range of versions; empty for any.
+    pub versions: String,
+}
+
+impl fmt::Display for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(format!("{} {}", self.package, self.versions).trim_end())
+    }
+}
+
+impl From<Used> for String {
+    fn from(used: Used) -> Self {
+        used.to_string()
+    }
 }
 
 /// How a host component is built.
@@ -241,20 +272,6 @@ pub struct BuildSpec {
     pub inputs: Vec<String>,
     /// Make targets or the script's file name.
     pub targets: Vec<String>,
-}
-
-/// A build system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BuildDriver {
-    /// CMake with ninja: configure, build, install.
-    Cmake,
-    /// GNU make with `install` and `PREFIX`/`DESTDIR`.
-    Make,
-    /// A shell script that installs into `$PREFIX`.
-    Script,
-    /// Nothing is run: what it reads is what it installs, below `share/<name>`.
-    Copy,
 }
 
 /// Device sources that ship together.

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostic::Spanned;
-use super::reader::{Fields, Reader, Value};
-use super::words::{not_relative, placeholders};
+use super::parse::reader::{Fields, Reader, Value};
+use super::parse::words::{not_relative, placeholders};
 
 /// Words in arguments that are replaced, in braces: the driver's index of the device, and the kernels' target.
 const PLACEHOLDERS: [&str; 2] = ["device", "target"];

@@ -4,6 +4,7 @@
 //! escape `%`, CR, LF, `:` and `,`; the message escapes `%`, CR and LF.
 
 use super::{Level, Report};
+use crate::printable;
 
 /// One line for each finding and each thing that could not be examined. `recipe` is the file, below the
 /// repository's root, that the annotations are shown at.
@@ -39,7 +40,7 @@ fn property(text: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable::text(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The report in words: what matters first, grouped by lint, the next step with each group.
 
 use super::{Counts, Finding, Report};
+use crate::wrap::WIDTH;
 
-/// Width of a line, so that a report reads the same in a log and in a window.
-const WIDTH: usize = 100;
 /// Column where the subject of a finding starts, and its evidence and fix.
 const INDENT: usize = 6;
 /// Findings of one lint that are printed before the rest is counted.
@@ -132,28 +131,10 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     lines.join("\n")
 }
 
-/// Breaks `text` between words; a word longer than a line stays whole, so that paths can be copied.
+/// Adds `text`, behind `head`, to the lines.
 fn wrap(head: &str, indent: usize, text: &str, lines: &mut Vec<String>) {
-    let mut line = head.to_owned();
-    let mut width = head.chars().count();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if !empty && width + 1 + length > WIDTH {
-            lines.push(std::mem::take(&mut line));
-            line = " ".repeat(indent);
-            width = indent;
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-            width += 1;
-        }
-        line.push_str(word);
-        width += length;
-        empty = false;
-    }
-    lines.push(line.trim_end().to_owned());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    lines.extend(crate::wrap::wrap(head, indent, &words.join(" "), WIDTH));
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use rattler_conda_types::compression_level::CompressionLevel;
-use rattler_package_streaming::{fs::extract_conda, write::write_conda_package};
+use rattler_package_streaming::write::write_conda_package;
 use serde_json::Value;
 
 use super::Member;
-use crate::bundle::{BundleManifest, EARLIEST};
+use crate::bundle::{EARLIEST, is_manifest, read_manifest};
+use crate::container::{Form, Stop, unpack};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, EntryKind};
+use crate::fs::{self, Content, Digest, EntryKind, Tree};
 
 /// A `.conda` package that is being sliced, unpacked.
 pub struct Conda {
@@ -47,9 +48,9 @@ impl Conda {
     /// # Errors
     /// It cannot be read, or is no such package.
     pub fn unpack(path: &Path, root: &Path) -> Result<Self> {
-        let damaged = || Error::file(path, "the package is damaged");
-        extract_conda(path, root).map_err(|error| damaged().because(error).hint("download it again"))?;
-        let index = json(&root.join("info/index.json")).map_err(|error| damaged().because(error))?;
+        let damaged = || Error::incomplete(path, "the package is damaged");
+        extract(path, root).map_err(|stop| stop.error(|error| damaged().because(error).hint("download it again")))?;
+        let index = json(&Tree::at(root)?, "info/index.json").map_err(|error| damaged().because(error))?;
         agrees(root).map_err(|what| damaged().because(what).hint("download it again"))?;
         Ok(Self { path: path.to_owned(), root: root.to_owned(), index })
     }
@@ -108,58 +109,25 @@ impl Conda {
         output: &Path,
     ) -> Result<()> {
         let layout = scratch.join("layout");
+        let tree = Tree::make(&layout)?;
         let mut changed: BTreeSet<String> = sliced.keys().cloned().collect();
         for entry in fs::walk(&self.root)? {
-            let (from, to) = (self.root.join(&entry.path), layout.join(&entry.path));
-            if let Some(parent) = to.parent() {
-                fs_err::create_dir_all(parent)?;
-            }
             match entry.kind {
-                EntryKind::Directory => fs_err::create_dir_all(&to)?,
-                EntryKind::Link(text) => fs_err::os::unix::fs::symlink(text, &to)?,
+                EntryKind::Directory => tree.directory(&entry.path)?,
+                EntryKind::Link(text) => tree.symlink(&text, &entry.path)?,
                 EntryKind::File { .. } => {
+                    let from = self.root.join(&entry.path);
                     let from = sliced.get(&entry.path).unwrap_or(&from);
-                    if fs_err::hard_link(from, &to).is_err() {
-                        fs_err::copy(from, &to)?;
+                    if fs_err::hard_link(from, tree.place(&entry.path)?).is_err() {
+                        tree.copy(&fs::open(from)?, &entry.path, None)?;
                     }
                 }
             }
         }
-        changed.extend(self.manifests(&layout, sliced)?);
-        self.put(&layout, "info/index.json", &self.new_index(label)?)?;
-        self.put(&layout, "info/paths.json", &paths(&layout, &changed)?)?;
+        changed.extend(manifests(&self.path, &layout, sliced)?);
+        put(&tree, "info/index.json", &self.new_index(label)?)?;
+        put(&tree, "info/paths.json", &paths(&tree, &changed)?)?;
         self.pack(&layout, label, scratch, output)
-    }
-
-    /// The lists of files that simpack itself put into the package.
-    fn manifests(&self, layout: &Path, sliced: &BTreeMap<String, PathBuf>) -> Result<Vec<String>> {
-        let mut written = Vec::new();
-        for entry in fs::walk(layout)? {
-            let name = entry.path.as_str();
-            if !(name.starts_with("share/simpack/") && name.ends_with("/simpack.json")) {
-                continue;
-            }
-            let bytes = fs_err::read(layout.join(name))?;
-            let Ok(mut manifest) = serde_json::from_slice::<BundleManifest>(&bytes) else { continue };
-            for artifact in manifest.artifacts.iter_mut().filter(|artifact| sliced.contains_key(&artifact.path)) {
-                if let crate::bundle::ArtifactKind::File { sha256, size, .. } = &mut artifact.kind {
-                    let content = Content::open(&layout.join(&artifact.path))?;
-                    (*sha256, *size) = (Digest::of(content.bytes()), content.bytes().len() as u64);
-                }
-            }
-            self.put(layout, name, &manifest)?;
-            written.push(name.to_owned());
-        }
-        Ok(written)
-    }
-
-    /// Replaces a file of the layout, which may be one with the unpacked package's.
-    fn put(&self, layout: &Path, name: &str, value: &impl serde::Serialize) -> Result<()> {
-        let mut bytes = serde_json::to_vec_pretty(value)
-            .map_err(|error| Error::bug("a package's metadata does not print as JSON").because(error))?;
-        bytes.push(b'\n');
-        fs::write_atomic(&layout.join(name), &bytes)?;
-        fs::set_mode(&layout.join(name), 0o644)
     }
 
     fn new_index(&self, label: &CondaLabel) -> Result<Value> {
@@ -207,6 +175,37 @@ impl Conda {
     }
 }
 
+/// The lists of files that simpack itself put into the package `of`.
+fn manifests(of: &Path, layout: &Path, sliced: &BTreeMap<String, PathBuf>) -> Result<Vec<String>> {
+    let tree = Tree::at(layout)?;
+    let mut written = Vec::new();
+    for entry in fs::walk(layout)? {
+        let name = entry.path.as_str();
+        if !is_manifest(name) {
+            continue;
+        }
+        let bytes = tree.read(name)?;
+        let mut manifest = read_manifest(name, &bytes).map_err(|error| Error::incomplete(of, error))?;
+        for artifact in manifest.artifacts.iter_mut().filter(|artifact| sliced.contains_key(&artifact.path)) {
+            if let crate::bundle::ArtifactKind::File { sha256, size, .. } = &mut artifact.kind {
+                let content = Content::map(&tree.open(&artifact.path)?)?;
+                (*sha256, *size) = (Digest::of(content.bytes()), content.bytes().len() as u64);
+            }
+        }
+        put(&tree, name, &manifest)?;
+        written.push(name.to_owned());
+    }
+    Ok(written)
+}
+
+/// Replaces a file of the layout, which may be one with the unpacked package's.
+fn put(tree: &Tree, name: &str, value: &impl serde::Serialize) -> Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| Error::bug("a package's metadata does not print as JSON").because(error))?;
+    bytes.push(b'\n');
+    tree.write(name, &bytes)
+}
+
 /// The fat package's build string in a slice's: `h1_0` of `sm80_sm90a_ptx_h1_0`.
 fn unsliced(build: &str) -> &str {
     let is_word = |word: &str| {
@@ -222,13 +221,13 @@ fn unsliced(build: &str) -> &str {
 }
 
 /// `paths.json` with what the changed files are now.
-fn paths(layout: &Path, changed: &BTreeSet<String>) -> Result<Value> {
-    let mut list = json(&layout.join("info/paths.json"))?;
+fn paths(tree: &Tree, changed: &BTreeSet<String>) -> Result<Value> {
+    let mut list = json(tree, "info/paths.json")?;
     for entry in list["paths"].as_array_mut().into_iter().flatten() {
         let Some(name) = entry["_path"].as_str().filter(|name| changed.contains(*name)).map(str::to_owned) else {
             continue;
         };
-        let content = Content::open(&layout.join(name))?;
+        let content = Content::map(&tree.open(&name)?)?;
         entry["sha256"] = Digest::of(content.bytes()).to_string().into();
         entry["size_in_bytes"] = content.bytes().len().into();
         // What a client would compare after it wrote the prefix into the file is not known any more.
@@ -237,35 +236,40 @@ fn paths(layout: &Path, changed: &BTreeSet<String>) -> Result<Value> {
     Ok(list)
 }
 
-fn json(path: &Path) -> Result<Value> {
-    let bytes = fs_err::read(path)?;
-    serde_json::from_slice(&bytes).map_err(|error| Error::file(path, "is no JSON").because(error))
+fn json(tree: &Tree, path: &str) -> Result<Value> {
+    serde_json::from_slice(&tree.read(path)?).map_err(|error| Error::file(path, "is no JSON").because(error))
 }
 
 /// The written package says of every file what it is.
 fn read_back(path: &Path, root: &Path) -> Result<()> {
     let wrong = |what: String| Error::bug(format!("the sliced package is wrong: {what}"));
-    extract_conda(path, root).map_err(|error| wrong(error.to_string()))?;
+    extract(path, root).map_err(|error| wrong(error.to_string()))?;
     agrees(root).map_err(wrong)?;
     fs_err::remove_dir_all(root)?;
     Ok(())
 }
 
+/// Unpacks a package; none of its members may be missing in a slice.
+fn extract(path: &Path, root: &Path) -> std::result::Result<(), Stop> {
+    unpack(path, Form::Conda, root, false, &mut |refused| Err(refused.into()))
+}
+
 /// Whether the files of an unpacked package are what its `paths.json` says.
 fn agrees(root: &Path) -> std::result::Result<(), String> {
-    let list = json(&root.join("info/paths.json")).map_err(|error| error.to_string())?;
+    let tree = Tree::at(root).map_err(|error| error.to_string())?;
+    let list = json(&tree, "info/paths.json").map_err(|error| error.to_string())?;
     for entry in list["paths"].as_array().into_iter().flatten() {
         let name = entry["_path"].as_str().unwrap_or_default();
         if Path::new(name).components().any(|part| !matches!(part, Component::Normal(_))) {
             return Err(format!("{name} in paths.json leads out of the package"));
         }
-        let file = root.join(name);
         if entry["path_type"] == "softlink" {
-            if !file.is_symlink() {
+            if !root.join(name).is_symlink() {
                 return Err(format!("{name} is no link"));
             }
         } else if entry["path_type"] == "hardlink" {
-            let content = Content::open(&file).map_err(|_| format!("{name} is not there"))?;
+            let content = tree.open(name).and_then(|file| Content::map(&file));
+            let content = content.map_err(|_| format!("{name} is not there"))?;
             let listed = entry["sha256"].as_str();
             if listed.is_some_and(|listed| listed != Digest::of(content.bytes()).to_string()) {
                 return Err(format!("{name} is not what paths.json says"));
@@ -339,7 +343,7 @@ mod tests {
             match (cut(&path, dir.path()), said) {
                 (Ok(name), None) => assert_eq!(name, "fat-1-sm90_0.conda"),
                 (Err(error), Some(said)) => {
-                    assert_eq!(error.kind(), ErrorKind::File, "{error}");
+                    assert!(matches!(error.kind(), ErrorKind::File | ErrorKind::Incomplete), "{error}");
                     let whole = format!("{error} {error:?}");
                     assert!(whole.contains(said), "{whole}");
                 }

@@ -16,7 +16,7 @@ pub fn tree_members(root: &Path) -> Result<Vec<Member>> {
     for entry in fs::walk(root)?.into_iter().filter(|entry| matches!(entry.kind, EntryKind::File { .. })) {
         let file = root.join(&entry.path);
         let mut start = Vec::new();
-        fs_err::File::open(&file)?.take(8).read_to_end(&mut start)?;
+        fs::open(&file)?.take(8).read_to_end(&mut start)?;
         if MAGICS.iter().any(|magic| start.starts_with(magic)) {
             members.push(Member { name: entry.path, file });
         }

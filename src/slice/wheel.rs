@@ -1,22 +1,24 @@
 //! Wheels: in and out. Sliced files change their digests in `RECORD`, and the wheel says by its build tag
 //! what it holds, so that it is never taken for the fat one.
 
-use std::collections::BTreeMap;
-use std::io::{Read, Seek, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
+use zip::ZipWriter;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::{MAGICS, Member};
+use crate::container::{Entry, Form, Kind, Limits, Visitor, read};
 use crate::error::{Error, Result};
+use crate::fs::{self, Content};
 
 /// A wheel that is being sliced.
 pub struct Wheel {
     path: PathBuf,
-    archive: ZipArchive<fs_err::File>,
+    content: Content,
 }
 
 impl Wheel {
@@ -30,34 +32,52 @@ impl Wheel {
     /// # Errors
     /// It cannot be read, or is no wheel.
     pub fn open(path: &Path) -> Result<Self> {
-        let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|error| odd(path, error))?;
-        let has_record = archive.file_names().any(|name| name.is_ok_and(|name| name.ends_with(".dist-info/RECORD")));
-        if !has_record {
-            return Err(Error::file(path, "it has no RECORD and is no wheel"));
+        let wheel = Self { path: path.to_owned(), content: Content::open(path)? };
+        let mut names = BTreeSet::new();
+        let mut records = 0;
+        wheel.each(&mut |entry| {
+            let Entry { path: name, kind, .. } = entry?;
+            records += usize::from(metadata(&name) == Some("RECORD"));
+            if kind == Kind::Directory || names.insert(name.clone()) {
+                return Ok(());
+            }
+            Err(Error::incomplete(path, format!("it has two files named {name}")).into())
+        })?;
+        match records {
+            0 => Err(Error::file(path, "it has no RECORD and is no wheel")),
+            1 => Ok(wheel),
+            _ => Err(Error::incomplete(path, "it has several RECORDs, and none says what is installed")),
         }
-        Ok(Self { path: path.to_owned(), archive })
+    }
+
+    fn each(&self, visit: &mut Visitor<'_>) -> Result<()> {
+        let bytes = self.content.bytes();
+        read(Form::Zip, bytes, &Limits::USUAL.budget(bytes.len() as u64), visit).map_err(|stop| {
+            stop.error(|error| {
+                Error::incomplete(&self.path, "the wheel is damaged").because(error).hint("download it again")
+            })
+        })
     }
 
     /// Unpacks the files that may hold device code into `dir`.
     ///
     /// # Errors
     /// The wheel is damaged, or `dir` cannot be written.
-    pub fn members(&mut self, dir: &Path) -> Result<Vec<Member>> {
+    pub fn members(&self, dir: &Path) -> Result<Vec<Member>> {
         let mut members = Vec::new();
-        for index in 0..self.archive.len() {
-            let mut entry = self.archive.by_index(index).map_err(|error| odd(&self.path, error))?;
-            let mut start = [0; 8];
-            let count = read_up_to(&mut entry, &mut start)?;
-            if !MAGICS.iter().any(|magic| start[..count].starts_with(magic)) {
-                continue;
+        self.each(&mut |entry| {
+            let entry = entry?;
+            let mut start = Vec::new();
+            entry.content.take(8).read_to_end(&mut start).map_err(|error| entry.unreadable(error))?;
+            if MAGICS.iter().any(|magic| start.starts_with(magic)) {
+                let file = dir.join(members.len().to_string());
+                let mut out = fs_err::File::create(&file)?;
+                out.write_all(&start)?;
+                std::io::copy(entry.content, &mut out)?;
+                members.push(Member { name: entry.path, file });
             }
-            let file = dir.join(index.to_string());
-            let mut out = fs_err::File::create(&file)?;
-            out.write_all(&start[..count])?;
-            std::io::copy(&mut entry, &mut out)?;
-            let name = entry.name().map_err(|error| odd(&self.path, error))?.into_owned();
-            members.push(Member { name, file });
-        }
+            Ok(())
+        })?;
         Ok(members)
     }
 
@@ -65,7 +85,7 @@ impl Wheel {
     ///
     /// # Errors
     /// The wheel is damaged, `output` cannot be written, or does not read back.
-    pub fn write(&mut self, sliced: &BTreeMap<String, PathBuf>, build: &str, output: &Path) -> Result<()> {
+    pub fn write(&self, sliced: &BTreeMap<String, PathBuf>, build: &str, output: &Path) -> Result<()> {
         let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs_err::create_dir_all(parent)?;
         let slice = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
@@ -74,37 +94,38 @@ impl Wheel {
         let mut record = Vec::new();
         let mut record_name = String::new();
         let mut record_options = SimpleFileOptions::default();
-        for index in 0..self.archive.len() {
-            let mut entry = self.archive.by_index(index).map_err(|error| odd(&self.path, error))?;
-            let name = entry.name().map_err(|error| odd(&self.path, error))?.into_owned();
-            let options = options(&entry);
-            if name.ends_with(".dist-info/RECORD") {
+        self.each(&mut |entry| {
+            let Entry { path: name, kind, zip, content, .. } = entry?;
+            let options = zip.unwrap_or_default();
+            if metadata(&name) == Some("RECORD") {
                 (record_name, record_options) = (name, options);
-                continue;
+                return Ok(());
             }
             // A signature of the old RECORD says nothing about the new one.
-            if name.ends_with(".dist-info/RECORD.jws") || name.ends_with(".dist-info/RECORD.p7s") {
-                continue;
+            if matches!(metadata(&name), Some("RECORD.jws" | "RECORD.p7s")) {
+                return Ok(());
             }
-            if entry.is_dir() {
-                writer.add_directory(name, options).map_err(failed)?;
-                continue;
+            if kind == Kind::Directory {
+                return Ok(writer.add_directory(name, options).map_err(failed)?);
             }
             writer.start_file(&name, options).map_err(failed)?;
             let mut out = Summed::new(&mut writer);
-            match sliced.get(&name) {
-                Some(file) => std::io::copy(&mut fs_err::File::open(file)?, &mut out)?,
-                None if name.ends_with(".dist-info/WHEEL") => {
+            match (sliced.get(&name), kind) {
+                (Some(file), _) => std::io::copy(&mut fs::open(file)?, &mut out)?,
+                // What claims to be a link stays a file, as it is one to installers.
+                (None, Kind::Link(text)) => std::io::copy(&mut text.as_bytes(), &mut out)?,
+                (None, _) if metadata(&name) == Some("WHEEL") => {
                     let mut text = String::new();
-                    entry.read_to_string(&mut text)?;
+                    content.read_to_string(&mut text)?;
                     out.write_all(with_build(&text, build).as_bytes())?;
                     0
                 }
-                None => std::io::copy(&mut entry, &mut out)?,
+                (None, _) => std::io::copy(content, &mut out)?,
             };
             let (size, digest) = out.finish();
             record.push(format!("{},sha256={digest},{size}\n", quoted(&name)));
-        }
+            Ok(())
+        })?;
         record.push(format!("{},,\n", quoted(&record_name)));
         writer.start_file(&record_name, record_options).map_err(failed)?;
         writer.write_all(record.concat().as_bytes())?;
@@ -133,31 +154,10 @@ pub fn wheel_name(path: &Path, build: &str) -> Result<String> {
     }
 }
 
-fn odd(path: &Path, error: ZipError) -> Error {
-    Error::file(path, "the wheel is damaged").because(error).hint("download it again")
-}
-
-fn read_up_to(from: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut count = 0;
-    while count < buffer.len() {
-        match from.read(&mut buffer[count..])? {
-            0 => break,
-            more => count += more,
-        }
-    }
-    Ok(count)
-}
-
-fn options<R: Read>(entry: &zip::read::ZipFile<'_, R>) -> SimpleFileOptions {
-    let method = match entry.compression() {
-        CompressionMethod::Stored => CompressionMethod::Stored,
-        _ => CompressionMethod::Deflated,
-    };
-    SimpleFileOptions::default()
-        .compression_method(method)
-        .last_modified_time(entry.last_modified().unwrap_or_default())
-        .unix_permissions(entry.unix_mode().unwrap_or(0o644) & 0o777)
-        .large_file(entry.size() >= u64::from(u32::MAX))
+/// The name of a file that describes the wheel itself: those of packages that it bundles lie deeper.
+fn metadata(name: &str) -> Option<&str> {
+    let (directory, file) = name.split_once('/')?;
+    (directory.ends_with(".dist-info") && !file.contains('/')).then_some(file)
 }
 
 /// The text of WHEEL with this build tag.
@@ -226,26 +226,31 @@ fn base64(bytes: &[u8]) -> String {
 /// The written wheel says the same of every file as its RECORD.
 fn read_back(path: &Path, record: &[String]) -> Result<()> {
     let wrong = |what: String| Error::bug(format!("the sliced wheel is wrong: {what}"));
-    let mut file = fs_err::File::open(path)?;
-    file.rewind()?;
-    let mut archive = ZipArchive::new(file).map_err(|error| wrong(error.to_string()))?;
+    let wheel = Wheel { path: path.to_owned(), content: Content::open(path)? };
     let mut found = Vec::new();
-    for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|error| wrong(error.to_string()))?;
-        if entry.is_dir() {
-            continue;
+    let read = wheel.each(&mut |entry| {
+        let entry = entry?;
+        let name = quoted(&entry.path);
+        if entry.kind == Kind::Directory {
+            return Ok(());
         }
-        let name = quoted(&entry.name().map_err(|error| wrong(error.to_string()))?);
-        if name.ends_with(".dist-info/RECORD") {
+        if metadata(&entry.path) == Some("RECORD") {
             found.push(format!("{name},,\n"));
-            continue;
+            return Ok(());
         }
         let mut sum = Summed::new(std::io::sink());
-        std::io::copy(&mut entry, &mut sum)?;
+        std::io::copy(entry.content, &mut sum)?;
         let (size, digest) = sum.finish();
         found.push(format!("{name},sha256={digest},{size}\n"));
+        Ok(())
+    });
+    read.map_err(|error| wrong(error.to_string()))?;
+    let other = record.iter().zip(&found).find(|(planned, found)| planned != found);
+    match other {
+        Some((planned, found)) => Err(wrong(format!("RECORD says {planned:?}, and it holds {found:?}"))),
+        None if found.len() != record.len() => Err(wrong(format!("{} files of {}", found.len(), record.len()))),
+        None => Ok(()),
     }
-    if found == record { Ok(()) } else { Err(wrong("a file is not what RECORD says".to_owned())) }
 }
 
 #[cfg(test)]
@@ -259,6 +264,42 @@ mod tests {
         assert_eq!(base64(b"fo"), "Zm8");
         assert_eq!(base64(b"foobar"), "Zm9vYmFy");
         assert_eq!(base64(&[0xfb, 0xff]), "-_8");
+    }
+
+    fn wheel(dir: &Path, files: &[(&str, &str)]) -> PathBuf {
+        let path = dir.join("a-1.0-py3-none-any.whl");
+        let mut zip = ZipWriter::new(fs_err::File::create(&path).unwrap());
+        for (name, text) in files {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap();
+        path
+    }
+
+    /// What a bundled package says of itself is a file as any other; a second RECORD at the top is not.
+    #[test]
+    fn only_the_wheels_own_record_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundled = ("a/vendor/b-2.dist-info/RECORD", "b.py,,\n");
+        let tag = ("a/vendor/b-2.dist-info/WHEEL", "Wheel-Version: 1.0\n");
+        let own = ("a-1.0.dist-info/RECORD", "");
+        let path = wheel(dir.path(), &[bundled, tag, ("a-1.0.dist-info/WHEEL", "Tag: x\n"), own]);
+        let output = dir.path().join("out.whl");
+        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "0sm90", &output).unwrap();
+        let mut zip = zip::ZipArchive::new(fs_err::File::open(&output).unwrap()).unwrap();
+        let mut text = |name: &str| std::io::read_to_string(zip.by_name(name).unwrap()).unwrap();
+        assert_eq!((text(bundled.0), text(tag.0)), (bundled.1.to_owned(), tag.1.to_owned()));
+        assert_eq!(text("a-1.0.dist-info/WHEEL"), "Tag: x\nBuild: 0sm90\n");
+        let lines = text(own.0);
+        assert!(
+            lines.contains("a/vendor/b-2.dist-info/RECORD,sha256=") && lines.ends_with("a-1.0.dist-info/RECORD,,\n")
+        );
+        // A name that CSV puts into quotation marks.
+        let path = wheel(dir.path(), &[("a,1.0.dist-info/RECORD", "")]);
+        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "0sm90", &output).unwrap();
+        let path = wheel(dir.path(), &[own, ("b-1.0.dist-info/RECORD", "")]);
+        assert_eq!(Wheel::open(&path).err().unwrap().kind(), crate::error::ErrorKind::Incomplete);
     }
 
     #[test]

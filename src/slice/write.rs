@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::fs::{Content, exchange};
+use crate::fs::{self, Content, exchange};
 use crate::gpu::slice::{FreedSpace, Part, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
 
@@ -35,7 +35,7 @@ pub fn write_slice(
     let failed = |error: std::io::Error| {
         Error::from(std::io::Error::new(error.kind(), format!("failed to write {}: {error}", output.display())))
     };
-    let original = fs_err::File::open(path)?;
+    let original = fs::open(path)?;
     let data = original.metadata()?;
     if data.len() != plan.length {
         return Err(Error::file(path, "changed while it was being sliced").hint("run the command again"));

@@ -1,6 +1,7 @@
 //! HTTP as this part needs it: one client per level of trust, login data, and failures sorted by
 //! whether trying again can help.
 
+use std::io::Read;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -8,12 +9,17 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header;
 use url::Url;
 
-use super::index::shown;
+use super::index::{same_place, shown};
 use super::settings::IndexSettings;
 use crate::error::{Error, Result};
 
 /// pip's own limit when the user chose none.
 const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Bytes of a page of an index at most, unpacked: the largest projects' pages have some 20 MB.
+const MOST_PAGE: u64 = 128 << 20;
+/// Redirects of a request at most.
+const MOST_REDIRECTS: usize = 10;
 
 /// Why a request gave nothing.
 #[derive(Debug)]
@@ -57,21 +63,35 @@ impl Client {
     }
 
     /// A page and its content type, with the address that it came from at last.
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses, or answers with more than a page.
     pub fn page(&self, url: &Url, accept: &str) -> Result<(String, String, Url), FetchError> {
         let request = self.request(url).header(header::ACCEPT, accept);
         let response = answer(request.send(), url)?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_ascii_lowercase();
         let mut from = response.url().clone();
-        if from.host() == url.host() && !url.username().is_empty() {
+        if same_place(&from, url) && !url.username().is_empty() {
             let _ = from.set_username(url.username());
             let _ = from.set_password(url.password());
         }
-        let text = response.text().map_err(|error| unreachable(url, error))?;
-        Ok((text, kind, from))
+        let mut bytes = Vec::new();
+        response.take(MOST_PAGE + 1).read_to_end(&mut bytes).map_err(|error| {
+            let broke = Error::toolchain(format!("the page of {} broke off", shown(url))).detail(error.to_string());
+            FetchError::Again(broke.hint("check the network, the proxy variables and `pip config list`"), None)
+        })?;
+        if bytes.len() as u64 > MOST_PAGE {
+            let large = format!("{} answered with a page of more than {MOST_PAGE} bytes", shown(url));
+            return Err(Error::toolchain(large).hint("name another index").into());
+        }
+        Ok((String::from_utf8_lossy(&bytes).into_owned(), kind, from))
     }
 
     /// A file's bytes from `start` on. The answer may begin at 0 all the same: look at its status.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
     pub fn file(&self, url: &Url, start: u64) -> Result<Response, FetchError> {
         // Compression on the way would make the positions in the file meaningless.
         let mut request = self.request(url).header(header::ACCEPT_ENCODING, "identity");
@@ -98,10 +118,13 @@ impl Client {
 fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     let wait = settings.timeout.unwrap_or(TIMEOUT);
     // The blocking client's limit counts for each wait for data, not for a whole file.
+    // reqwest asks for it; where one is set already, it serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Http::builder()
         .user_agent(concat!("simpack/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(wait)
         .timeout(wait)
+        .redirect(redirects(if trusting { settings.trusted_hosts.clone() } else { Vec::new() }))
         .tls_danger_accept_invalid_certs(trusting);
     if cfg!(test) {
         // The tests' servers are on this machine, whatever proxy its environment names.
@@ -138,6 +161,28 @@ fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
         Error::toolchain("cannot set up encrypted connections")
             .detail(causes(&error))
             .hint("check the certificates that SSL_CERT_FILE and pip's option `cert` name")
+    })
+}
+
+/// Where a server may lead to. Login data stay with scheme, host and port: they are taken off on the way to another
+/// host or port, and what would carry them to another scheme is refused. Neither does an encrypted connection lead
+/// to an open one, nor one whose certificate is not checked (to one of `unchecked`) to a host that nobody trusts so.
+fn redirects(unchecked: Vec<String>) -> reqwest::redirect::Policy {
+    reqwest::redirect::Policy::custom(move |attempt| {
+        let (next, last) = (attempt.url(), attempt.previous().last());
+        let changes = last.filter(|last| last.scheme() != next.scheme());
+        let carries =
+            |last: &Url| last.host() == next.host() && last.port_or_known_default() == next.port_or_known_default();
+        let refusal = if attempt.previous().len() > MOST_REDIRECTS {
+            "it leads from one address to the next without an end"
+        } else if changes.is_some_and(|last| last.scheme() == "https" || carries(last)) {
+            "it leads to an address of another scheme"
+        } else if !unchecked.is_empty() && !is_trusted(&unchecked, next) {
+            "it leads to a host that is not among those which pip trusts without a certificate"
+        } else {
+            return attempt.follow();
+        };
+        attempt.error(refusal)
     })
 }
 

@@ -17,7 +17,7 @@ use super::pins::Wheel;
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use crate::error::{Error, Result};
-use crate::fs::{Digest, with_lock};
+use crate::fs::{Digest, rename_flushed, with_lock};
 use crate::process::{check_interrupted, interrupted};
 
 /// How retry_text_busy to be.
@@ -198,14 +198,14 @@ impl<'a> Fetcher<'a> {
             progress(Event::Came(length().min(goal.size.unwrap_or(u64::MAX))));
             // A file of unknown length may be whole: no server could say how it goes on.
             if goal.size.is_none() && Digest::of_file(&part)? == goal.sha256 {
-                return Ok(fs_err::rename(&part, target)?);
+                return rename_flushed(&part, target);
             }
         }
         loop {
             self.complete(link, goal, &part, progress).inspect_err(|_| progress(Event::Lost(length())))?;
             let got = Digest::of_file(&part)?;
             if got == goal.sha256 {
-                return Ok(fs_err::rename(&part, target)?);
+                return rename_flushed(&part, target);
             }
             progress(Event::Lost(length()));
             fs_err::remove_file(&part)?;
@@ -298,7 +298,7 @@ impl<'a> Fetcher<'a> {
                 Err(error) => return Err(broken(&link.url, error)),
             };
             at += count as u64;
-            if let Some(size) = goal.size.filter(|&size| at > size) {
+            if let Some(size) = Some(goal.size.unwrap_or(MOST_FILE)).filter(|&size| at > size) {
                 drop(file);
                 fs_err::remove_file(part).map_err(io)?;
                 let got = format!("more than {size} bytes");
@@ -341,6 +341,9 @@ impl<'a> Fetcher<'a> {
         wheel.size.saturating_sub(length(&target).max(length(&target.with_extension("part"))))
     }
 }
+
+/// Bytes of a file whose size nobody has said, at most.
+const MOST_FILE: u64 = 32 << 30;
 
 fn wrong_bytes(goal: &Goal, place: &str, got: &str, done: &str) -> Error {
     let size = goal.size.map(|size| format!(" ({size} bytes)")).unwrap_or_default();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::tree::links_stay_inside;
+use super::archive::at_fault;
+use crate::container::links_stay_inside;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::process::{Call, Outcome};
@@ -75,7 +76,7 @@ pub(super) fn checkout(url: &str, rev: &str, tree: &Path, offline: bool) -> Resu
     }
     remove_git(tree)?;
     no_large_file_pointers(tree)?;
-    links_stay_inside(tree)
+    links_stay_inside(tree).map_err(at_fault)
 }
 
 struct Git<'a> {
@@ -197,7 +198,7 @@ fn remove_git(tree: &Path) -> Result<()> {
 fn no_large_file_pointers(tree: &Path) -> Result<()> {
     for entry in fs::walk(tree)? {
         let fs::EntryKind::File { size, .. } = entry.kind else { continue };
-        if size < 1024 && fs_err::read(tree.join(&entry.path))?.starts_with(b"version https://git-lfs.github.com/") {
+        if size < 1024 && fs::read(&tree.join(&entry.path))?.starts_with(b"version https://git-lfs.github.com/") {
             return Err(Error::toolchain(format!("{} is kept in Git LFS, which simpack does not fetch", entry.path))
                 .hint("name an archive that holds the files: url and sha256 in [source]"));
         }

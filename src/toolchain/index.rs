@@ -130,12 +130,18 @@ fn link(base: &Url, page: &Url, href: &str) -> Option<Link> {
     let sha256 = url.fragment().and_then(|fragment| fragment.strip_prefix("sha256=")).and_then(|hex| hex.parse().ok());
     url.set_fragment(None);
     // An index with login data in its address wants them for its files too, but nobody else may see them.
-    let same_place = url.scheme() == page.scheme() && url.host() == page.host() && url.port() == page.port();
-    if same_place && url.username().is_empty() && !page.username().is_empty() {
+    if same_place(&url, page) && url.username().is_empty() && !page.username().is_empty() {
         let _ = url.set_username(page.username());
         let _ = url.set_password(page.password());
     }
     Some(Link { url, sha256 })
+}
+
+/// Whether two addresses have scheme, host and port in common: what one may see, the other may, too.
+pub(crate) fn same_place(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host() == other.host()
+        && one.port_or_known_default() == other.port_or_known_default()
 }
 
 /// Last part of the path, with `%2B` and the like decoded.

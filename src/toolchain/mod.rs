@@ -22,7 +22,6 @@ mod settings;
 mod source;
 mod space;
 mod store;
-mod tree;
 mod unpack;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::fetch::{Fetcher, Progress, file_path};
 use super::index::{self, Link, shown};
 use super::pins::Wheel;
 use crate::error::{Error, Result};
+use crate::fs;
 
 /// Whether a file of this name is wanted.
 pub(super) type Wanted<'a> = &'a dyn Fn(&str) -> bool;
@@ -48,7 +49,7 @@ impl Fetcher<'_> {
         if path.is_dir() {
             return directory_links(&path, wanted);
         }
-        match fs_err::read_to_string(&path) {
+        match fs::read_to_string(&path) {
             Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, wanted)),
             // pip, too, passes over find-links that do not exist.
             Err(_) => Ok(Vec::new()),
@@ -66,7 +67,7 @@ impl Fetcher<'_> {
     ) -> Result<Vec<(String, Link)>> {
         if url.scheme() == "file" {
             let path = file_path(url)?;
-            return match fs_err::read_to_string(path.join("index.html")) {
+            return match fs::read_to_string(&path.join("index.html")) {
                 Ok(text) => Ok(index::html_links(&text, url, wanted)),
                 Err(_) => directory_links(&path, wanted),
             };

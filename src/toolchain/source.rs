@@ -13,7 +13,7 @@ use super::releases;
 use super::settings::IndexSettings;
 use super::store::{Store, remove_leftovers};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{Digest, DigestBuilder, set_mode, with_lock_or_wait, write_atomic};
+use crate::fs::{Digest, DigestBuilder, flush, set_mode, with_lock_or_wait, write_atomic};
 use crate::recipe::Source;
 use crate::ui::{Ui, size};
 
@@ -119,6 +119,7 @@ impl Store {
         let mark = Mark { schema: 1, key, source: without_login(source), root: below.clone() };
         let text = serde_json::to_string_pretty(&mark)
             .map_err(|error| Error::bug("a source's description does not print as JSON").because(error))?;
+        flush(fresh.path())?;
         write_atomic(&fresh.path().join(MARK), text.as_bytes())?;
         set_mode(fresh.path(), 0o755)?;
         if dir.exists() {

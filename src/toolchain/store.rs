@@ -18,7 +18,7 @@ use super::unpack::Contents;
 use crate::arch::{CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{Digest, with_lock_or_wait, write_atomic};
+use crate::fs::{Digest, flush, with_lock_or_wait, write_atomic};
 use crate::ui::{Ui, size};
 
 /// Written last into a tree: a tree with it is whole.
@@ -110,6 +110,9 @@ impl Store {
     }
 
     /// A CUDA release from wheels, fetched when it is not here. `offline` uses no network.
+    ///
+    /// # Errors
+    /// The release is not pinned, or cannot be fetched.
     pub fn cuda_wheels(&self, cuda: CudaVersion, ui: &Ui, offline: bool) -> Result<Toolchain> {
         let pin = self.pins.cuda(cuda)?;
         let root = self.ensure(pin, ui, offline)?;
@@ -117,6 +120,9 @@ impl Store {
     }
 
     /// A tool, fetched when it is not here.
+    ///
+    /// # Errors
+    /// The tool is not pinned, or cannot be fetched.
     pub fn tool(&self, name: &str, ui: &Ui, offline: bool) -> Result<Tool> {
         let pin = self.pins.get(name)?;
         let root = self.ensure(pin, ui, offline)?;
@@ -125,12 +131,18 @@ impl Store {
     }
 
     /// The zig wheel as a host compiler whose output needs no glibc newer than `glibc`.
+    ///
+    /// # Errors
+    /// It cannot be fetched.
     pub fn zig(&self, glibc: GlibcVersion, ui: &Ui, offline: bool) -> Result<HostCompiler> {
         let tool = self.tool("zig", ui, offline)?;
         Ok(HostCompiler::of_zig(&tool, glibc, &self.dir.join("zig")))
     }
 
     /// The tree of `name`, fetched when it is not here.
+    ///
+    /// # Errors
+    /// The name is not pinned, or cannot be fetched.
     pub fn fetch(&self, name: &str, ui: &Ui, offline: bool) -> Result<PathBuf> {
         self.ensure(self.pins.get(name)?, ui, offline)
     }
@@ -284,6 +296,7 @@ impl Store {
         };
         let text = serde_json::to_string_pretty(&mark)
             .map_err(|error| Error::bug("a toolchain's description does not print as JSON").because(error))?;
+        flush(tree.path())?;
         write_atomic(&tree.path().join(MARK), text.as_bytes())?;
         crate::fs::set_mode(tree.path(), 0o755)?;
         if root.exists() {

@@ -1,20 +1,20 @@
 //! Puts the files of a wheel where the toolchain's tree wants them.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use zip::ZipArchive;
-
 use super::pins::PinnedToolchain;
+use crate::container::{Entry, Form, Kind, Limits, Tree, Visitor, read};
 use crate::error::{Error, Result};
+use crate::fs::Content;
 use crate::process::check_interrupted;
 
 /// What is taken from a wheel.
 pub(crate) struct Contents {
-    archive: ZipArchive<BufReader<File>>,
-    /// Place in the archive, path in the tree, whether it is a program.
-    files: Vec<(usize, PathBuf, bool)>,
+    wheel: Content,
+    /// Path in the tree and whether it is a program, by path in the archive.
+    files: BTreeMap<String, (PathBuf, bool)>,
     /// Bytes when unpacked.
     pub bytes: u64,
 }
@@ -25,52 +25,60 @@ impl Contents {
     /// # Errors
     /// It is not a zip archive, or a name in it could leave the tree.
     pub fn read(wheel: &Path, pin: &PinnedToolchain) -> Result<Self> {
-        let file = fs_err::File::open(wheel)?.into_parts().0;
-        let archive = ZipArchive::new(BufReader::with_capacity(1 << 18, file)).map_err(|error| odd(wheel, error))?;
-        let mut files = Vec::new();
-        let mut bytes = 0_u64;
-        for index in 0..archive.len() {
-            let entry = archive.by_index_data(index).map_err(|error| odd(wheel, error))?;
-            if entry.is_dir() {
-                continue;
+        let mut found = Self { wheel: Content::open(wheel)?, files: BTreeMap::new(), bytes: 0 };
+        let (mut files, mut bytes) = (BTreeMap::new(), 0_u64);
+        found.each(wheel, &mut |entry| {
+            let entry = entry?;
+            match (&entry.kind, place(Path::new(&entry.path), pin)) {
+                (Kind::Link(_), _) => return Err(odd(wheel).detail(format!("{} is a link", entry.path)).into()),
+                (Kind::File, Some(path)) => {
+                    let program = entry.mode & 0o111 != 0 || in_programs(&path);
+                    bytes = bytes.saturating_add(entry.size);
+                    files.insert(entry.path, (path, program));
+                }
+                _ => {}
             }
-            let name = entry.enclosed_name().filter(|_| !entry.is_symlink()).ok_or_else(|| {
-                Error::toolchain(format!("{}: entry {index} is a link or leaves the archive", wheel.display()))
-            })?;
-            if let Some(path) = place(&name, pin) {
-                let marked = entry.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
-                files.push((index, path.clone(), marked || in_programs(&path)));
-                bytes = bytes.saturating_add(entry.size());
-            }
-        }
-        Ok(Self { archive, files, bytes })
+            Ok(())
+        })?;
+        (found.files, found.bytes) = (files, bytes);
+        Ok(found)
+    }
+
+    fn each(&self, wheel: &Path, visit: &mut Visitor<'_>) -> Result<()> {
+        let bytes = self.wheel.bytes();
+        let budget = Limits::USUAL.budget(bytes.len() as u64);
+        read(Form::Zip, bytes, &budget, visit).map_err(|stop| stop.error(|error| odd(wheel).because(error)))
     }
 
     /// Writes the files below `root`; `progress` is told how many bytes came.
     ///
     /// # Errors
     /// A file cannot be written, or its bytes do not have the check sum that the archive states.
-    pub fn unpack(mut self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
-        let mut buffer = vec![0; 1 << 18];
-        for (index, path, program) in std::mem::take(&mut self.files) {
-            let target = root.join(&path);
-            if let Some(parent) = target.parent() {
-                fs_err::create_dir_all(parent)?;
-            }
-            let mut entry = self.archive.by_index(index).map_err(|error| odd(wheel, error))?;
-            let mut file = fs_err::File::create(&target)?;
-            loop {
-                check_interrupted()?;
-                let count = entry.read(&mut buffer)?;
-                if count == 0 {
-                    break;
-                }
-                file.write_all(&buffer[..count])?;
-                progress(count as u64);
-            }
-            crate::fs::set_mode(&target, if program { 0o755 } else { 0o644 })?;
-        }
-        Ok(())
+    pub fn unpack(self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
+        let mut tree = Tree::new(root);
+        self.each(wheel, &mut |entry| {
+            check_interrupted()?;
+            let entry = entry?;
+            let Some((path, program)) = self.files.get(&entry.path) else { return Ok(()) };
+            let path = crate::fs::utf8(path)?.to_owned();
+            let mode = if *program { 0o755 } else { 0o644 };
+            let mut content = Watched { reader: entry.content, progress: &progress };
+            Ok(tree.add(&mut Entry { path, mode, content: &mut content, ..entry })?)
+        })
+    }
+}
+
+/// Tells how many bytes were read.
+struct Watched<'a, P> {
+    reader: &'a mut dyn Read,
+    progress: &'a P,
+}
+
+impl<P: Fn(u64)> Read for Watched<'_, P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        (self.progress)(count as u64);
+        Ok(count)
     }
 }
 
@@ -89,8 +97,8 @@ fn in_programs(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|name| name == "bin")
 }
 
-fn odd(wheel: &Path, error: zip::result::ZipError) -> Error {
-    Error::toolchain(format!("cannot unpack {}", wheel.display())).because(error)
+fn odd(wheel: &Path) -> Error {
+    Error::toolchain(format!("cannot unpack {}", wheel.display()))
 }
 
 #[cfg(test)]

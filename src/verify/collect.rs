@@ -5,17 +5,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use object::read::archive::ArchiveFile;
-
 use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
 use super::input::Foreign;
 use super::{Depth, Loads, Rules};
-use crate::bundle::{Bundle, KERNELS_LIST, KnownFile};
+use crate::budget::Budget;
+use crate::bundle::{Bundle, KERNELS_LIST, KnownFile, is_manifest};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
-use crate::gpu::{self, CodeError, DeviceCode};
+use crate::gpu::{self, CodeError, DeviceCode, Look};
 use crate::manifest::opened;
 use crate::parallel::{side_by_side, threads};
 use crate::report::Incomplete;
@@ -84,12 +83,13 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
             Err(error) => incomplete.push(gap(tree.name, "file", &error.to_string())),
         }
     }
+    let common = Budget::for_size(0);
     let examined = side_by_side(
         &work,
         threads(),
         || (),
         |(), (index, entry)| {
-            let mut examination = Examination { tree: &trees[*index], rules, needs, gaps: Vec::new() };
+            let mut examination = Examination { tree: &trees[*index], rules, needs, common: &common, gaps: Vec::new() };
             (*index, examination.file(entry), examination.gaps)
         },
     );
@@ -126,9 +126,8 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
 fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
     let manifest = bundle.manifest.path();
     let mut entries = fs::walk(&bundle.root)?;
-    let is_manifest =
-        |entry: &&Entry| entry.path.starts_with("share/simpack/") && entry.path.ends_with("/simpack.json");
-    let shared = entries.iter().filter(is_manifest).count() > 1 || bundle.root.join("conda-meta").is_dir();
+    let shared =
+        entries.iter().filter(|entry| is_manifest(&entry.path)).count() > 1 || bundle.root.join("conda-meta").is_dir();
     let own: BTreeSet<&str> = bundle.manifest.artifacts.iter().map(|artifact| artifact.path.as_str()).collect();
     entries.retain(|entry| {
         entry.kind != EntryKind::Directory && entry.path != manifest && (!shared || own.contains(entry.path.as_str()))
@@ -145,6 +144,8 @@ struct Examination<'a> {
     tree: &'a Tree<'a>,
     rules: &'a Rules,
     needs: Needs,
+    /// What all files may spend beside their own shares.
+    common: &'a Budget,
     gaps: Vec<Incomplete>,
 }
 
@@ -181,10 +182,11 @@ impl Examination<'_> {
 
     /// The ELF tables alone.
     fn tables(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+        let budget = self.common.share(bytes.len() as u64);
         if bytes.starts_with(b"!<arch>\n") {
-            self.archive(bytes, facts);
+            self.archive(bytes, facts, &budget);
         } else if elf::is_elf(bytes) {
-            self.object(bytes, None, facts);
+            self.object(bytes, None, facts, &budget);
         }
     }
 
@@ -209,13 +211,15 @@ impl Examination<'_> {
             facts.builtins = opened_builtins(bytes);
         }
         let path = facts.path.clone();
+        let budget = self.common.share(bytes.len() as u64);
         if bytes.starts_with(b"!<arch>\n") {
-            self.archive(bytes, facts);
+            self.archive(bytes, facts, &budget);
         } else if elf::is_elf(bytes) {
-            self.object(bytes, None, facts);
+            self.object(bytes, None, facts, &budget);
             self.opened(bytes, facts);
         }
-        match gpu::device_code(bytes) {
+        let look = Look { kernels: true, deep: false };
+        match gpu::device_code_within(bytes, look, &budget) {
             Ok(device) => {
                 for reason in &device.unexamined {
                     self.gap(&path, "device-code", reason);
@@ -237,22 +241,17 @@ impl Examination<'_> {
         }
     }
 
-    fn archive(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+    fn archive(&mut self, bytes: &[u8], facts: &mut FileFacts, budget: &Budget) {
         let path = facts.path.clone();
-        let damaged = |error: object::read::Error| format!("damaged archive: {error}");
-        let archive = match ArchiveFile::parse(bytes) {
-            Ok(archive) => archive,
-            Err(error) => return self.gap(&path, "elf", &damaged(error)),
+        let members = match gpu::archive_members(bytes, budget) {
+            Ok(members) => members,
+            Err(error) => return self.gap(&path, "elf", &error.to_string()),
         };
-        for member in archive.members() {
-            let data = member.and_then(|member| {
-                let name = String::from_utf8_lossy(member.name()).into_owned();
-                Ok((name, member.data(bytes)?))
-            });
-            match data {
-                Ok((name, data)) if elf::is_elf(data) => self.object(data, Some(name), facts),
+        for member in members {
+            match member {
+                Ok((name, data)) if elf::is_elf(data) => self.object(data, Some(name), facts, budget),
                 Ok(_) => {}
-                Err(error) => return self.gap(&path, "elf", &damaged(error)),
+                Err(error) => return self.gap(&path, "elf", &error.to_string()),
             }
         }
     }
@@ -262,10 +261,10 @@ impl Examination<'_> {
         self.tree.bundle.map(|bundle| bundle.files.file(path))
     }
 
-    fn object(&mut self, bytes: &[u8], member: Option<String>, facts: &mut FileFacts) {
+    fn object(&mut self, bytes: &[u8], member: Option<String>, facts: &mut FileFacts, budget: &Budget) {
         let known = self.known(&facts.path).filter(|_| member.is_none());
         let read = || -> Result<Option<(elf::Image<'_>, Arc<elf::Facts>)>, elf::ElfError> {
-            let image = elf::Image::parse(bytes)?;
+            let image = elf::Image::parse_within(bytes, budget.clone())?;
             if image.is_device_code() {
                 return Ok(None);
             }
@@ -275,12 +274,17 @@ impl Examination<'_> {
             };
             Ok(Some((image, found)))
         };
-        match read() {
+        let is_deep = self.needs.depth == Depth::Instructions;
+        let read = read().and_then(|read| {
+            let Some((image, found)) = read else { return Ok(None) };
+            let code = if is_deep { elf::host_code(&image, &found)? } else { None };
+            let isa = elf::isa_level(&image);
+            image.spent()?;
+            Ok(Some((isa, found, code)))
+        });
+        match read {
             Ok(None) => {}
-            Ok(Some((image, found))) => {
-                let isa = elf::isa_level(&image);
-                let is_deep = self.needs.depth == Depth::Instructions;
-                let code = if is_deep { elf::host_code(&image, &found) } else { None };
+            Ok(Some((isa, found, code))) => {
                 if is_deep && code.is_none() {
                     let path = member_of(&facts.path, member.as_deref());
                     self.gap(&path, "instructions", &format!("only x86-64 is decoded, this is {}", found.machine));
@@ -307,7 +311,7 @@ fn member_of(path: &str, member: Option<&str>) -> String {
 
 /// The bytes of a file, and its permission bits.
 fn open(path: &Path) -> Result<(Content, u32)> {
-    let file = fs_err::File::open(path)?;
+    let file = fs::open(path)?;
     let mode = file.metadata()?.mode();
     Ok((Content::map(&file)?, mode))
 }

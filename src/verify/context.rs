@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::abi::SymbolsFile;
-use crate::arch::{GlibcVersion, KernelTarget};
+use crate::arch::{CudaVersion, GlibcVersion, KernelTarget};
 use crate::data::Data;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
 use crate::manifest::Manifests;
-use crate::recipe::{ComponentKind, CpuLevel, Recipe};
+use crate::recipe::{ComponentKind, CpuLevel, RecipeMatrix};
 
 use super::lints;
 use super::{BundleFacts, Staging};
@@ -63,12 +63,19 @@ pub enum Depth {
 pub struct Declared {
     /// The simulator.
     pub simulator: String,
-    /// Targets of the kernel groups.
-    pub targets: Vec<KernelTarget>,
+    /// Targets of the kernel groups, with the CUDA release.
+    pub targets: Vec<(CudaVersion, KernelTarget)>,
     /// Components that become packages.
     pub components: Vec<ComponentKind>,
     /// Files of the source with their digests; none if they were not read.
     pub sources: Option<BTreeMap<String, Digest>>,
+}
+
+impl Declared {
+    /// Whether kernels are built by several CUDA releases.
+    pub(super) fn is_several(&self) -> bool {
+        self.targets.first().is_some_and(|(first, _)| self.targets.iter().any(|(cuda, _)| cuda != first))
+    }
 }
 
 impl VerifyContext {
@@ -98,12 +105,15 @@ impl VerifyContext {
 
     /// Adds what the recipe says: its driver directories, its glibc.
     #[must_use]
-    pub fn recipe(mut self, recipe: &Recipe) -> Self {
+    pub fn recipe(mut self, recipes: &RecipeMatrix) -> Self {
+        let recipe = recipes.own();
         self.rules.driver_directories.clone_from(&recipe.driver.directories);
         self.rules.glibc_ceiling = recipe.host.glibc_ceiling().or(self.rules.glibc_ceiling);
         self.rules.processor = recipe.cpu.map(CpuLevel::number);
         // Capabilities of a recipe without kernel groups have nothing to be compiled for.
-        let targets = if recipe.groups.is_empty() { Vec::new() } else { recipe.targets.clone() };
+        let with_kernels = recipes.iter().filter(|recipe| !recipe.groups.is_empty());
+        let targets =
+            with_kernels.flat_map(|recipe| recipe.targets.iter().map(|target| (recipe.cuda, *target))).collect();
         self.rules.declared = Some(Declared {
             simulator: recipe.name.clone(),
             targets,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest, KernelsList};
+use crate::arch::CudaVersion;
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsList};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
@@ -56,6 +57,8 @@ pub struct PackageIndex {
     pub build: String,
     /// Match specs of what it needs.
     pub depends: Vec<String>,
+    /// CUDA release that its manifest names.
+    pub cuda: Option<CudaVersion>,
 }
 
 /// One file or link.
@@ -182,12 +185,9 @@ impl PackageFacts {
         !self.contents.files.is_empty() || !self.manifest.artifacts.is_empty()
     }
 
-    /// Names of the packages it declares in `uses`: `cuda-nvrtc` of `cuda-nvrtc >=13.0,<14`.
+    /// Names of the packages and vendor libraries it declares in `uses`.
     pub fn uses(&self) -> impl Iterator<Item = &str> {
-        self.manifest.uses.iter().map(|spec| {
-            let end = spec.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
-            &spec[..end.unwrap_or(spec.len())]
-        })
+        self.manifest.uses.iter().filter_map(Dependency::name)
     }
 }
 

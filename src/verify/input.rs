@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::PackageIndex;
-use super::unpack::{Form, unpack};
-use crate::bundle::{Bundle, BundleManifest, MANIFEST_SCHEMA};
+use super::unpack::{is_package, is_searched, unpack};
+use crate::bundle::{Bundle, manifests_below};
 use crate::elf;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content, Entry, EntryKind};
 use crate::gpu;
 use crate::report::Incomplete;
@@ -70,7 +70,7 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
         let before = opened.count();
         if path.is_dir() {
             opened.directory(path)?;
-        } else if Form::of(path).is_some() && path.is_file() {
+        } else if is_package(path) && path.is_file() {
             opened.package(path)?;
         } else if path.is_file() && is_code(path)? {
             opened.library(path)?;
@@ -105,6 +105,18 @@ fn is_code(path: &Path) -> Result<bool> {
 }
 
 impl Opened {
+    /// The same, where nothing can be said without all of it.
+    ///
+    /// # Errors
+    /// A package, or its manifest, is damaged.
+    pub fn complete(self) -> Result<Self> {
+        let mut gaps = self.incomplete.iter().map(|gap| format!("{}: {}", gap.subject, gap.reason));
+        match gaps.next() {
+            None => Ok(self),
+            Some(first) => Err(gaps.fold(Error::new(ErrorKind::Incomplete, first), |error, gap| error.detail(gap))),
+        }
+    }
+
     /// How many things were found, good or not.
     fn count(&self) -> usize {
         self.bundles.len() + self.foreign.len() + self.incomplete.len()
@@ -113,17 +125,17 @@ impl Opened {
     /// A tree with manifests is a bundle or a prefix; any other directory is searched for packages
     /// and for bundles directly below it, and without any is what somebody else made.
     fn directory(&mut self, dir: &Path) -> Result<()> {
-        if self.tree(dir)? {
+        if self.tree(dir, &dir.display().to_string())? {
             return Ok(());
         }
         let before = self.count();
         let mut packages = BTreeSet::new();
         for entry in walkdir::WalkDir::new(dir).min_depth(1).max_depth(4).sort_by_file_name() {
             let entry = entry.map_err(|error| Error::file(dir, error))?;
-            if entry.file_type().is_file() && Form::of(entry.path()).is_some_and(Form::is_package) {
+            if entry.file_type().is_file() && is_searched(entry.path()) {
                 packages.insert(entry.path().to_owned());
             } else if entry.file_type().is_dir() && entry.depth() == 1 {
-                self.tree(entry.path())?;
+                self.tree(entry.path(), &entry.path().display().to_string())?;
             }
         }
         packages.iter().try_for_each(|package| self.package(package))?;
@@ -152,35 +164,30 @@ impl Opened {
     }
 
     /// Bundles of a tree with `share/simpack/*/simpack.json`; answers whether there were any.
-    fn tree(&mut self, root: &Path) -> Result<bool> {
-        let manifests = root.join("share/simpack");
-        if !manifests.is_dir() {
-            return Ok(false);
-        }
-        let mut names: Vec<PathBuf> = Vec::new();
-        for entry in fs_err::read_dir(&manifests)? {
-            names.push(entry?.path().join("simpack.json"));
-        }
-        names.retain(|path| is_plain_file(path));
-        names.sort();
-        for path in &names {
-            let name = root.display().to_string();
-            match manifest(path) {
+    fn tree(&mut self, root: &Path, name: &str) -> Result<bool> {
+        let found = manifests_below(root)?;
+        let any = !found.is_empty();
+        for found in found {
+            match found.manifest {
                 Ok(manifest) => self.bundles.push(Bundle::new(root.to_owned(), manifest)),
-                Err(reason) => self.gap(&name, &reason),
+                Err(reason) => self.gap(name, &reason.to_string()),
             }
         }
-        Ok(!names.is_empty())
+        Ok(any)
     }
 
     fn package(&mut self, path: &Path) -> Result<()> {
         let dir = tempfile::Builder::new().prefix("simpack-verify-").tempdir()?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match unpack(path, dir.path()) {
+        let mut refused = Vec::new();
+        let index = unpack(path, dir.path(), &mut |error| refused.push(error.to_string()));
+        refused.iter().for_each(|reason| self.gap(&name, reason));
+        match index {
             Err(reason) => self.gap(&name, &format!("cannot be unpacked: {reason}")),
             Ok(index) => {
-                self.indexes.extend(index);
-                let made = self.tree(dir.path())?;
+                let made = self.tree(dir.path(), &name)?;
+                let cuda = self.bundles.last().filter(|_| made).and_then(|bundle| bundle.manifest.cuda);
+                self.indexes.extend(index.map(|index| PackageIndex { cuda, ..index }));
                 let platform = platform(&name).map(str::to_owned);
                 let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None, platform };
                 if !made && !self.add_foreign(foreign)? {
@@ -201,20 +208,6 @@ impl Opened {
     }
 }
 
-fn manifest(path: &Path) -> Result<BundleManifest, String> {
-    let text = fs_err::read(path).map_err(|error| error.to_string())?;
-    let manifest: BundleManifest =
-        serde_json::from_slice(&text).map_err(|error| format!("its simpack.json is not valid: {error}"))?;
-    if manifest.schema != MANIFEST_SCHEMA {
-        return Err(format!("its simpack.json has schema {}, this simpack reads {MANIFEST_SCHEMA}", manifest.schema));
-    }
-    // The manifest decides which files belong to the package: its word on its own name must hold.
-    if !path.ends_with(manifest.path()) {
-        return Err(format!("its simpack.json is that of package {}", manifest.package));
-    }
-    Ok(manifest)
-}
-
 /// Name and version of a wheel (`neuron_gpu-8.2.2` of `neuron_gpu-8.2.2-cp311-cp311-linux_x86_64.whl`; binary
 /// distribution format, file name convention); the file's name of anything else.
 fn distribution(file: &str) -> String {
@@ -228,9 +221,4 @@ fn distribution(file: &str) -> String {
 /// The platform tags of a wheel's file name: its last part, which dots divide further.
 fn platform(file: &str) -> Option<&str> {
     file.strip_suffix(".whl")?.rsplit_once('-').map(|(_, tags)| tags)
-}
-
-/// Whether a file exists and is no link: used where the name comes from a user or a package.
-fn is_plain_file(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|data| data.is_file())
 }

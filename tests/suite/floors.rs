@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 8] = [
-    &["amount", "config", "data", "error", "fs", "near", "parallel", "process", "ui"],
-    &["arch", "report"],
-    &["bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
+    &["amount", "budget", "config", "data", "error", "fs", "near", "parallel", "printable", "process", "ui", "wrap"],
+    &["arch", "container", "report"],
+    &["build_system", "bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
     &["engine", "doctor", "generate", "inspect", "pack", "patch", "project", "slice", "verify"],
     &["offers", "pipeline"],

@@ -109,8 +109,13 @@ fn templates_on_disk_override_and_unescaped_values_are_refused() {
     let template = dir.path().join("templates/generate/pkgconfig/component.pc.j2");
     fs_err::create_dir_all(template.parent().unwrap()).unwrap();
     fs_err::write(&template, "# Written by `simpack generate`, ours\nName: <{ module|pc }>\n").unwrap();
-    let found = generated(dir.path(), "volley", "pkgconfig");
-    assert_eq!(found[0].1, "# Written by `simpack generate`, ours\nName: volley-core\n");
+    let generate = || {
+        let mut command = simpack(dir.path(), &["generate", "pkgconfig", "volley"]);
+        Ran::of(command.env("SIMPACK_DATA_DIR", dir.path()))
+    };
+    generate().exit(0);
+    let found = fs_err::read_to_string(dir.path().join("volley/packaging/pkgconfig/volley-core.pc")).unwrap();
+    assert_eq!(found, "# Written by `simpack generate`, ours\nName: volley-core\n");
     for (text, says) in [
         ("# Written by `simpack generate`\nName: <{ module }>\n", "printed without an escaping filter"),
         ("# Written by `simpack generate`\n<{ nothing|pc }>\n", "undefined"),
@@ -118,7 +123,7 @@ fn templates_on_disk_override_and_unescaped_values_are_refused() {
         ("<% if %>", "component.pc.j2:1"),
     ] {
         fs_err::write(&template, text).unwrap();
-        let ran = Ran::of(&mut simpack(dir.path(), &["generate", "pkgconfig", "volley"])).exit(3);
+        let ran = generate().exit(3);
         assert!(ran.stderr.contains(says), "{text}: {}", ran.stderr);
     }
 }
@@ -259,9 +264,10 @@ fn hostile_directories_come_back_from_a_workflow() {
         let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
         let read = yaml["jobs"]["build"]["env"]["RECIPE"].as_str().unwrap();
         assert_eq!(evaluated(read), format!("./{name}"));
-        let include = yaml["jobs"]["build"]["strategy"]["matrix"]["include"].as_sequence().unwrap();
-        assert_eq!(include.len(), 2, "one job a CUDA release");
-        assert_eq!(include[0]["cuda"], "13.0");
+        let steps = yaml["jobs"]["build"]["steps"].as_sequence().unwrap();
+        let builds = steps.iter().filter(|step| step["name"] == "build");
+        let runs: Vec<_> = builds.map(|step| step["run"].as_str().unwrap()).collect();
+        assert_eq!(runs, ["simpack build \"$RECIPE\" --locked"], "all CUDA releases at once");
     }
 }
 
@@ -412,4 +418,49 @@ fn rattler_build_renders_every_variant() {
     let builds: Vec<&str> = builds.map(|one| one["build"].as_str().unwrap()).collect();
     assert!(builds.iter().any(|build| build.starts_with("cuda12_")), "{builds:?}");
     assert!(builds.iter().any(|build| build.starts_with("cuda13_")), "{builds:?}");
+}
+
+/// What a workflow runs is named by commits in full, and simpack comes from where the user says or not at all.
+#[test]
+fn workflows_name_what_they_run_by_commits() {
+    let dir = scratch();
+    copy_tree(&checkout("tests/recipes/every"), &dir.path().join("every"));
+    let generate = |from: Option<&str>| {
+        let mut command = simpack(dir.path(), &["generate", "github", "every", "--output", "to"]);
+        match from {
+            Some(from) => command.env("SIMPACK_INSTALL_FROM", from),
+            None => command.env_remove("SIMPACK_INSTALL_FROM"),
+        };
+        Ran::of(&mut command)
+    };
+    let ran = generate(None).exit(2);
+    assert!(ran.stderr.contains("SIMPACK_INSTALL_FROM"), "{}", ran.stderr);
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    for wrong in [
+        "https://git.example/simpack.git",
+        "https://git.example/s.git#main",
+        "simpack#0123456789",
+        &format!("--config=x#{commit}"),
+    ] {
+        generate(Some(wrong)).exit(2);
+    }
+    generate(Some(&format!("https://git.example/$(id).git#{commit}"))).exit(0);
+    let text = fs_err::read_to_string(dir.path().join("to/every.yml")).unwrap();
+    let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+    let permissions = yaml["permissions"].as_mapping().unwrap();
+    assert_eq!((permissions.len(), permissions.values().next().unwrap().as_str()), (1, Some("read")));
+    let job = &yaml["jobs"]["build"];
+    assert_eq!(job["env"]["SIMPACK_COMMIT"], commit);
+    let mut installs = 0;
+    for step in job["steps"].as_sequence().unwrap() {
+        if let Some(action) = step["uses"].as_str() {
+            let (_, at) = action.split_once('@').unwrap();
+            assert!(at.len() == 40 && at.bytes().all(|byte| byte.is_ascii_hexdigit()), "{action}");
+        }
+        let run = step["run"].as_str().unwrap_or_default();
+        installs +=
+            usize::from(run.contains("cargo install --locked --git \"$SIMPACK_REPOSITORY\" --rev \"$SIMPACK_COMMIT\""));
+        assert!(!run.contains("git.example") && !run.contains("${{"), "{run}");
+    }
+    assert_eq!(installs, 1);
 }

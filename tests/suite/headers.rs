@@ -55,6 +55,8 @@ impl Tiny {
 
     fn run(&self, args: &[&str]) -> Ran {
         let mut command = simpack(self.dir.path(), args);
+        // A link of the source leads to a file beside it, which the user allows.
+        command.env("SIMPACK_SOURCE_LINKS", self.dir.path());
         Ran::of(command.env("SIMPACK_CACHE_DIR", self.view.root.path()))
     }
 

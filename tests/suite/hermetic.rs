@@ -8,8 +8,8 @@ use simpack::process::{Isolation, candidates};
 use crate::support::{Ran, changed, digests, scratch, set_up, simpack};
 
 /// A recipe with a library and no kernels, built by the machine's compiler.
-struct Small {
-    dir: tempfile::TempDir,
+pub struct Small {
+    pub dir: tempfile::TempDir,
 }
 
 const CMAKE: &str = "\
@@ -21,7 +21,7 @@ install(TARGETS tiny LIBRARY DESTINATION lib NAMELINK_SKIP)
 ";
 
 impl Small {
-    fn new(driver: &str, files: &[(&str, &str)]) -> Self {
+    pub fn new(driver: &str, files: &[(&str, &str)]) -> Self {
         let small = Self { dir: scratch() };
         let recipe = format!(
             "edition = 1
@@ -51,32 +51,32 @@ inputs = [\"src/**\", \"CMakeLists.txt\", \"build.sh\"]
         small
     }
 
-    fn cmake(extra: &str) -> Self {
+    pub fn cmake(extra: &str) -> Self {
         Self::new("driver = \"cmake\"", &[("CMakeLists.txt", &format!("{CMAKE}{extra}"))])
     }
 
-    fn script(text: &str) -> Self {
+    pub fn script(text: &str) -> Self {
         let compile = "mkdir -p \"$PREFIX/lib\"\n$CC -shared -fPIC -Wl,-soname,libtiny.so.2 -o \"$PREFIX/lib/libtiny.so.2\" src/tiny.c\n";
         Self::new("driver = \"script\"\ntargets = [\"build.sh\"]", &[("build.sh", &format!("{text}\n{compile}"))])
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub fn path(&self, below: &str) -> PathBuf {
         self.dir.path().join("tiny").join(below)
     }
 
-    fn write(&self, below: &str, text: &str) {
+    pub fn write(&self, below: &str, text: &str) {
         fs_err::create_dir_all(self.path(below).parent().unwrap()).unwrap();
         fs_err::write(self.path(below), text).unwrap();
     }
 
     /// A build with a cache of its own: everything runs.
-    fn build(&self, args: &[&str]) -> Ran {
+    pub fn build(&self, args: &[&str]) -> Ran {
         let mut command = simpack(self.dir.path(), &["build", "tiny", "--json"]);
         Ran::of(command.args(args).env("SIMPACK_CACHE_DIR", self.view()))
     }
 
     /// A cache without artifacts that has this user's tools.
-    fn view(&self) -> PathBuf {
+    pub fn view(&self) -> PathBuf {
         let root = tempfile::Builder::new().prefix("cache-").tempdir_in(self.dir.path()).unwrap().keep();
         let real = simpack::fs::cache_dir().unwrap();
         for name in ["toolchains", "downloads"] {
@@ -89,7 +89,7 @@ inputs = [\"src/**\", \"CMakeLists.txt\", \"build.sh\"]
 }
 
 /// Whether steps are isolated here at all; without, the test is skipped.
-fn isolated() -> bool {
+pub fn isolated() -> bool {
     let small = Small::script("");
     let works = small.build(&["--sandbox", "require"]).code == Some(0);
     if !works {

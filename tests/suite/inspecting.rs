@@ -180,14 +180,18 @@ fn bombs_are_refused() {
 
 /// A pipe in a tree would make a careless reader wait for ever.
 #[test]
-fn pipes_do_not_make_it_wait() {
+fn pipes_are_named_and_do_not_make_it_wait() {
     let tree = tree();
+    let all = inspect(tree.path(), &["--json", "."]).exit(0).json();
     Ran::of(std::process::Command::new("mkfifo").arg(tree.path().join("pipe"))).exit(0);
     let mut child =
         simpack(tree.path(), &["inspect", "--json", "."]).stdout(std::process::Stdio::null()).spawn().unwrap();
     for _ in 0..600 {
         if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success());
+            assert_eq!(status.code(), Some(7));
+            let seen = inspect(tree.path(), &["--json", "."]).exit(7).json();
+            assert_eq!(seen["subjects"][0]["files"], all["subjects"][0]["files"]);
+            assert_eq!(seen["subjects"][0]["unexamined"][0]["path"], "pipe");
             return;
         }
         std::thread::sleep(Duration::from_millis(100));

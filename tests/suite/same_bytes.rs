@@ -177,8 +177,11 @@ fn volley_elsewhere_gives_the_packages_of_the_shared_build() {
     let (shared, here) = (digests(&volley.dist), digests(&dir.join("dist")));
     let same: Vec<&String> = here.keys().filter(|path| shared.get(*path) == here.get(*path)).collect();
     for package in ["core", "rtc", "dev", "source", "kernel-abi", "kernels-sm_90"] {
-        let found =
-            same.iter().any(|path| path.starts_with("conda/") && path.contains(&format!("/volley-{package}-1")));
+        let name = format!("/volley-{package}-");
+        let is_it = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
+        let found = same
+            .iter()
+            .any(|path| path.starts_with("conda/") && path.split_once(&name).is_some_and(|(_, rest)| is_it(rest)));
         assert!(found, "volley-{package} differs: {:?}", changed(&shared, &here));
     }
 }

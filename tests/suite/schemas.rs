@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use simpack::abi::Baseline;
-use simpack::bundle::{BundleManifest, KernelsList};
+use simpack::bundle::{BundleManifest, Dependency, KernelsList, MANIFEST_SCHEMA, Versions, read_manifest};
 use simpack::cli::FORMS;
 use simpack::error::ErrorJson;
 use simpack::lock::Lock;
@@ -32,6 +32,8 @@ fn schemas_are_checked_in_and_current() {
         assert_eq!(checked_in, text, "{} is not current: run this test with INSTA_UPDATE=always", path.display());
         expected.push(form.file());
     }
+    // Forms that are read and no longer written.
+    expected.push("manifest-1.json".to_owned());
     expected.sort();
     assert_eq!(files(&checkout("schemas")), expected);
     let listed = Ran::of(&mut simpack(dir.path(), &["schema"])).exit(0).stdout;
@@ -45,7 +47,15 @@ fn schemas_are_checked_in_and_current() {
 fn files_of_version_1_still_read() {
     let text = |name: &str| fs_err::read_to_string(checkout("tests/schemas").join(name)).unwrap();
     let manifest: BundleManifest = serde_json::from_str(&text("manifest-1.json")).unwrap();
-    assert_eq!((manifest.package.as_str(), manifest.schema, manifest.artifacts.len()), ("tiny-core", 1, 4));
+    assert_eq!(
+        (manifest.package.as_str(), manifest.schema, manifest.artifacts.len()),
+        ("tiny-core", MANIFEST_SCHEMA, 4)
+    );
+    let volleys = fs_err::read(checkout("tests/cases/volley-rtc-manifest-1.json")).unwrap();
+    let manifest = read_manifest("share/simpack/volley-rtc/simpack.json", &volleys).unwrap();
+    assert_eq!(manifest.uses.iter().map(ToString::to_string).collect::<Vec<_>>(), ["cuda-nvrtc >=13.0,<14"]);
+    assert!(matches!(&manifest.uses[0], Dependency::Package { versions: Versions::Range(_), .. }));
+    assert_eq!((manifest.dependencies.len(), manifest.license), (0, None));
     let plan: BuildPlan = serde_json::from_str(&text("plan-1.json")).unwrap();
     assert_eq!((plan.schema, plan.steps.len(), plan.bundles.len()), (1, 2, 3));
     for step in &plan.steps {
@@ -65,10 +75,10 @@ fn files_of_version_1_still_read() {
 }
 
 /// The validator of Python's `jsonschema`, over pairs of form and document.
-fn validate(pairs: &[(&str, PathBuf)]) {
+fn validate<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a PathBuf)>) {
     let Some(mut command) = client("validate.py") else { return };
     for (form, document) in pairs {
-        command.arg(checkout(&format!("schemas/{form}-1.json"))).arg(document);
+        command.arg(checkout(&format!("schemas/{form}.json"))).arg(document);
     }
     Ran::of(&mut command).exit(0);
 }
@@ -80,7 +90,8 @@ fn files_of_version_1_fit_the_schemas_of_today() {
         files(&dir).into_iter().filter_map(|file| Some((file.strip_suffix("-1.json")?.to_owned(), dir.join(&file))));
     let samples: Vec<(String, PathBuf)> = samples.collect();
     assert_eq!(samples.iter().map(|(form, _)| form.as_str()).collect::<Vec<_>>(), FORMS.map(|form| form.name));
-    validate(&samples.iter().map(|(form, path)| (form.as_str(), path.clone())).collect::<Vec<_>>());
+    let pairs: Vec<(String, PathBuf)> = samples.into_iter().map(|(form, path)| (format!("{form}-1"), path)).collect();
+    validate(pairs.iter().map(|(form, path)| (form.as_str(), path)));
 }
 
 #[test]
@@ -131,7 +142,9 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     let manifests = files(&bundles).into_iter().filter(|file| file.ends_with("/simpack.json"));
     pairs.extend(manifests.map(|file| ("manifest", bundles.join(file))));
     assert!(pairs.len() > 20, "{pairs:?}");
-    validate(&pairs);
+    let of_today = |name: &str| FORMS.iter().find(|form| form.name == name).unwrap().file().replace(".json", "");
+    let pairs: Vec<(String, PathBuf)> = pairs.into_iter().map(|(form, path)| (of_today(form), path)).collect();
+    validate(pairs.iter().map(|(form, path)| (form.as_str(), path)));
 }
 
 /// A validator that accepts everything would prove nothing.

@@ -12,10 +12,10 @@ use crate::support::set_up;
 const FILE: &str = "tiny_tool-1.0-py3-none-any.whl";
 
 /// A directory with `manifests/toolchains.toml`, an index of one wheel, and a cache.
-struct Scene(tempfile::TempDir);
+pub struct Scene(tempfile::TempDir);
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let scene = Self(tempfile::tempdir().unwrap());
         let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         wheel.start_file("tiny/bin/tool", zip::write::SimpleFileOptions::default()).unwrap();
@@ -38,13 +38,14 @@ impl Scene {
         scene
     }
 
-    fn path(&self, below: &str) -> std::path::PathBuf {
+    pub fn path(&self, below: &str) -> std::path::PathBuf {
         self.0.path().join(below)
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_simpack"));
         command.arg("toolchain").args(args).current_dir(self.0.path()).env("SIMPACK_CACHE_DIR", self.path("cache"));
+        command.env("SIMPACK_DATA_DIR", self.path("."));
         for name in ["SIMPACK_INDEX_URL", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"] {
             command.env_remove(name);
         }
@@ -81,7 +82,8 @@ fn pips_own_configuration_says_where_to_fetch_from() {
 
     // What is here needs neither pip nor network.
     let again = scene.command(&["fetch", "tiny", "--offline"]).env("PATH", "/nowhere").output().unwrap();
-    assert!(complaint(&again, 0).is_empty());
+    let said = complaint(&again, 0);
+    assert!(said.lines().all(|line| line.starts_with("warning: manifests and templates are those of")), "{said}");
     let shown = json(&scene.run(&["show", "tiny", "--json"]));
     assert_eq!(shown["status"]["root"].as_str(), Some(root));
     assert_eq!(shown["pins"]["wheel"][0]["file"], FILE);

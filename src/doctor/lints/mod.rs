@@ -85,7 +85,12 @@ pub fn examine(registry: &Registry<Facts>, facts: &Facts, settings: &Settings) -
         topic: "machine".to_owned(),
         reason: gap.reason.clone(),
     });
-    registry.run(facts, settings, examined(facts), gaps.collect())
+    let damaged = facts.machine.prefixes.iter().flat_map(|prefix| &prefix.damaged).map(|package| Incomplete {
+        subject: package.path.clone(),
+        topic: "manifest".to_owned(),
+        reason: package.reason.clone(),
+    });
+    registry.run(facts, settings, examined(facts), gaps.chain(damaged).collect())
 }
 
 fn examined(facts: &Facts) -> Vec<String> {

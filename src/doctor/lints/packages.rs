@@ -11,7 +11,7 @@ fn packages(facts: &Facts) -> impl Iterator<Item = (&Prefix, &InstalledPackage)>
     facts.machine.prefixes.iter().flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)))
 }
 
-/// The command that installs a package again.
+/// The command that installs a package again, in words.
 fn install(prefix: &Prefix, package: &InstalledPackage) -> Option<String> {
     let channel = package.channel.as_ref().map(|channel| format!(" -c {channel}")).unwrap_or_default();
     let (name, version) = (&package.manifest.package, package.manifest.version);

@@ -103,7 +103,7 @@ impl State {
         let interpreter = image
             .segment(elf::PT_INTERP)
             .and_then(|segment| image.segment_bytes(segment))
-            .and_then(|bytes| Bytes(bytes).string(0));
+            .and_then(|bytes| Bytes(bytes).string(0, &image.budget));
         Self {
             soname: dynamic.text(elf::DT_SONAME),
             needed: dynamic.texts(elf::DT_NEEDED),
@@ -120,7 +120,9 @@ impl State {
     pub fn read(bytes: &[u8]) -> Result<Self, ElfError> {
         let image = Image::parse(bytes)?;
         let dynamic = Dynamic::parse(&image)?;
-        Ok(dynamic.map_or_else(Self::default, |dynamic| Self::of(&image, &dynamic)))
+        let state = dynamic.map_or_else(Self::default, |dynamic| Self::of(&image, &dynamic));
+        image.budget.finish()?;
+        Ok(state)
     }
 
     /// The state after `edits`.

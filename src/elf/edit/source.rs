@@ -23,6 +23,7 @@ impl<'a> Source<'a> {
         let image = Image::parse(bytes)?;
         let dynamic = Dynamic::parse(&image)?;
         let state = dynamic.as_ref().map_or_else(State::default, |dynamic| State::of(&image, dynamic));
+        image.budget.finish()?;
         Ok(Self { image, dynamic, state })
     }
 

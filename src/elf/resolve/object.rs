@@ -147,7 +147,7 @@ fn object(bytes: &[u8]) -> Result<Object, crate::elf::ElfError> {
     let image = Image::segments_only(bytes)?;
     let mut object = Object { machine: image.header.machine.0, ..Object::default() };
     object.interpreter =
-        image.segment(elf::PT_INTERP).and_then(|segment| Bytes(image.segment_bytes(segment)?).string(0));
+        image.segment(elf::PT_INTERP).and_then(|segment| Bytes(image.segment_bytes(segment)?).string(0, &image.budget));
     let Some(dynamic) = Dynamic::parse(&image)? else { return Ok(object) };
     object.dynamic = true;
     object.soname = dynamic.text(elf::DT_SONAME);
@@ -163,6 +163,7 @@ fn object(bytes: &[u8]) -> Result<Object, crate::elf::ElfError> {
     object.version_needs = versions.files;
     object.calls_dlopen =
         [b"\0dlopen\0".as_slice(), b"\0dlmopen\0"].iter().any(|name| find(dynamic.strings(), name).is_some());
+    image.budget.finish()?;
     Ok(object)
 }
 

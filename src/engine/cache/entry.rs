@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::Result;
 use crate::fs::{self, Digest, EntryKind};
+use crate::process::IsolationKind;
 
 /// Name of the list in an entry.
 pub(super) const LIST: &str = "entry.json";
@@ -49,6 +50,8 @@ pub struct Made {
     pub seconds: f64,
     /// Bytes of memory that its largest process had at its peak; 0 when nobody knows.
     pub peak: u64,
+    /// How it was isolated.
+    pub isolation: IsolationKind,
 }
 
 /// What one step made, found in the cache and checked.
@@ -72,12 +75,15 @@ pub(super) struct List {
     pub seconds: f64,
     #[serde(default)]
     pub peak: u64,
+    #[serde(default)]
+    pub isolation: IsolationKind,
     pub artifacts: Vec<Artifact>,
 }
 
 impl List {
     pub(super) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
-        Self { key, step: made.step.clone(), kind: made.kind, seconds: made.seconds, peak: made.peak, artifacts }
+        let Made { step, kind, seconds, peak, isolation } = made.clone();
+        Self { key, step, kind, seconds, peak, isolation, artifacts }
     }
 
     /// Reads the list of an entry; none if it is damaged.
@@ -117,8 +123,8 @@ impl List {
     }
 
     pub(super) fn entry(self, place: &Path) -> CacheEntry {
-        let made = Made { step: self.step, kind: self.kind, seconds: self.seconds, peak: self.peak };
-        CacheEntry { root: place.join(FILES), artifacts: self.artifacts, made }
+        let Self { key: _, step, kind, seconds, peak, isolation, artifacts } = self;
+        CacheEntry { root: place.join(FILES), artifacts, made: Made { step, kind, seconds, peak, isolation } }
     }
 }
 

@@ -139,6 +139,9 @@ impl Cache {
     /// To be called when a build is through with its entries: notes what it added and, when the cache
     /// is over its limit, removes what was least recently used. None when there was nothing to do, or
     /// another process is at it. `beside` are bytes of what else the limit counts.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
     pub fn finish(self, beside: u64) -> Result<Option<Trimmed>> {
         let Some(limit) = self.limit().map(|limit| limit.saturating_sub(beside)) else { return Ok(None) };
         let (added, root, mode) = (self.added(), self.root().to_owned(), self.mode());
@@ -264,6 +267,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{CacheSettings, Made};
+    use crate::process::IsolationKind;
 
     fn entry(name: &str, bytes: u64, used: u64) -> Listed {
         let used = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
@@ -292,7 +296,13 @@ mod tests {
         std::fs::create_dir(&tree).unwrap();
         std::fs::write(tree.join("file"), vec![b'x'; bytes]).unwrap();
         let key = Digest::of(name.as_bytes());
-        let made = Made { step: name.to_owned(), kind: StepKind::Kernel, seconds: 0.1, peak: 0 };
+        let made = Made {
+            step: name.to_owned(),
+            kind: StepKind::Kernel,
+            seconds: 0.1,
+            peak: 0,
+            isolation: IsolationKind::None,
+        };
         cache.put(key, &made, &tree).unwrap();
         key
     }

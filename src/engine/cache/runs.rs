@@ -76,7 +76,7 @@ pub(super) fn living(root: &Path, mode: u32) -> Result<(usize, SystemTime)> {
         if !entry.file_name().to_string_lossy().starts_with("run-") {
             continue;
         }
-        let is_dead = match std::fs::File::open(entry.path()) {
+        let is_dead = match crate::fs::open_lock(&entry.path()) {
             Ok(file) => file.try_lock().is_ok(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // What cannot be looked into is taken for alive.

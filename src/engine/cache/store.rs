@@ -12,6 +12,7 @@ use super::runs::{self, Run};
 use crate::bundle::ArtifactKind;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
+use crate::process::IsolationKind;
 
 /// Bytes that a cache may hold unless something else is said.
 pub const DEFAULT_LIMIT: u64 = 10 << 30;
@@ -41,6 +42,8 @@ pub struct Cache {
     root: PathBuf,
     behind: Vec<Behind>,
     limit: Option<u64>,
+    /// Entries of steps that were isolated less count as missing.
+    least: IsolationKind,
     /// Mode of directories: that of the root, so that a shared cache stays shared whatever the umask of
     /// those who use it.
     mode: u32,
@@ -58,7 +61,8 @@ impl Cache {
         let root = root.into();
         let mode = mode_of(&root).unwrap_or(0o755);
         let (added, notes) = (AtomicU64::new(0), Mutex::default());
-        Self { root, behind: Vec::new(), limit: None, mode, run: None, added, notes }
+        let least = IsolationKind::Unknown;
+        Self { root, behind: Vec::new(), limit: None, least, mode, run: None, added, notes }
     }
 
     /// The cache below `root` for a build. What cannot be written is read only, and what is built then
@@ -104,6 +108,12 @@ impl Cache {
         self
     }
 
+    /// The same cache, in which entries of steps that were isolated less count as missing: they are made again.
+    #[must_use]
+    pub fn requiring(self, least: IsolationKind) -> Self {
+        Self { least, ..self }
+    }
+
     /// Its directory.
     pub fn root(&self) -> &Path {
         &self.root
@@ -146,11 +156,15 @@ impl Cache {
     /// Whether an entry is there and whole; changes nothing.
     pub fn holds(&self, key: Digest) -> bool {
         let levels = std::iter::once(&self.root).chain(self.behind.iter().map(|behind| &behind.root));
-        levels.into_iter().any(|root| whole(&place(root, key), key).is_ok_and(|entry| entry.is_some()))
+        let is_held = |entry: Option<CacheEntry>| entry.is_some_and(|entry| self.accepts(entry.made.isolation));
+        levels.into_iter().any(|root| whole(&place(root, key), key).is_ok_and(is_held))
     }
 
     /// The entry of `key` if it is there and every file has its digest. A damaged entry is removed
     /// and answers nothing, so that its step runs again.
+    ///
+    /// # Errors
+    /// The cache cannot be read, or a damaged entry cannot be removed.
     pub fn get(&self, key: Digest) -> Result<Option<CacheEntry>> {
         if let Some(entry) = self.own(key)? {
             return Ok(Some(entry));
@@ -158,6 +172,7 @@ impl Cache {
         for Behind { root, copied } in &self.behind {
             let place = place(root, key);
             match whole(&place, key) {
+                Ok(Some(entry)) if !self.accepts(entry.made.isolation) => {}
                 Ok(Some(entry)) if *copied => return self.take_over(key, &entry).map(Some),
                 Ok(Some(entry)) => return Ok(Some(entry)),
                 Ok(None) => {}
@@ -165,6 +180,10 @@ impl Cache {
             }
         }
         Ok(None)
+    }
+
+    fn accepts(&self, isolation: IsolationKind) -> bool {
+        isolation.is_as_strong_as(self.least)
     }
 
     fn own(&self, key: Digest) -> Result<Option<CacheEntry>> {
@@ -180,6 +199,7 @@ impl Cache {
             None => Some("its list cannot be read".to_owned()),
         };
         match (list, damage) {
+            (Some(list), None) if !self.accepts(list.isolation) => Ok(None),
             (Some(list), None) => {
                 if let Some(run) = &self.run {
                     run.used();
@@ -238,6 +258,9 @@ impl Cache {
 
     /// Moves the tree at `made` into the cache under `key`. Another run that was faster wins: both
     /// made the same.
+    ///
+    /// # Errors
+    /// The tree cannot be read, or the cache cannot be written.
     pub fn put(&self, key: Digest, made: &Made, tree: &Path) -> Result<CacheEntry> {
         let fresh = self.fresh(key)?;
         let files = fresh.path().join(FILES);
@@ -288,6 +311,16 @@ impl Cache {
             }
             if let Some(entry) = self.own(key)? {
                 return Ok(entry);
+            }
+            if let Some(file) = open(&place.join(LIST))
+                && List::read(&file).is_some_and(|old| !self.accepts(old.isolation))
+            {
+                // Whoever uses the weaker one goes on with this, which holds the same.
+                if fs::exchange(fresh.path(), &place) {
+                    self.added.fetch_add(bytes, Ordering::Relaxed);
+                    return Ok(list.entry(&place));
+                }
+                self.discard(&place, &file)?;
             }
             // A directory without a list is what is left of an entry on a damaged disk.
             if place.exists() && !place.join(LIST).exists() {
@@ -393,7 +426,11 @@ mod tests {
     }
 
     fn made() -> Made {
-        Made { step: "step".to_owned(), kind: StepKind::Kernel, seconds: 1.0, peak: 1 << 20 }
+        made_by(IsolationKind::Bubblewrap)
+    }
+
+    fn made_by(isolation: IsolationKind) -> Made {
+        Made { step: "step".to_owned(), kind: StepKind::Kernel, seconds: 1.0, peak: 1 << 20, isolation }
     }
 
     fn damage(file: &Path) {
@@ -460,6 +497,36 @@ mod tests {
         assert!(again.notes()[0].contains("is damaged"), "it is said");
         assert!(there.root.exists(), "and it is left alone");
         assert!(here.get(key).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_was_isolated_less_than_required_is_made_again() {
+        let scene = Scene::new();
+        let (key, root) = (Digest::of(b"key"), scene.0.path().join("cache"));
+        let put = |cache: &Cache, by| cache.put(key, &made_by(by), &scene.tree(&format!("made-{by}"))).unwrap().made;
+        let any = || Cache::at(&root);
+        put(&any(), IsolationKind::None);
+        assert_eq!(any().get(key).unwrap().unwrap().made.isolation, IsolationKind::None);
+        for least in [IsolationKind::Landlock, IsolationKind::Namespaces, IsolationKind::Bubblewrap] {
+            let cache = Cache::at(&root).requiring(least);
+            let other = scene.settings();
+            let remote =
+                Cache::open(scene.0.path().join("other"), &CacheSettings { remote: Some(root.clone()), ..other });
+            assert!(cache.get(key).unwrap().is_none() && !cache.holds(key), "{least}");
+            assert!(remote.unwrap().requiring(least).get(key).unwrap().is_none(), "{least}");
+        }
+        let strict = Cache::at(&root).requiring(IsolationKind::Bubblewrap);
+        assert_eq!(put(&strict, IsolationKind::Namespaces).isolation, IsolationKind::Namespaces);
+        // It has taken the place of the weaker one, and does as well as bubblewrap.
+        assert_eq!(strict.get(key).unwrap().unwrap().made.isolation, IsolationKind::Namespaces);
+        assert_eq!(any().get(key).unwrap().unwrap().made.isolation, IsolationKind::Namespaces);
+        assert_eq!(std::fs::read_dir(root.join(key.short(2))).unwrap().count(), 1);
+        // Nobody knows of entries of earlier simpacks.
+        let list = root.join(key.short(2)).join(key.to_string()).join(LIST);
+        let text = std::fs::read_to_string(&list).unwrap();
+        std::fs::write(&list, text.replace("  \"isolation\": \"namespaces\",\n", "")).unwrap();
+        assert_eq!(any().get(key).unwrap().unwrap().made.isolation, IsolationKind::Unknown);
+        assert!(strict.get(key).unwrap().is_none());
     }
 
     #[test]

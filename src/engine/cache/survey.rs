@@ -69,6 +69,9 @@ pub struct CacheVerdict {
 
 impl Cache {
     /// Counts.
+    ///
+    /// # Errors
+    /// The cache cannot be read.
     pub fn stat(&self) -> Result<CacheStat> {
         let (entries, leftovers) = list(self.root())?;
         let mut kinds: BTreeMap<StepKind, KindStat> = BTreeMap::new();
@@ -96,6 +99,9 @@ impl Cache {
 
     /// Digests every file of every entry again. `seen` is called for each entry with how many there
     /// are. Damaged entries are removed when that is asked for.
+    ///
+    /// # Errors
+    /// The cache cannot be read, or a damaged entry cannot be removed.
     pub fn verify(&self, remove: bool, seen: impl Fn(usize)) -> Result<CacheVerdict> {
         let (mut entries, _) = list(self.root())?;
         entries.sort_by_key(|entry| entry.key);

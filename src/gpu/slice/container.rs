@@ -2,6 +2,7 @@
 
 use super::pick::Picked;
 use super::plan::Part;
+use crate::budget::Budget;
 use crate::elf::bytes::Bytes;
 use crate::gpu::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
@@ -21,7 +22,13 @@ pub(super) struct Remains {
 ///
 /// # Errors
 /// A group of entries cannot be taken apart.
-pub(super) fn remains(bytes: &[u8], base: u64, container: &Fatbin<'_>, picked: &Picked) -> Result<Remains, CodeError> {
+pub(super) fn remains(
+    bytes: &[u8],
+    base: u64,
+    container: &Fatbin<'_>,
+    picked: &Picked,
+    budget: &Budget,
+) -> Result<Remains, CodeError> {
     let file = Bytes(bytes);
     let damaged = || CodeError::damaged(format!("the fatbin container at {:#x} changed", base + container.at));
     let header_size = u64::from(file.u16(container.at + 6).ok_or_else(damaged)?);
@@ -39,9 +46,11 @@ pub(super) fn remains(bytes: &[u8], base: u64, container: &Fatbin<'_>, picked: &
         }
         let whole = entry_size(file, entry.at).ok_or_else(damaged)?;
         if stays.contains(&false) {
-            let mut unpacker = Unpacker::default();
+            let mut unpacker = Unpacker::new(budget);
             for (member, _) in container.entries[range].iter().zip(stays).filter(|(_, stays)| **stays) {
                 let bytes = alone(member, &mut unpacker)?;
+                let damaged = || CodeError::damaged("a group without an end");
+                budget.keep_text(bytes.len()).ok_or_else(|| CodeError::stopped(budget, damaged))?;
                 size += bytes.len() as u64;
                 parts.push(Part::Bytes(bytes));
             }

@@ -4,7 +4,7 @@ use super::plan::Disposition;
 use super::survey::Survey;
 use crate::elf::Image;
 use crate::gpu::CodeError;
-use crate::gpu::device_code::hidden_containers;
+use crate::gpu::device_code::{Ranges, hidden_containers};
 
 /// What becomes of the containers outside the ranges in `seen` (file offsets), and a warning about them.
 pub(super) fn shortened<'f>(
@@ -13,8 +13,12 @@ pub(super) fn shortened<'f>(
     survey: &mut Survey<'_, 'f>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(u64, u64, Disposition)>, CodeError> {
+    let mut ranges = Ranges::default();
+    for (from, to) in seen {
+        ranges.add(*from, *to);
+    }
     let mut fates = Vec::new();
-    for container in hidden_containers(image.bytes(), seen) {
+    for container in hidden_containers(image.bytes(), &ranges, &image.budget) {
         let (at, size) = (container.at, container.size);
         let remains = survey.container(image.bytes(), 0, container, "data")?;
         // A group that was taken apart may be larger than it was.

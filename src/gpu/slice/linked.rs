@@ -14,7 +14,7 @@ use super::pointers::{Targets, follow};
 use super::survey::Survey;
 use crate::elf::{Dynamic, ElfError, Image, Section};
 use crate::gpu::device_code::SECTIONS;
-use crate::gpu::fatbin::fatbins;
+use crate::gpu::fatbin::fatbins_within;
 
 /// Bytes of a section header.
 const SECTION_SIZE: u64 = 64;
@@ -90,7 +90,7 @@ fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<
             .section_bytes(section)
             .ok_or_else(|| ElfError::damaged(format!("{} reaches past the end of the file", section.name)))?;
         let mut pieces = Vec::new();
-        for container in fatbins(bytes)? {
+        for container in fatbins_within(bytes, &image.budget)? {
             let (at, size) = (section.offset + container.at, container.size);
             let remains = survey.container(bytes, section.offset, container, &section.name)?;
             pieces.push(Piece { at, size, parts: remains.parts, new_size: remains.size });

@@ -1,17 +1,23 @@
 //! Names of the kernels in a container: from symbols of machine code, or from PTX.
 
+use crate::budget::Budget;
 use crate::gpu::fatbin::Unpacker;
-use crate::gpu::{CodeKind, FatbinEntry, cubin, ptx};
+use crate::gpu::{CodeKind, FatbinEntry, cubin, ptx::ptx_within};
 
 /// Names of the kernels in a container, sorted, from the first entry that tells them; none for a container without
 /// kernels. `relocatable` code calls device functions by name, which no list tells.
-pub(super) fn kernels<'a>(entries: &[FatbinEntry<'a>], relocatable: bool, unpacker: &mut Unpacker<'a>) -> Vec<String> {
+pub(super) fn kernels<'a>(
+    entries: &[FatbinEntry<'a>],
+    relocatable: bool,
+    unpacker: &mut Unpacker<'a>,
+    budget: &Budget,
+) -> Vec<String> {
     let mut unread = relocatable;
     for kind in [CodeKind::Sass, CodeKind::Ptx] {
         for entry in entries.iter().filter(|entry| entry.kind == kind) {
             let names = unpacker.unpack(entry).and_then(|code| match kind {
-                CodeKind::Sass => cubin::kernel_names(code),
-                _ => Ok(ptx(code)?.kernels.into_iter().map(|kernel| kernel.signature.name).collect()),
+                CodeKind::Sass => cubin::kernel_names(code, budget),
+                _ => Ok(ptx_within(code, budget)?.kernels.into_iter().map(|kernel| kernel.signature.name).collect()),
             });
             match names {
                 Ok(mut names) if !names.is_empty() => {

@@ -11,7 +11,7 @@ use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image, Section};
 use crate::gpu::device_code::SECTIONS;
-use crate::gpu::fatbin::fatbins;
+use crate::gpu::fatbin::fatbins_within;
 
 const RELA_SIZE: u64 = 24;
 const SYMBOL_SIZE: u64 = 24;
@@ -43,7 +43,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
         let cut = || ElfError::damaged(format!("{} reaches past the end of the file", section.name));
         let bytes = image.section_bytes(section).ok_or_else(cut)?;
         let mut pieces = Vec::new();
-        for container in fatbins(bytes)? {
+        for container in fatbins_within(bytes, &image.budget)? {
             let (at, size) = (container.at, container.size);
             let remains = survey.container(bytes, section.offset, container, &section.name)?;
             pieces.push(Piece { at, size, parts: remains.parts, new_size: remains.size });

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::pick::SliceSpec;
 use super::{archive, linked, object};
 use crate::arch::Capability;
+use crate::budget::Budget;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image};
 use crate::gpu::CodeError;
@@ -184,6 +185,7 @@ pub(super) struct Order<'o> {
     pub(super) ask: &'o SliceSpec,
     pub(super) room: FreedSpace,
     pub(super) manifests: &'o Manifests,
+    pub(super) budget: &'o Budget,
     /// Whether to look into the code for the names of kernels that would be lost.
     pub(super) names: bool,
     /// Threads that may work on one file.
@@ -196,8 +198,8 @@ const MOST_THREADS: usize = 8;
 const WORTH_A_THREAD: u64 = 1 << 19;
 
 impl<'o> Order<'o> {
-    fn new(ask: &'o SliceSpec, room: FreedSpace, manifests: &'o Manifests) -> Self {
-        Self { ask, room, manifests, names: true, threads: threads().min(MOST_THREADS) }
+    fn new(ask: &'o SliceSpec, room: FreedSpace, manifests: &'o Manifests, budget: &'o Budget) -> Self {
+        Self { ask, room, manifests, budget, names: true, threads: threads().min(MOST_THREADS) }
     }
 
     /// Threads for work over so many bytes.
@@ -211,7 +213,7 @@ impl<'o> Order<'o> {
 /// # Errors
 /// The file or its device code cannot be read or changed, or it has none.
 pub fn plan(bytes: &[u8], ask: &SliceSpec, room: FreedSpace, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
-    made(bytes, Order::new(ask, room, manifests))
+    made(bytes, Order::new(ask, room, manifests, &Budget::of(bytes)))
 }
 
 /// What of the device code would stay, and what would go, by headers alone: losses are not sought.
@@ -219,18 +221,21 @@ pub fn plan(bytes: &[u8], ask: &SliceSpec, room: FreedSpace, manifests: &Manifes
 /// # Errors
 /// As [`plan`].
 pub fn holds(bytes: &[u8], ask: &SliceSpec, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
-    Ok(made(bytes, Order { names: false, ..Order::new(ask, FreedSpace::Zero, manifests) })?.targets)
+    let budget = Budget::of(bytes);
+    Ok(made(bytes, Order { names: false, ..Order::new(ask, FreedSpace::Zero, manifests, &budget) })?.targets)
 }
 
 pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {
     if archive::is_archive(bytes) {
         return archive::slice(bytes, order);
     }
-    let image = Image::parse(bytes)?;
-    match image.header.kind {
-        ::object::elf::ET_REL => object::plan(&image, order),
-        _ => linked::plan(&image, order),
-    }
+    let image = Image::parse_within(bytes, order.budget.clone())?;
+    let plan = match image.header.kind {
+        ::object::elf::ET_REL => object::plan(&image, order)?,
+        _ => linked::plan(&image, order)?,
+    };
+    image.spent()?;
+    Ok(plan)
 }
 
 /// What becomes of a range of the old file.

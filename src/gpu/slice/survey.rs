@@ -47,7 +47,7 @@ impl<'o, 'a> Survey<'o, 'a> {
         place: &str,
     ) -> Result<Remains, CodeError> {
         let mut picked = pick(&container.entries, self.order.ask, self.order.manifests);
-        let mut remains = remains(bytes, base, &container, &picked)?;
+        let mut remains = remains(bytes, base, &container, &picked, self.order.budget)?;
         if remains.size > container.size {
             // Members of a group, each compressed by itself, may be larger than the group.
             picked.stays.fill(true);
@@ -113,8 +113,10 @@ impl<'o, 'a> Survey<'o, 'a> {
 /// Kernels of the containers without code. The code is unpacked for that, one entry at a time and thread.
 fn losses(lacking: &[Lacking<'_>], order: Order<'_>) -> Vec<Loss> {
     let bytes = lacking.iter().flat_map(|it| &it.entries).map(|entry| entry.stored_size).sum();
-    let found = side_by_side(lacking, order.threads_for(bytes), Unpacker::default, |unpacker, it| {
-        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), unpacker)
+    let budget = order.budget;
+    let unpacker = || Unpacker::new(budget);
+    let found = side_by_side(lacking, order.threads_for(bytes), unpacker, |unpacker, it| {
+        kernels(&it.entries, it.place.ends_with("__nv_relfatbin"), unpacker, budget)
     });
     let mut losses = Vec::new();
     for (it, kernels) in lacking.iter().zip(found).filter(|(_, kernels)| !kernels.is_empty()) {

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CodeError;
+use crate::budget::Budget;
 
 /// What a module says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +150,12 @@ pub fn is_spirv(bytes: &[u8]) -> bool {
 /// Not SPIR-V, big-endian, or words that contradict themselves. What only spirq cannot put together stands in
 /// [`SpirvModule::unexamined`].
 pub fn spirv(bytes: &[u8]) -> Result<SpirvModule, CodeError> {
-    let scanned = scan::scan(bytes)?;
+    spirv_within(bytes, &Budget::of(bytes))
+}
+
+/// As [`spirv`], within a budget that others share.
+pub(super) fn spirv_within(bytes: &[u8], budget: &Budget) -> Result<SpirvModule, CodeError> {
+    let scanned = scan::scan(bytes, budget)?;
     let mut module = scanned.module;
     match reflect::resources(scanned.declarations, scanned.resources) {
         Ok(found) => {

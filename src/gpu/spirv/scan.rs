@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirq::spirv::{Capability, ExecutionModel};
 
 use super::{MAGIC, SpirvEntryPoint, SpirvModule};
+use crate::budget::Budget;
 use crate::gpu::CodeError;
 
 /// What the pass found.
@@ -79,6 +80,8 @@ const CLASS_RESOURCES: [u32; 3] = [0, 2, 12];
 
 /// Deeper nesting of types than this is refused: spirq's types are walked by recursion. Shaders reach about ten.
 const MOST_DEPTH: u32 = 100;
+/// About the bytes that are noted of an instruction.
+const INSTRUCTION_COST: u64 = 128;
 /// About the bytes that one node of a type takes in spirq.
 const NODE_COST: u64 = 128;
 
@@ -123,17 +126,20 @@ struct Scan {
     kept_rest: Vec<u32>,
 }
 
-pub(super) fn scan(bytes: &[u8]) -> Result<Scanned, CodeError> {
+pub(super) fn scan(bytes: &[u8], budget: &Budget) -> Result<Scanned, CodeError> {
     if bytes.starts_with(&MAGIC.to_be_bytes()) {
         return Err(CodeError::Unsupported("a big-endian SPIR-V module"));
     }
+    let stopped = || CodeError::stopped(budget, || CodeError::damaged("a SPIR-V module without an end"));
+    // The words, and those that are kept for spirq.
+    budget.keep(2 * bytes.len() as u64).ok_or_else(stopped)?;
     let (chunks, rest) = bytes.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|word| u32::from_le_bytes(*word)).collect();
     if words.first() != Some(&MAGIC) || words.len() < 5 || !rest.is_empty() {
         return Err(CodeError::damaged("a SPIR-V module that is cut"));
     }
-    let most_cost = (16 << 20) + 16 * bytes.len() as u64;
     let mut scan = Scan { workgroup_bytes: Some(0), ..Scan::default() };
+    let mut paid = 0;
     let mut at = 5;
     while let Some(head) = words.get(at) {
         let (code, size) = (head & 0xffff, (head >> 16) as usize);
@@ -147,9 +153,10 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scanned, CodeError> {
         }
         scan.instruction(code, instruction)
             .ok_or_else(|| CodeError::damaged(format!("the SPIR-V instruction at word {at} is not valid")))?;
-        if scan.cost > most_cost {
-            return Err(CodeError::damaged("SPIR-V types that hold each other too often"));
-        }
+        // What is noted of an instruction here and by spirq, then types, which spirq copies as often as they are named.
+        budget.work(100 + 4 * size as u64).ok_or_else(stopped)?;
+        budget.keep(INSTRUCTION_COST + 4 * (scan.cost - paid)).ok_or_else(stopped)?;
+        paid = scan.cost;
         at += size;
     }
     if scan.decorated.contains(&(0, None, op::DECORATION_GROUP)) {
@@ -330,6 +337,7 @@ impl Scan {
         if code == op::SPEC_CONSTANT
             && let Some(number) = self.spec_ids.get(&id)
         {
+            self.cost = self.cost.saturating_add(self.names.get(&id).map_or(0, |name| name.len() as u64));
             self.spec_constants.insert((*number, self.names.get(&id).cloned()));
         }
         if self.words.contains(&kind) { self.keep_constant(kind, id, value) } else { Some(()) }
@@ -383,6 +391,7 @@ impl Scan {
 
     fn variable(&mut self, words: &[u32]) -> Option<()> {
         let (kind, id, class) = (*words.get(1)?, *words.get(2)?, *words.get(3)?);
+        let name_size = self.names.get(&id).map_or(0, |name| name.len() as u64);
         let named = || self.names.get(&id).map_or(format!("number {id}"), |name| format!("`{name}`"));
         if class == CLASS_WORKGROUP {
             let size = self.pointee_size(kind);
@@ -394,16 +403,17 @@ impl Scan {
             return Some(());
         }
         let Some(known) = self.known(kind).filter(|known| !known.forward) else {
+            self.cost = self.cost.saturating_add(name_size);
             self.unexamined.push(format!("variable {} has a type that simpack does not read", named()));
             return Some(());
         };
         // spirq would put it at set 0, binding 0.
         if resource && !self.decorated.contains(&(id, None, decoration::BINDING)) {
+            self.cost = self.cost.saturating_add(name_size);
             self.unexamined.push(format!("variable {} is a resource without a binding", named()));
             return Some(());
         }
-        let name = self.names.get(&id).map_or(0, |name| name.len() as u64);
-        self.cost = self.cost.saturating_add(known.cost).saturating_add(known.cost).saturating_add(name);
+        self.cost = self.cost.saturating_add(known.cost).saturating_add(known.cost).saturating_add(name_size);
         self.resources += 1;
         self.kept_rest.extend([4 << 16 | op::VARIABLE, kind, id, class]);
         Some(())

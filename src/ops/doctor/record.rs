@@ -10,6 +10,7 @@ use crate::doctor::smoke::SmokeReport;
 use crate::doctor::{Action, Foreign, PrefixFit};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, Reach};
+use crate::fs;
 use crate::machine::{MACHINE_SCHEMA, Machine, Redaction};
 use crate::report::ReportJson;
 
@@ -66,7 +67,7 @@ impl Recorded {
     /// # Errors
     /// It is no record, or one of a later form.
     pub(super) fn read(file: &Path) -> Result<Self> {
-        let text = fs_err::read_to_string(file)?;
+        let text = fs::read_to_string(file)?;
         let wrong = |what: String| {
             Error::file(file, what).hint("a record is what `simpack doctor --json` printed, the whole of it")
         };

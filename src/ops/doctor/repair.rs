@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::doctor::Action;
+use crate::doctor::{Action, INSTALLER};
 use crate::error::{Error, Result};
 use crate::fs::write_atomic;
 use crate::machine::RuntimeCache;
@@ -46,15 +46,17 @@ pub(super) fn repair(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
                 }
                 ui.say(format!("fix       {verb} {size} bytes in {path}: {shown}"));
             }
-            Action::Command { command, subject } => {
+            Action::Refused { command, reason, subject } => {
+                ui.say(format!("fix       refused for {subject}: {reason}: {command}"));
+            }
+            Action::Command { command, arguments, subject } => {
                 if !yes {
                     ui.say(format!("fix       would run for {subject}: {command}"));
                     continue;
                 }
                 ui.say(format!("fix       runs for {subject}: {command}"));
-                let words: Vec<String> = command.split_whitespace().map(home).collect();
-                let Some((program, arguments)) = words.split_first() else { continue };
-                Call::new(installer(program)).args(arguments).pass_all().arg("--yes").read()?;
+                let arguments: Vec<String> = arguments.iter().map(|argument| home(argument)).collect();
+                Call::new(installer(INSTALLER)).args(&arguments).pass_all().arg("--yes").read()?;
             }
         }
     }

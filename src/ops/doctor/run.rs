@@ -124,7 +124,7 @@ fn look(
     let machine = Machine::take(probe(request, manifests, wanted, thorough)?.as_ref(), wanted);
     let is_empty = |path: &&String| {
         let found = machine.prefixes.iter().find(|prefix| prefix.path == **path);
-        found.is_some_and(|prefix| prefix.packages.is_empty())
+        found.is_some_and(|prefix| prefix.packages.is_empty() && prefix.damaged.is_empty())
     };
     // A directory without packages of simpack is looked at as what it is: binaries.
     if request.root.is_none() {

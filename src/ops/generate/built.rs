@@ -12,9 +12,11 @@ use crate::arch::KernelTarget;
 use crate::bundle::{Bundle, BundleManifest, Dependency};
 use crate::engine::recipe_digest;
 use crate::error::Result;
+use crate::pack::{self, BundleKey};
 use crate::pipeline::by_floors;
+use crate::plan::PlannedBundle;
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, RecipeMatrix};
 use crate::verify::{self, Opened};
 
 /// How the packages of a directory stand to a recipe.
@@ -44,7 +46,7 @@ pub(super) struct BuiltLibrary {
 pub(super) struct Built {
     manifests: Vec<BundleManifest>,
     /// What the symbols that a package's files use ask for, by package.
-    pub needs: BTreeMap<String, BTreeSet<Dependency>>,
+    pub needs: BTreeMap<BundleKey, BTreeSet<Dependency>>,
     /// Libraries, sorted by component and name.
     pub libraries: Vec<BuiltLibrary>,
 }
@@ -55,18 +57,20 @@ impl Built {
     ///
     /// # Errors
     /// A package cannot be read.
-    pub(super) fn look(dist: &Path, recipes: &[Recipe]) -> Result<(Standing, Self)> {
+    pub(super) fn look(dist: &Path, recipes: &RecipeMatrix) -> Result<(Standing, Self)> {
         let channel = dist.join("conda/linux-64");
         let place = if channel.is_dir() { channel.as_path() } else { dist };
-        let Some(recipe) = recipes.first().filter(|_| place.is_dir()) else {
+        if !place.is_dir() {
             return Ok((Standing::Absent, Self::default()));
-        };
+        }
+        let recipe = recipes.own();
         let opened = match verify::open(&[place]) {
             Ok(opened) => opened,
             // An empty directory is as good as none.
             Err(_) if fs_err::read_dir(place)?.next().is_none() => Opened::default(),
             Err(error) => return Err(error),
         };
+        let opened = opened.complete()?;
         let cut = recipe.is_sliced();
         let has_host_code = |bundle: &&Bundle| match bundle.manifest.component {
             ComponentKind::Kernels => cut && bundle.manifest.target == Some(KernelTarget::Cpu),
@@ -109,7 +113,7 @@ impl Built {
                 self.libraries.push(BuiltLibrary { component: manifest.component, file: name.to_owned() });
             }
         }
-        self.needs.insert(manifest.package.clone(), by_floors(floors));
+        self.needs.insert(pack::key(manifest), by_floors(floors));
         self.manifests.push(manifest.clone());
         Ok(())
     }
@@ -117,6 +121,13 @@ impl Built {
     /// The manifest of a component's package.
     pub(super) fn manifest(&self, component: ComponentKind) -> Option<&BundleManifest> {
         self.manifests.iter().find(|manifest| manifest.component == component)
+    }
+
+    /// That of a component's package for one of several CUDA releases.
+    pub(super) fn manifest_for(&self, planned: &PlannedBundle) -> Option<&BundleManifest> {
+        let is_its =
+            |manifest: &&BundleManifest| manifest.component == planned.component && manifest.cuda == planned.cuda;
+        self.manifests.iter().find(is_its).or_else(|| self.manifest(planned.component))
     }
 
     /// How many packages were looked into.

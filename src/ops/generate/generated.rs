@@ -7,18 +7,19 @@ use globset::GlobBuilder;
 
 use super::built::Built;
 use crate::arch::{KernelTarget, VersionPolicy};
-use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest, MANIFEST_SCHEMA, Provenance};
+use crate::build_system::BuildDriver;
+use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Target, Use, extended,
-    library_base, licence_ids,
+    self, Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Revision, Target, Use,
+    extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
-use crate::recipe::{BuildDriver, Component, ComponentKind, DeviceCompiler, KernelGroup, Recipe, Source};
+use crate::recipe::{Component, ComponentKind, DeviceCompiler, KernelGroup, Recipe, RecipeMatrix, Source};
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -30,19 +31,21 @@ pub(super) struct Place {
     pub licences: Vec<String>,
     /// Address of a source that a package index has.
     pub listed: Option<Listed>,
+    /// Where workflows install simpack from.
+    pub simpack: Option<Revision>,
 }
 
 /// The model of a recipe that was resolved once a CUDA release, for a target's texts. With `built`, what is known of
 /// the host part comes from its packages instead of globs.
 pub(super) fn model(
     target: Target,
-    recipes: &[Recipe],
+    recipes: &RecipeMatrix,
     built: Option<&Built>,
     manifests: &Manifests,
     forge: &CondaForge,
     place: &Place,
 ) -> Result<Model> {
-    let Some(recipe) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
+    let recipe = recipes.own();
     for group in &recipe.groups {
         generated_form(group, target)?;
     }
@@ -67,6 +70,7 @@ pub(super) fn model(
         maintainers: recipe.package.maintainers.clone(),
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
         recipe: place.recipe.clone(),
+        simpack: place.simpack.clone(),
         source: source(recipe, place)?,
         licences: place.licences.clone(),
         builds,
@@ -184,15 +188,14 @@ fn group(group: &KernelGroup) -> Group {
 fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
     let mut found = Vec::new();
     for component in recipe.components.iter().filter(|component| component.kind != ComponentKind::Meta) {
-        for spec in &component.uses {
-            let conda = spec.split(' ').next().unwrap_or(spec).to_owned();
-            let library = manifests.vendor.by_name(&conda);
+        for used in &component.uses {
+            let library = used.library.as_ref().and_then(|library| manifests.vendor.by_name(library));
             found.push(Use {
                 component: component.kind,
-                spec: spec.clone(),
+                spec: used.to_string(),
                 conda_dev: library.map(|library| library.conda_dev.clone()),
                 nix: library.map(|library| library.nix.clone()),
-                conda,
+                conda: used.package.clone(),
             });
         }
     }
@@ -265,42 +268,34 @@ pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
 }
 
 /// All packages: those of the host part once, those of device code once a release.
-fn packages(recipes: &[Recipe], built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Output>> {
-    let mut found: Vec<Output> = Vec::new();
-    for recipe in recipes {
-        let bundles = plan::bundles(recipe).iter().map(|one| bundle(recipe, one, built)).collect::<Result<Vec<_>>>()?;
-        let outside = built.map(|built| built.needs.clone()).unwrap_or_default();
-        let context = PackContext { manifests, outside, licences: BTreeMap::new() };
-        for package in pack::packages(recipe, &bundles, &context)? {
-            let output = output(recipe, package);
-            // The host part, and the CPU's build of the selector, are the same for every release.
-            let is_same = |other: &Output| {
-                let key = |output: &Output| (output.package.name().to_owned(), output.package.kind.clone());
-                key(other) == key(&output) && other.package.manifest.target == output.package.manifest.target
-            };
-            if output.release.is_some() && recipes.len() > 1 || !found.iter().any(is_same) {
-                found.push(output);
-            }
-        }
-    }
-    // Whatever brings the others comes last.
-    found.sort_by_key(|output| output.package.manifest.component == ComponentKind::Meta);
+fn packages(recipes: &RecipeMatrix, built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Output>> {
+    let bundles = plan::bundles(recipes, &BTreeSet::new());
+    let is_several = |component| {
+        let of = |planned: &&PlannedBundle| planned.component == component && planned.target != Some(KernelTarget::Cpu);
+        let first = bundles.iter().find(of).and_then(|planned| planned.cuda);
+        bundles.iter().filter(of).any(|planned| planned.cuda != first)
+    };
+    let by_release = [ComponentKind::Kernels, ComponentKind::Rtc].map(|kind| (kind, is_several(kind)));
+    let bundles = bundles.iter().map(|one| bundle(recipes.of(one.cuda), one, built)).collect::<Result<Vec<_>>>()?;
+    let outside = built.map(|built| built.needs.clone()).unwrap_or_default();
+    let context = PackContext { manifests, outside, compiled_by: BTreeMap::new(), licences: BTreeMap::new() };
+    let found = pack::packages(recipes.own(), &bundles, &context)?.into_iter();
+    let mut found: Vec<Output> = found.map(|package| output(recipes, &by_release, package)).collect();
+    // A release's own one after the other, and whatever brings the others last.
+    let release = |output: &Output| recipes.iter().position(|recipe| Some(recipe.cuda) == output.release);
+    found
+        .sort_by_key(|output| (output.package.manifest.component == ComponentKind::Meta, release(output).unwrap_or(0)));
     Ok(found)
 }
 
 /// What packages are derived from: the bundle that was built, or before anything is built one without files.
 fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Result<Bundle> {
-    if let Some(manifest) = built.and_then(|built| built.manifest(planned.component)) {
+    if let Some(manifest) = built.and_then(|built| built.manifest_for(planned)) {
         // The C library is that of whoever builds from the texts: its compilers' packages say which.
         let manifest = BundleManifest { glibc: None, ..manifest.clone() };
         return Ok(Bundle::new(PathBuf::new(), manifest));
     }
     let component = recipe.component(planned.component);
-    let is_kernels = planned.component == ComponentKind::Kernels;
-    let has_host_code = matches!(
-        planned.component,
-        ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static
-    );
     let digest = Digest::of(planned.package.as_bytes());
     let program = format!("bin/{}", recipe.name);
     let mut artifacts = Vec::new();
@@ -308,28 +303,8 @@ fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Re
         artifacts
             .push(Artifact { path: program, kind: ArtifactKind::File { sha256: digest, size: 0, executable: true } });
     }
-    Ok(Bundle::new(
-        PathBuf::new(),
-        BundleManifest {
-            schema: MANIFEST_SCHEMA,
-            package: planned.package.clone(),
-            simulator: recipe.name.clone(),
-            version: recipe.version,
-            component: planned.component,
-            policy: component.map_or(VersionPolicy::Major, |component| component.policy),
-            platform: has_host_code.then_some(recipe.platform),
-            target: planned.target,
-            cuda: (is_kernels || planned.component == ComponentKind::Rtc).then_some(recipe.cuda),
-            kernel_abi: recipe.kernel_abi_tag(),
-            kernels: Vec::new(),
-            glibc: None,
-            uses: component.map(|component| component.uses.clone()).unwrap_or_default(),
-            opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
-            artifacts,
-            smoke: None,
-            provenance: Provenance::fixed(digest),
-        },
-    ))
+    let manifest = BundleManifest { kernel_abi: recipe.kernel_abi_tag(), artifacts, ..planned.manifest(recipe) };
+    Ok(Bundle::new(PathBuf::new(), manifest))
 }
 
 fn claims(component: Option<&Component>, path: &str) -> Result<bool> {
@@ -343,14 +318,16 @@ fn claims(component: Option<&Component>, path: &str) -> Result<bool> {
     Ok(false)
 }
 
-fn output(recipe: &Recipe, package: Package) -> Output {
+fn output(recipes: &RecipeMatrix, by_release: &[(ComponentKind, bool)], package: Package) -> Output {
     let manifest = &package.manifest;
+    let recipe = recipes.of(manifest.cuda);
     let files = match (&package.kind, manifest.target) {
         _ if package.root.is_none() => Vec::new(),
         (PackageKind::Kernels, Some(target)) => kernel_files(recipe, target),
         _ => recipe.component(manifest.component).map(|component| component.files.clone()).unwrap_or_default(),
     };
-    Output { release: manifest.cuda.filter(|_| manifest.component == ComponentKind::Kernels), files, package }
+    let release = manifest.cuda.filter(|_| by_release.contains(&(manifest.component, true)));
+    Output { release, files, package }
 }
 
 /// Globs over the device code of a target, in all variants.

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::built::{Built, Standing};
 use super::generated;
+use crate::config;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
 use crate::manifest::{CondaForge, Manifests};
-use crate::project::{Origin, RECIPE_FILE, files_of, find, resolve_all, source_elsewhere};
-use crate::recipe::{self, Recipe, Source};
+use crate::project::{Origin, RECIPE_FILE, files_of, find, source_elsewhere};
+use crate::recipe::{self, Recipe, RecipeMatrix, Selection, Source};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -78,15 +79,16 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&data)?;
     let found = find(request.recipe.as_deref(), &data)?;
     let (dir, path, shown) = (found.dir().to_owned(), found.path(), found.shown());
-    let text = fs_err::read_to_string(&found.file)?;
+    let text = fs::read_to_string(&found.file)?;
     let store = Store::open(fs::cache_dir()?)?;
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),
         None => None,
     };
-    let recipes = resolve_all(&text, &path, &dir, &*files_of(&dir, fetched.as_deref()), &manifests)
+    let files = files_of(&dir, fetched.as_deref());
+    let recipes = recipe::load_matrix(&text, &path, &dir, &*files, &manifests, &Selection::default())
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
-    let Some(first) = recipes.first() else { return Err(Error::bug("a recipe without a release")) };
+    let first = recipes.own();
     let output = request.output.clone().unwrap_or_else(|| default_output(request.target, &dir));
     let source = fetched.unwrap_or_else(|| source_dir(first));
     if found.origin == Origin::Embedded && matches!(first.source, Source::Path(_)) {
@@ -99,6 +101,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
         recipe: shown_below(&shown),
         licences: generated::licences(&source)?,
         listed: listed(request, first, &store)?,
+        simpack: config::current().text("install-from").map(str::parse).transpose()?,
     };
     let templates = Templates::load(&data, request.target)?;
     let texts = |built: Option<&Built>| {
@@ -152,7 +155,7 @@ fn listed(request: &GenerateRequest, recipe: &Recipe, store: &Store) -> Result<O
 }
 
 /// The packages that somebody named: they must be the recipe's.
-fn taken(dist: &Path, recipes: &[Recipe]) -> Result<Built> {
+fn taken(dist: &Path, recipes: &RecipeMatrix) -> Result<Built> {
     let (standing, built) = Built::look(dist, recipes)?;
     let wrong = match standing {
         Standing::Current => return Ok(built),
@@ -165,7 +168,12 @@ fn taken(dist: &Path, recipes: &[Recipe]) -> Result<Built> {
 
 /// Compares texts that follow from the recipe alone with those that what lies in `dist` would give, and says what came
 /// of it. Texts must not depend on what happens to lie there, so nothing that is wrong with it is an error.
-fn beside(recipes: &[Recipe], files: &FileSet, texts: &dyn Fn(Option<&Built>) -> Result<FileSet>, ui: &Ui) -> Beside {
+fn beside(
+    recipes: &RecipeMatrix,
+    files: &FileSet,
+    texts: &dyn Fn(Option<&Built>) -> Result<FileSet>,
+    ui: &Ui,
+) -> Beside {
     let compared = Built::look(Path::new(DIST), recipes).and_then(|(standing, built)| {
         let otherwise = match standing {
             Standing::Current => {
@@ -288,15 +296,11 @@ fn write(output: &Path, files: &FileSet, found: &[Difference], there: &BTreeMap<
         return Err(Error::usage(format!("{} is there and was not generated", path.display()))
             .hint("move it away, or name another directory with --output"));
     }
-    fs_err::create_dir_all(output)?;
+    let tree = fs::Tree::make(output)?;
     for one in found {
-        let path = output.join(&one.path);
         match (one.status, files.get(&one.path)) {
-            (Status::Superfluous, _) => fs_err::remove_file(&path)?,
-            (Status::Stale | Status::Missing, Some(text)) => {
-                fs::write_atomic(&path, text.as_bytes())?;
-                fs::set_mode(&path, 0o644)?;
-            }
+            (Status::Superfluous, _) => tree.remove(&one.path)?,
+            (Status::Stale | Status::Missing, Some(text)) => tree.write(&one.path, text.as_bytes())?,
             _ => {}
         }
     }

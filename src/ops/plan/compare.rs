@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::arch::{KernelTarget, Version};
+use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::bundle::ArtifactKind;
 use crate::engine::{Cache, CacheEntry, Claims};
 use crate::error::{Error, Result};
-use crate::fs::Content;
+use crate::fs::{self, Content};
 use crate::gpu::slice::{FreedSpace, Part as Piece, SliceError, plan};
 use crate::manifest::Manifests;
 use crate::package;
@@ -66,6 +66,10 @@ pub struct Cost {
 pub struct TargetCost {
     /// Target.
     target: KernelTarget,
+    /// CUDA release, where the plan has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    cuda: Option<CudaVersion>,
     /// Its cost.
     #[serde(flatten)]
     cost: Cost,
@@ -127,11 +131,17 @@ struct Measured {
 pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let plan = &job.plan;
     let mut host = Part::default();
-    let mut kernels: BTreeMap<KernelTarget, Part<'_>> = BTreeMap::new();
+    // What other CUDA releases build once more.
+    let mut again: BTreeMap<CudaVersion, Part<'_>> = BTreeMap::new();
+    let mut kernels: BTreeMap<(KernelTarget, Option<CudaVersion>), Part<'_>> = BTreeMap::new();
+    let release = |cuda: Option<CudaVersion>| cuda.filter(|_| !plan.others.is_empty());
     for step in &plan.steps {
         let part = match step.target() {
-            None => &mut host,
-            Some(target) => kernels.entry(target).or_default(),
+            None => match step.cuda.filter(|cuda| *cuda != plan.cuda) {
+                Some(cuda) => again.entry(cuda).or_default(),
+                None => &mut host,
+            },
+            Some(target) => kernels.entry((target, release(step.cuda))).or_default(),
         };
         match cache.get(step.key)? {
             Some(entry) => part.measured.push(entry),
@@ -141,22 +151,23 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let measured = host.measured.len() + kernels.values().map(|part| part.measured.len()).sum::<usize>();
     let known: Vec<Measured> = kernels.values().flat_map(|part| part.measured.iter().map(of_entry)).collect();
     let hosts: Vec<Measured> = host.measured.iter().map(of_entry).collect();
-    let claims = Claims::new(&job.inputs.recipe.components)?;
+    let claims = Claims::new(&job.inputs.recipes.own().components)?;
     let mut targets = Vec::new();
-    for (target, part) in kernels {
-        targets.push(TargetCost { target, cost: part.cost(&known, &|_| true)? });
+    for ((target, cuda), part) in kernels {
+        targets.push(TargetCost { target, cuda, cost: part.cost(&known, &|_| true)? });
     }
     let mut fat = None;
-    if job.inputs.recipe.is_sliced() {
+    if job.inputs.recipes.own().is_sliced() {
         let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
         let bytes = files(&host.measured, &is_fat).map(|(_, size)| size).sum();
         let asked = plan.bundles.iter().filter(|bundle| bundle.component == ComponentKind::Kernels);
-        for target in asked.filter_map(|bundle| bundle.target) {
+        for (target, cuda) in asked.filter_map(|bundle| Some((bundle.target?, bundle.cuda))) {
             let mut cost = Cost::default();
-            for (path, _) in files(&host.measured, &is_fat) {
+            let made = cuda.and_then(|cuda| again.get(&cuda)).unwrap_or(&host);
+            for (path, _) in files(&made.measured, &is_fat) {
                 cost.add_slice(&path, target, &job.inputs.manifests)?;
             }
-            targets.push(TargetCost { target, cost });
+            targets.push(TargetCost { target, cuda: release(cuda), cost });
         }
         fat = Some(Cost { bytes, download: packed(&host.measured, &is_fat)?, ..Cost::default() });
     }
@@ -272,7 +283,7 @@ fn packed(entries: &[CacheEntry], fits: &dyn Fn(&str) -> bool) -> Result<u64> {
 }
 
 fn copy(path: &Path, sink: &mut impl std::io::Write) -> Result<()> {
-    std::io::copy(&mut fs_err::File::open(path)?, sink)?;
+    std::io::copy(&mut fs::open(path)?, sink)?;
     Ok(())
 }
 
@@ -381,7 +392,7 @@ mod tests {
     #[test]
     fn ways_follow_from_host_and_targets() {
         let cost = |seconds, bytes, download| Cost { seconds, bytes, download, estimated: false };
-        let target = |target: &str, cost| TargetCost { target: target.parse().unwrap(), cost };
+        let target = |target: &str, cost| TargetCost { target: target.parse().unwrap(), cuda: None, cost };
         let targets = [target("sm_80", cost(2.0, 100, 40)), target("sm_90", cost(4.0, 300, 60))];
         let ways = ways(&cost(10.0, 1000, 500), &targets);
         let numbers: Vec<_> = ways.iter().map(|way| (way.seconds, way.one_more, way.stored, way.download)).collect();

@@ -24,6 +24,9 @@ pub enum PlanView {
 }
 
 /// Shows the whole job or a part of it; answers the exit code.
+///
+/// # Errors
+/// The recipe is wrong, a tool or source cannot be found, or there is no such step.
 pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
     if *view == PlanView::WhyRebuilt {
         let rebuilt = why::rebuilt(&request.work)?;
@@ -54,11 +57,16 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
     for (name, tool) in &job.plan.tools {
         text.push_str(&format!("  tool       {name} {}\n", tool.version));
     }
+    for release in &job.plan.others {
+        for (name, tool) in release.tools.iter().filter(|(name, tool)| job.plan.tools.get(*name) != Some(*tool)) {
+            text.push_str(&format!("  tool       {name} {}, for CUDA {}\n", tool.version, release.cuda));
+        }
+    }
     for step in &job.plan.steps {
         text.push_str(&format!("  step       {}  {}\n", step.key.short(8), step.id));
     }
     for bundle in &job.plan.bundles {
-        text.push_str(&format!("  bundle     {}\n", bundle.package));
+        text.push_str(&format!("  bundle     {}\n", job.plan.directory(bundle)));
     }
     text.push_str(&format!("{} steps, {} bundles; nothing done", job.plan.steps.len(), job.plan.bundles.len()));
     ui.say(text);

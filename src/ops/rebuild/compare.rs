@@ -61,7 +61,7 @@ pub(super) fn compare(one: &Path, other: &Path) -> Result<Vec<Member>> {
     let open = |path: &Path, name: &str| -> Result<_> {
         let to = dir.path().join(name);
         fs_err::create_dir(&to)?;
-        unpack_whole(path, &to).map_err(|why| Error::file(path, format!("cannot be unpacked: {why}")))?;
+        unpack_whole(path, &to).map_err(|why| Error::incomplete(path, format!("cannot be unpacked: {why}")))?;
         Ok(to)
     };
     trees(&open(one, "one")?, &open(other, "other")?)

@@ -1,9 +1,9 @@
 //! From the provenance of packages to the build that made them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::arch::KernelTarget;
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{BundleManifest, Provenance};
 use crate::error::{Error, Result};
 use crate::pipeline::{BuildRequest, CudaSource};
@@ -17,15 +17,22 @@ use crate::recipe::{ComponentKind, HostKind};
 pub(super) fn provenance(manifests: &[BundleManifest]) -> Result<&Provenance> {
     let made: Vec<&BundleManifest> =
         manifests.iter().filter(|manifest| !manifest.provenance.simpack.is_empty()).collect();
-    let best = made.iter().find(|manifest| !manifest.provenance.tools.is_empty()).or_else(|| made.first());
+    let with_tools = || made.iter().filter(|manifest| !manifest.provenance.tools.is_empty());
+    // That of the host part, where it is here: it stands for all CUDA releases.
+    let best = with_tools().find(|manifest| manifest.cuda.is_none()).or_else(|| with_tools().next());
+    let best = best.or_else(|| made.first());
     let best = best.ok_or_else(|| {
         Error::usage("no package here says how it was made").hint("name the directory of the whole distribution")
     })?;
-    if let Some(other) = made.iter().find(|manifest| manifest.provenance.recipe != best.provenance.recipe) {
-        return Err(Error::usage("the packages come from several recipes")
-            .detail(format!("{}: recipe {}", best.package, best.provenance.recipe))
-            .detail(format!("{}: recipe {}", other.package, other.provenance.recipe))
-            .hint("name the packages of one build"));
+    let mut of_release: BTreeMap<Option<CudaVersion>, &BundleManifest> = BTreeMap::new();
+    for other in made.iter().copied() {
+        let first = *of_release.entry(other.cuda).or_insert(other);
+        if first.provenance.recipe != other.provenance.recipe {
+            return Err(Error::usage("the packages come from several recipes")
+                .detail(format!("{}: recipe {}", first.package, first.provenance.recipe))
+                .detail(format!("{}: recipe {}", other.package, other.provenance.recipe))
+                .hint("name the packages of one build"));
+        }
     }
     Ok(&best.provenance)
 }
@@ -34,12 +41,14 @@ pub(super) fn provenance(manifests: &[BundleManifest]) -> Result<&Provenance> {
 pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -> Result<BuildRequest> {
     let from = provenance(manifests)?;
     let tool = |name: &str| from.tools.get(name);
-    let cuda = manifests.iter().find(|manifest| is_kernels(manifest)).and_then(|manifest| manifest.cuda);
+    let releases: BTreeSet<CudaVersion> =
+        manifests.iter().filter(|manifest| is_kernels(manifest)).filter_map(|manifest| manifest.cuda).collect();
+    let cuda = releases.first().copied().filter(|_| releases.len() == 1);
     let is_system_cuda = tool("nvcc").is_some_and(|nvcc| nvcc.version.ends_with("(system)"));
     let mut request = BuildRequest {
         recipe: Some(recipe.to_owned()),
         cuda,
-        cuda_source: if is_system_cuda { CudaSource::System } else { CudaSource::Wheels },
+        cuda_source: if is_system_cuda && releases.len() < 2 { CudaSource::System } else { CudaSource::Wheels },
         components: components(manifests),
         source_date_epoch: Some(from.source_date_epoch),
         artifacts: Some(root.join("artifacts")),

@@ -10,12 +10,13 @@ use super::compare::{Member, compare};
 use super::request::{host, provenance, request};
 use crate::bundle::{BundleManifest, Provenance};
 use crate::data::Data;
-use crate::engine::recipe_digest;
+use crate::engine::{SandboxMode, recipe_digest};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::manifest::Manifests;
-use crate::pipeline::{BuildRequest, BuildResult, build};
+use crate::pipeline::{BuildRequest, BuildResult, CudaSource, build};
 use crate::project::locate;
+use crate::recipe::CudaToolchain;
 use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::open;
@@ -34,6 +35,8 @@ pub struct RebuildRequest {
     pub offline: bool,
     /// Steps at a time.
     pub jobs: Option<usize>,
+    /// Whether steps are isolated.
+    pub sandbox: SandboxMode,
 }
 
 /// The answer as JSON.
@@ -100,7 +103,8 @@ fn build_request(request_: &RebuildRequest, manifests: &[BundleManifest], root: 
     let from = provenance(manifests)?;
     let simulator = manifests.first().map(|manifest| manifest.simulator.clone()).unwrap_or_default();
     let recipe = request_.recipe.clone().unwrap_or_else(|| here(&simulator));
-    let asked = BuildRequest { offline: request_.offline, jobs: request_.jobs, ..request(manifests, &recipe, root)? };
+    let RebuildRequest { offline, jobs, sandbox, .. } = *request_;
+    let asked = BuildRequest { offline, jobs, sandbox, ..request(manifests, &recipe, root)? };
     let data = Data::here();
     let loaded = Manifests::load(&data)?;
     let store = Store::open(fs::cache_dir()?)?;
@@ -108,15 +112,18 @@ fn build_request(request_: &RebuildRequest, manifests: &[BundleManifest], root: 
     for host in [None, host(from)] {
         let asked = BuildRequest { host, ..asked.clone() };
         let located = locate(&asked.recipe(), &data, &loaded, &store, &Ui::new(true, true))?;
-        if located.recipe.name != simulator {
-            return Err(Error::usage(format!("{recipe} is the recipe of {}, not of {simulator}", located.recipe.name))
+        let own = located.recipes.own();
+        if own.name != simulator {
+            return Err(Error::usage(format!("{recipe} is the recipe of {}, not of {simulator}", own.name))
                 .hint("name the recipe: --recipe DIR"));
         }
-        let digest = recipe_digest(&located.recipe);
-        if digest == from.recipe {
-            return Ok(asked);
+        if let Some(recipe) = located.recipes.iter().find(|recipe| recipe_digest(recipe) == from.recipe) {
+            // Where the recipe says whose compiler a release has, nothing else need say it.
+            let is_said = recipe.cuda_toolchain != CudaToolchain::Pinned;
+            let cuda_source = if is_said { CudaSource::Wheels } else { asked.cuda_source };
+            return Ok(BuildRequest { cuda_source, ..asked });
         }
-        found = Some((digest, located.shown));
+        found = Some((recipe_digest(own), located.shown));
     }
     let (digest, shown) = found.unwrap_or((from.recipe, recipe));
     Err(Error::recipe(format!("{shown} is not the recipe that the packages were made from"))
@@ -159,11 +166,7 @@ fn packages(subject: &Path) -> Result<Vec<PathBuf>> {
 
 /// The manifests in package files.
 fn read(files: &[PathBuf]) -> Result<Vec<BundleManifest>> {
-    let opened = open(files)?;
-    if let Some(gap) = opened.incomplete.first() {
-        return Err(Error::new(crate::error::ErrorKind::File, format!("{}: {}", gap.subject, gap.reason)));
-    }
-    Ok(opened.bundles.into_iter().map(|bundle| bundle.manifest).collect())
+    Ok(open(files)?.complete()?.bundles.into_iter().map(|bundle| bundle.manifest).collect())
 }
 
 /// What was not the same: simpack itself, the tools, and where these are, what the steps read.
@@ -190,7 +193,9 @@ fn circumstances(was: &Provenance, given: &[BundleManifest], rebuilt: &[BundleMa
     }
     let made = |manifest: &&BundleManifest| !manifest.provenance.tools.is_empty();
     for manifest in given.iter().filter(made) {
-        let same = |other: &&BundleManifest| other.package == manifest.package && other.target == manifest.target;
+        let same = |other: &&BundleManifest| {
+            (&other.package, other.target, other.cuda) == (&manifest.package, manifest.target, manifest.cuda)
+        };
         if let Some(other) = rebuilt.iter().find(same)
             && other.provenance.plan != manifest.provenance.plan
         {

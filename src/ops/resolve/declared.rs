@@ -1,23 +1,23 @@
 //! What packages declare that their code opens: `opens` of the manifests in the prefix of a file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::bundle::BundleManifest;
+use crate::bundle::{BundleManifest, manifests};
 use crate::elf::resolve::normal;
 use crate::fs::Root;
-
-/// Where manifests lie below a prefix.
-const MANIFESTS: &str = "share/simpack";
+use crate::report::Incomplete;
 
 /// Manifests by prefix, read once.
 pub(super) struct Declared<'a> {
     root: &'a Root,
     prefixes: HashMap<String, Vec<BundleManifest>>,
+    /// Why manifests say nothing, by their path.
+    damaged: BTreeMap<String, String>,
 }
 
 impl<'a> Declared<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
-        Self { root, prefixes: HashMap::new() }
+        Self { root, prefixes: HashMap::new(), damaged: BTreeMap::new() }
     }
 
     /// Names that the package of a file declares; none for a file of no package.
@@ -35,17 +35,23 @@ impl<'a> Declared<'a> {
         names
     }
 
+    /// The manifests that could not be read: what their packages open is not known.
+    pub(super) fn incomplete(self) -> Vec<Incomplete> {
+        let gap = |(subject, reason)| Incomplete { subject, topic: "manifest".to_owned(), reason };
+        self.damaged.into_iter().map(gap).collect()
+    }
+
     fn manifests(&mut self, prefix: &str) -> &[BundleManifest] {
-        let root = self.root;
+        let (root, damaged) = (self.root, &mut self.damaged);
         self.prefixes.entry(prefix.to_owned()).or_insert_with(|| {
-            let directory = format!("{prefix}/{MANIFESTS}");
-            let packages = root.names(&directory);
-            let read = |package: String| {
-                let file = root.open(&format!("{directory}/{package}/simpack.json")).ok()?;
-                // Of another version of simpack, perhaps: then nothing is known.
-                serde_json::from_slice(file.bytes()).ok()
-            };
-            packages.into_iter().filter_map(read).collect()
+            let mut read = Vec::new();
+            for found in manifests(root, prefix) {
+                match found.manifest {
+                    Ok(manifest) => read.push(manifest),
+                    Err(error) => drop(damaged.insert(found.path, error.to_string())),
+                }
+            }
+            read
         })
     }
 }

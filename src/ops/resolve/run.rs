@@ -9,11 +9,11 @@ use super::machine::{Asked, Lists, Machine, asked};
 use super::report::{Answer, Answers, text, tree};
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Open, Process, Resolution, file_name};
-use crate::error::{Error, Result};
+use crate::error::{DENIED, Error, Result};
 use crate::fs::write_atomic;
 use crate::lint::Settings;
 use crate::manifest::opened;
-use crate::report::{Level, Report, TextOptions};
+use crate::report::{Incomplete, Level, Report, TextOptions};
 use crate::ui::Ui;
 
 /// What is asked, and how the answer is shown.
@@ -51,7 +51,8 @@ pub struct ResolveRequest {
     pub svg: Option<PathBuf>,
 }
 
-/// Answers; the exit code is 1 when a program would not start or load what it must not.
+/// Answers; the exit code is 1 when a program would not start or load what it must not, 7 when a package's
+/// manifest could not be read.
 ///
 /// # Errors
 /// A file is not there or no loader takes it; the request contradicts itself.
@@ -74,7 +75,8 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
         if request.libc.as_deref() == Some("glibc") {
             asked.loader.libc = Libc::Glibc;
         }
-        let resolution = process(request, &lists, &asked).map_err(|refusal| Error::file(file, refusal))?;
+        let (resolution, incomplete) =
+            process(request, &lists, &asked).map_err(|refusal| Error::file(file, refusal))?;
         let system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"].map(str::to_owned).to_vec();
         let facts = ProcessFacts {
             file: asked.file.clone(),
@@ -83,7 +85,7 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
             environment: asked.environment.clone(),
             lists: &lists,
         };
-        let report = registry.run(&facts, &settings, vec![asked.file.clone()], Vec::new());
+        let report = registry.run(&facts, &settings, vec![asked.file.clone()], incomplete);
         done.push((asked, facts.resolution, report));
     }
     if let (Some(picture), Some((_, resolution, _))) = (&request.svg, done.first()) {
@@ -94,7 +96,9 @@ pub fn run(request: &ResolveRequest, ui: &Ui) -> Result<u8> {
     if !ui.json(&Answers::new(answers))? {
         done.iter().for_each(|(asked, resolution, report)| ui.say(words(request, asked, resolution, report)));
     }
-    Ok(u8::from(done.iter().any(|(_, _, report)| report.is_denied())))
+    // Denied findings outweigh what could not be examined, as in one report.
+    let codes: Vec<u8> = done.iter().map(|(_, _, report)| report.exit_code()).collect();
+    Ok(if codes.contains(&DENIED) { DENIED } else { codes.into_iter().max().unwrap_or(0) })
 }
 
 fn words(request: &ResolveRequest, asked: &Asked, resolution: &Resolution, report: &Report) -> String {
@@ -109,7 +113,11 @@ fn words(request: &ResolveRequest, asked: &Asked, resolution: &Resolution, repor
 }
 
 /// The process: what is needed, then what is opened, until nothing new is opened.
-fn process(request: &ResolveRequest, lists: &Lists, asked: &Asked) -> Result<Resolution, crate::elf::resolve::Refusal> {
+fn process(
+    request: &ResolveRequest,
+    lists: &Lists,
+    asked: &Asked,
+) -> Result<(Resolution, Vec<Incomplete>), crate::elf::resolve::Refusal> {
     let mut process = Process::start(&asked.tree, &asked.loader, &asked.environment, &asked.file)?;
     for name in &request.dlopen {
         process.open(&Open { from: 0, name: name.clone() });
@@ -135,5 +143,5 @@ fn process(request: &ResolveRequest, lists: &Lists, asked: &Asked) -> Result<Res
         }
         looked += 1;
     }
-    Ok(process.finish())
+    Ok((process.finish(), declared.incomplete()))
 }

@@ -71,7 +71,11 @@ impl Selected {
     pub(super) fn of(source: &Source, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
         let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &source.distribution, manifests);
         let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };
-        let spec = |package: &String| source.kernels.get(package).cloned().unwrap_or_else(|| package.clone());
+        // Of several CUDA releases' packages of one name the newest that runs here, as every device has it.
+        let steps = || fit.devices.iter().flat_map(|device| &device.trace).filter(|step| step.place.is_some());
+        let release = |package: &String| steps().filter(|step| step.package == *package).map(|step| step.cuda).max();
+        let known = |package: &String| source.kernels.get(&(package.clone(), release(package)?)).cloned();
+        let spec = |package: &String| known(package).unwrap_or_else(|| package.clone());
         let conda = std::iter::once(source.simulator.clone()).chain(packages.iter().map(spec)).collect();
         let is_of = |wheel: &&PathBuf| {
             let name = part(wheel, 0).replace('_', "-").to_lowercase();

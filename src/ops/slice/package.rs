@@ -87,7 +87,7 @@ impl<'a> Job<'a> {
             let members = conda.members()?;
             (Holder::Conda(Box::new(conda)), members)
         } else {
-            let mut wheel = Wheel::open(path)?;
+            let wheel = Wheel::open(path)?;
             let members = wheel.members(&fat)?;
             (Holder::Wheel(Box::new(wheel)), members)
         };

@@ -57,11 +57,11 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     let mut recipe_file = None;
     if let Some(asked) = &request.recipe {
         let located = recipe(asked, &data, ui)?;
-        settings = Settings::new(&located.recipe.lint)?;
-        let symbols = read_all_symbols(&located.recipe.dir.join(SYMBOLS_DIR))?;
-        let source = source_root(&located.recipe, located.fetched)?;
+        settings = Settings::new(&located.recipes.own().lint)?;
+        let symbols = read_all_symbols(&located.recipes.own().dir.join(SYMBOLS_DIR))?;
+        let source = source_root(located.recipes.own(), located.fetched)?;
         let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?.files;
-        context = context.recipe(&located.recipe).symbols(symbols).sources(sources);
+        context = context.recipe(&located.recipes).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }
     settings = context.lints().resolve(command_line(settings, request)?)?;

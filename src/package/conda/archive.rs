@@ -12,6 +12,7 @@ use super::super::{BuiltPackage, Content, Format, Package, PackageWriter, Render
 use super::{Specs, index, info};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
+use crate::fs::Tree;
 use crate::manifest::Vendor;
 
 /// Packages of conda, in a channel with its index.
@@ -61,12 +62,8 @@ impl<'a> CondaWriter<'a> {
         Ok(Self { spec, target, layout, artifacts: Vec::new(), threads })
     }
 
-    fn place(&self, path: &str) -> Result<PathBuf> {
-        let place = self.layout.path().join(path);
-        if let Some(parent) = place.parent() {
-            fs_err::create_dir_all(parent)?;
-        }
-        Ok(place)
+    fn tree(&self) -> Result<Tree> {
+        Tree::at(self.layout.path())
     }
 }
 
@@ -74,21 +71,18 @@ impl PackageWriter for CondaWriter<'_> {
     type Output = BuiltPackage;
 
     fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
-        let place = self.place(&artifact.path)?;
-        match content {
-            Content::Bytes(bytes) => fs_err::write(&place, bytes)?,
-            Content::File(from) => {
-                fs_err::copy(from, &place)?;
-            }
-        }
         let executable = matches!(artifact.kind, ArtifactKind::File { executable: true, .. });
-        crate::fs::set_mode(&place, if executable { 0o755 } else { 0o644 })?;
+        let mode = if executable { 0o755 } else { 0o644 };
+        match content {
+            Content::Bytes(bytes) => self.tree()?.file(&artifact.path, bytes, mode)?,
+            Content::File(from) => self.tree()?.copy(from, &artifact.path, Some(mode))?,
+        }
         self.artifacts.push(artifact.clone());
         Ok(())
     }
 
     fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
-        fs_err::os::unix::fs::symlink(to, self.place(&artifact.path)?)?;
+        self.tree()?.symlink(to, &artifact.path)?;
         self.artifacts.push(artifact.clone());
         Ok(())
     }
@@ -97,10 +91,8 @@ impl PackageWriter for CondaWriter<'_> {
         let mut paths: Vec<PathBuf> =
             self.artifacts.iter().map(|artifact| self.layout.path().join(&artifact.path)).collect();
         for (path, bytes) in info::files(self.spec, &self.artifacts)? {
-            let place = self.place(&path)?;
-            fs_err::write(&place, bytes)?;
-            crate::fs::set_mode(&place, 0o644)?;
-            paths.push(place);
+            self.tree()?.file(&path, &bytes, 0o644)?;
+            paths.push(self.layout.path().join(path));
         }
         let parent = self.target.parent().unwrap_or(Path::new("."));
         let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;

@@ -86,7 +86,7 @@ fn record(path: &Path) -> Result<PackageRecord> {
 }
 
 fn index_json(path: &Path) -> Result<IndexJson, Box<dyn std::error::Error + Send + Sync>> {
-    let file = BufReader::new(fs_err::File::open(path)?);
+    let file = BufReader::new(crate::fs::open(path)?);
     let mut archive = rattler_package_streaming::seek::stream_conda_info(file)?;
     for entry in archive.entries()? {
         let mut entry = entry?;

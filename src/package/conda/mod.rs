@@ -7,4 +7,4 @@ mod specs;
 
 pub use archive::Conda;
 pub use channel::index;
-pub use specs::{BuildText, Selection, Specs, Wanted, build_text, dependency, selection, wanted};
+pub use specs::{BuildText, Selection, Specs, Wanted, build_text, selection, wanted};

@@ -79,14 +79,14 @@ impl<'a> Specs<'a> {
 
     /// All that a package depends on, sorted.
     pub fn depends(&self, package: &Package) -> Vec<String> {
-        let specs = package.dependencies.iter().map(|dependency| self.spec(dependency));
-        let depends: BTreeSet<String> = specs.chain(selection(&package.conditions).depends).collect();
+        let specs = package.manifest.dependencies.iter().map(|dependency| self.spec(dependency));
+        let depends: BTreeSet<String> = specs.chain(selection(&package.manifest.conditions).depends).collect();
         depends.into_iter().collect()
     }
 
     /// What a package exports.
     pub fn run_exports(&self, package: &Package) -> Vec<String> {
-        package.exports.iter().map(|dependency| self.spec(dependency)).collect()
+        package.manifest.exports.iter().map(|dependency| self.spec(dependency)).collect()
     }
 
     /// A package whose dependencies on exact builds were rendered before it.
@@ -95,7 +95,7 @@ impl<'a> Specs<'a> {
     /// No client could read it.
     pub fn render<'p>(&mut self, package: &'p Package) -> Result<Rendered<'p>> {
         let depends = self.depends(package);
-        let constrains = selection(&package.conditions).constrains;
+        let constrains = selection(&package.manifest.conditions).constrains;
         let hash = build_hash(&hash_input(&package.manifest, &depends, &constrains))?;
         let build = match build_text(package) {
             BuildText::Hashed => format!("{hash}_{}", package.build_number),
@@ -123,12 +123,6 @@ fn compatible(name: &str, version: Version, policy: VersionPolicy) -> String {
 
 fn ranged(name: &str, versions: &Versions) -> String {
     format!("{name} {versions}").trim_end().to_owned()
-}
-
-/// A package of conda as a recipe or an older manifest writes it: `cuda-nvrtc >=13.0,<14`.
-pub fn dependency(spec: &str) -> Dependency {
-    let (name, versions) = spec.split_once(' ').unwrap_or((spec, ""));
-    Dependency::Package { ecosystem: Ecosystem::Conda, name: name.to_owned(), versions: Versions::written(versions) }
 }
 
 /// What a match spec of a channel asks for; none for one that names no single package.
@@ -219,6 +213,7 @@ fn build_hash(input: &BTreeMap<&str, Value>) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Used;
 
     #[test]
     fn pins_follow_the_policy() {
@@ -240,8 +235,13 @@ mod tests {
     fn what_a_recipe_writes_comes_out_again() {
         let manifests = crate::manifest::Manifests::load(&crate::data::Data::at("no such directory")).unwrap();
         let specs = Specs::new("sim", &manifests.vendor);
-        for text in ["hdf5", "hdf5 >=1.14,<2", "cuda-nvrtc >=13.0,<14", "numpy ==1.26.*"] {
-            assert_eq!(specs.spec(&dependency(text)), text);
-        }
+        let used = |library: Option<&str>, package: &str, versions: &str| {
+            let (package, versions) = (package.to_owned(), versions.to_owned());
+            specs.spec(&Dependency::from(&Used { library: library.map(str::to_owned), package, versions }))
+        };
+        assert_eq!(used(None, "hdf5", ""), "hdf5");
+        assert_eq!(used(None, "hdf5", ">=1.14,<2"), "hdf5 >=1.14,<2");
+        assert_eq!(used(Some("nvrtc"), "cuda-nvrtc", ">=13.0,<14"), "cuda-nvrtc >=13.0,<14");
+        assert_eq!(used(None, "numpy", "==1.26.*"), "numpy ==1.26.*");
     }
 }

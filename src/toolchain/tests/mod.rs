@@ -338,6 +338,43 @@ fn login_data_go_to_the_index_and_its_files() {
 }
 
 #[test]
+fn login_data_go_nowhere_else() {
+    let (bytes, scene) = (Scene::new().bytes, Scene::new());
+    let other_bytes = bytes.clone();
+    // Another port of the same host is another place.
+    let other = Server::start(move |request| match request.path.ends_with('/') {
+        true => json_page(&other_bytes),
+        false => Answer::file(&other_bytes, request),
+    });
+    let target = other.url("/elsewhere/tiny-tool/");
+    let first = Server::start(move |_| {
+        let mut answer = Answer::new(302, "text/html", "");
+        answer.headers.push(format!("location: {target}"));
+        answer
+    });
+    check_tree(&scene.fetch(index(&format!("http://user:secret@{}/simple", first.address))).unwrap());
+    assert!(first.seen().iter().all(|request| request.header("authorization").is_some()));
+    assert!(other.seen().len() >= 2, "page and file");
+    assert!(other.seen().iter().all(|request| request.header("authorization").is_none()), "{:?}", other.seen());
+}
+
+#[test]
+fn pages_without_an_end_and_redirects_without_an_end_are_refused() {
+    let scene = Scene::new();
+    let endless = Server::start(|_| Answer::html(vec![b' '; (128 << 20) + 2]));
+    let error = scene.fetch(index(&endless.url("/simple"))).unwrap_err();
+    assert!(format!("{error:?}").contains("a page of more than"), "{error:?}");
+    let circle = Server::start(|request| {
+        let mut answer = Answer::new(302, "text/html", "");
+        answer.headers.push(format!("location: {}", request.path));
+        answer
+    });
+    let error = Scene::new().fetch(index(&circle.url("/simple"))).unwrap_err();
+    assert!(format!("{error:?}").contains("without an end"), "{error:?}");
+    assert!(circle.seen().len() < 100, "{}", circle.seen().len());
+}
+
+#[test]
 fn directories_come_first() {
     let scene = Scene::new();
     let wheels = tempfile::tempdir().unwrap();

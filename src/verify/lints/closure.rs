@@ -37,10 +37,12 @@ impl<'a> Library<'a> {
         self.package.subject(&self.file.path)
     }
 
-    /// Kernel packages of one group are alternatives: a process never holds two of them.
+    /// Kernel packages of one group are alternatives, and packages of one name for several CUDA releases: a process never
+    /// holds two of them.
     fn is_alternative_of(&self, other: &Self) -> bool {
-        let kernels = |library: &Self| library.package.manifest.component == ComponentKind::Kernels;
-        kernels(self) && kernels(other) && self.package.manifest.target != other.package.manifest.target
+        let (own, other) = (&self.package.manifest, &other.package.manifest);
+        let are_kernels = own.component == ComponentKind::Kernels && other.component == ComponentKind::Kernels;
+        are_kernels && own.target != other.target || own.package == other.package && own.cuda != other.cuda
     }
 }
 

@@ -6,26 +6,19 @@
 mod bundled;
 mod ceilings;
 mod closure;
-mod code;
-mod coverage;
-mod driver;
+mod device;
 mod files;
 mod glibc;
 mod hygiene;
 mod isa;
-mod kernels;
-mod lists;
 mod needed;
-mod nvrtc;
 mod promise;
 mod release;
 mod safety;
 mod search_path;
-mod shaders;
 mod soname;
 mod source;
 mod symbols;
-mod toolchain;
 
 use super::BundleFacts;
 use crate::data::Data;
@@ -42,26 +35,19 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         bundled::predicates(),
         ceilings::predicates(),
         closure::predicates(),
-        code::predicates(),
-        coverage::predicates(),
-        driver::predicates(),
+        device::predicates(),
         files::predicates(),
         glibc::predicates(),
         hygiene::predicates(),
         isa::predicates(),
-        kernels::predicates(),
-        lists::predicates(),
         needed::predicates(),
-        nvrtc::predicates(),
         release::predicates(),
         promise::predicates(),
         safety::predicates(),
         search_path::predicates(),
-        shaders::predicates(),
         soname::predicates(),
         source::predicates(),
         symbols::predicates(),
-        toolchain::predicates(),
         vec![unused_waiver()],
     ];
     subjects.into_iter().flatten().collect()

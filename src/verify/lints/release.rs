@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rattler_conda_types::{MatchSpec, Matches, PackageName, PackageRecord, ParseStrictness, VersionWithSource};
 
 use super::super::{BundleFacts, PackageFacts, PackageIndex};
-use crate::arch::KernelTarget;
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
 
@@ -33,23 +33,30 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 package.manifest.simulator == *simulator && package.manifest.version == core.manifest.version
             })
             .collect();
-        let kernels = |with_files: bool| -> BTreeSet<KernelTarget> {
+        let kernels = |with_files: bool| -> BTreeSet<(Option<CudaVersion>, KernelTarget)> {
             let kernels = of_release.iter().filter(|package| {
                 package.manifest.component == ComponentKind::Kernels && package.has_files() == with_files
             });
-            kernels
-                .filter_map(|package| package.manifest.target)
-                .filter(|target| *target != KernelTarget::Cpu)
-                .collect()
+            let of = |package: &&PackageFacts| Some((package.manifest.cuda, package.manifest.target?));
+            kernels.filter_map(of).filter(|(_, target)| *target != KernelTarget::Cpu).collect()
         };
         let (packages, selectors) = (kernels(true), kernels(false));
         let selector = format!("{simulator}-kernels");
+        // The release is said where it tells two packages apart.
+        let releases: BTreeSet<Option<CudaVersion>> =
+            packages.iter().chain(&selectors).map(|(cuda, _)| *cuda).collect();
+        let of = |cuda: &Option<CudaVersion>| match cuda.filter(|_| releases.len() > 1) {
+            None => String::new(),
+            Some(cuda) => format!(" of CUDA {cuda}"),
+        };
         if !selectors.is_empty() {
-            for target in packages.difference(&selectors) {
-                hits.add(&selector, format!("no build of it selects {simulator}-kernels-{target}"));
+            for (cuda, target) in packages.difference(&selectors) {
+                hits.add(&selector, format!("no build of it selects {simulator}-kernels-{target}{}", of(cuda)));
             }
-            for target in selectors.difference(&packages) {
-                hits.add(&selector, format!("selects {target}, and there is no package {simulator}-kernels-{target}"));
+            for (cuda, target) in selectors.difference(&packages) {
+                let of = of(cuda);
+                let message = format!("selects {target}{of}, and there is no package {simulator}-kernels-{target}{of}");
+                hits.add(&selector, message);
             }
         }
         if core.manifest.kernel_abi.is_some() && packages.is_empty() {
@@ -57,8 +64,12 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
         let declared = facts.rules.declared.as_ref().filter(|declared| declared.simulator == *simulator);
         if let Some(declared) = declared {
-            for target in declared.targets.iter().filter(|target| !packages.contains(target)) {
-                hits.add(&selector, format!("the recipe declares {target}, and there is no package for it"));
+            let is_there = |cuda: CudaVersion, target: KernelTarget| {
+                packages.iter().any(|(of, other)| *other == target && of.is_none_or(|of| of == cuda))
+            };
+            for (cuda, target) in declared.targets.iter().filter(|(cuda, target)| !is_there(*cuda, *target)) {
+                let of = if declared.is_several() { format!(" for CUDA {cuda}") } else { String::new() };
+                hits.add(&selector, format!("the recipe declares {target}{of}, and there is no package for it"));
             }
             let packaged =
                 declared.components.iter().filter(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));

@@ -249,6 +249,7 @@ fn the_driver_follows_from_the_code() {
         version: "1.2.0".to_owned(),
         build: "b".to_owned(),
         depends: vec![asks.to_owned(), "volley-kernels-compute_75 ==1.2.0 x".to_owned()],
+        cuda: sealed.bundle.manifest.cuda,
     };
     let opened =
         |asks| Opened { bundles: vec![sealed.bundle.clone()], indexes: vec![index(asks)], ..Opened::default() };
@@ -312,6 +313,7 @@ fn nothing_of_a_release_is_forgotten() {
     let selector = |target: &str| {
         let mut tree = Tree::new(ComponentKind::Kernels, "kernels");
         tree.manifest.target = Some(target.parse().unwrap());
+        tree.manifest.cuda = with_code("sm_90").manifest.cuda;
         tree.manifest.kernel_abi = Some(kernel_abi_tag(&table()));
         tree.seal()
     };
@@ -336,6 +338,7 @@ fn dependencies_are_there_or_declared() {
         version: "1.2.0".to_owned(),
         build: "h0_0".to_owned(),
         depends: depends.iter().map(ToString::to_string).collect(),
+        cuda: None,
     };
     let of = |depends: &[&str]| {
         let indexes = vec![index("volley-core", depends), index("volley-rtc", &[])];

@@ -1,20 +1,20 @@
 //! Bundles for tests: small trees whose libraries the system's compiler makes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use tempfile::TempDir;
 
 use crate::arch::{Platform, VersionPolicy};
 use crate::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA,
-    Provenance,
+    Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, KERNELS_LIST, KERNELS_SCHEMA, KernelsList,
+    MANIFEST_SCHEMA, Provenance,
 };
 use crate::data::Data;
 use crate::elf;
 use crate::fs::{self, Digest, EntryKind};
 use crate::lint::Settings;
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, Used};
 use crate::report::{Level, Report};
 use crate::verify::{VerifyContext, verify};
 
@@ -52,6 +52,11 @@ impl Tree {
             glibc: None,
             smoke: None,
             uses: Vec::new(),
+            dependencies: BTreeSet::new(),
+            conditions: Vec::new(),
+            exports: Vec::new(),
+            license: None,
+            licences: BTreeMap::new(),
             opens: Vec::new(),
             artifacts: Vec::new(),
             provenance: Provenance {
@@ -75,7 +80,9 @@ impl Tree {
     }
 
     pub(super) fn uses(mut self, spec: &str) -> Self {
-        self.manifest.uses.push(spec.to_owned());
+        let name = spec.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(spec.len());
+        let (package, versions) = (spec[..name].to_owned(), spec[name..].trim().to_owned());
+        self.manifest.uses.push(Dependency::from(&Used { library: None, package, versions }));
         self
     }
 

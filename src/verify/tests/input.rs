@@ -105,6 +105,55 @@ fn broken_packages_are_incomplete_and_missing_ones_an_error() {
 }
 
 #[test]
+fn members_that_are_not_unpacked_are_said_and_the_rest_is_examined() {
+    let dist = tempfile::tempdir().unwrap();
+    let mut archive = tar::Builder::new(zstd::Encoder::new(Vec::new(), 1).unwrap());
+    let mut add = |name: &str, kind: tar::EntryType, to: Option<&str>| {
+        let mut header = tar::Header::new_gnu();
+        // The writer refuses such names itself.
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(0);
+        header.as_gnu_mut().unwrap().realsize = *b"00000000000\0";
+        if let Some(to) = to {
+            header.set_link_name_literal(to).unwrap();
+        }
+        header.set_cksum();
+        archive.append(&header, std::io::empty()).unwrap();
+    };
+    add("lib/good", tar::EntryType::Regular, None);
+    add("../up", tar::EntryType::Regular, None);
+    add("/absolute", tar::EntryType::Regular, None);
+    add("pipe", tar::EntryType::Fifo, None);
+    add("device", tar::EntryType::Char, None);
+    add("sparse", tar::EntryType::GNUSparse, None);
+    add("out", tar::EntryType::Symlink, Some("../x"));
+    // Inside as text, and outside through the first of them.
+    add("a/b/up", tar::EntryType::Symlink, Some("../.."));
+    add("round", tar::EntryType::Symlink, Some("a/b/up/../x"));
+    let path = dist.path().join("hostile.tar.zst");
+    std::fs::write(&path, archive.into_inner().unwrap().finish().unwrap()).unwrap();
+    let opened = open(&[&path]).unwrap();
+    let mut reasons: Vec<&str> = opened.incomplete.iter().map(|gap| gap.reason.as_str()).collect();
+    reasons.sort_unstable();
+    assert_eq!(
+        reasons,
+        [
+            "../up leaves the archive",
+            "/absolute leaves the archive",
+            "device is neither a file, nor a directory, nor a link",
+            "out is a link that leaves the tree",
+            "pipe is neither a file, nor a directory, nor a link",
+            "round is a link that leaves the tree",
+            "sparse is a sparse file",
+        ]
+    );
+    let names: Vec<String> = opened.foreign[0].entries().unwrap().into_iter().map(|entry| entry.path).collect();
+    assert_eq!(names, ["a/b/up", "lib/good"]);
+}
+
+#[test]
 fn a_manifest_speaks_for_its_own_package_only() {
     let sealed = core();
     let dir = sealed.bundle.root.join("share/simpack");

@@ -27,7 +27,7 @@ fn cut(bytes: &[u8], dir: &Path) -> Result<()> {
     let (path, place) = (dir.join("a-1-py3-none-any.whl"), dir.join("cut"));
     fs::write(&path, bytes)?;
     fs::write(&place, b"\x7fELF without what was cut")?;
-    let mut wheel = Wheel::open(&path)?;
+    let wheel = Wheel::open(&path)?;
     let members = wheel.members(dir)?;
     let sliced: BTreeMap<String, PathBuf> = members.into_iter().map(|member| (member.name, place.clone())).collect();
     wheel.write(&sliced, "0sm90", &dir.join("a-1-0sm90-py3-none-any.whl"))

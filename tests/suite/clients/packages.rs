@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use simpack::bundle::Dependency;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::pack;
-use simpack::package::conda::index;
-use simpack::package::{Package, Rendered};
+use simpack::package::conda::{Conda, index};
+use simpack::package::{Format, Package, Rendered};
 
 use super::sample::{self, TARGETS};
 
@@ -191,9 +192,9 @@ fn what_no_client_can_read_is_refused() {
     for (uses, says) in [("cuda nvrtc >=13 <<", "volley-rtc"), ("numpy >=", "numpy >=")] {
         let recipe = sample::recipe(&["sm_90"], "13.0");
         let mut bundles = sample::bundles(&recipe, dir.path());
-        bundles[1].manifest.uses = vec![uses.to_owned()];
-        let specs = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests));
-        let error = specs.err().unwrap_or_else(|| panic!("{uses} passed"));
+        bundles[1].manifest.uses = vec![Dependency::from(&sample::used(uses))];
+        let packages = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
+        let error = Conda.render(&packages, &manifests.vendor).err().unwrap_or_else(|| panic!("{uses} passed"));
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(error.kind(), simpack::error::ErrorKind::Recipe);
     }

@@ -1,6 +1,6 @@
 //! A small made-up distribution: a recipe and staged bundles with text for files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -21,7 +21,7 @@ use simpack::package::tar::Tar;
 use simpack::package::{BuiltPackage, Format, Package, Rendered};
 use simpack::recipe::{
     Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
-    Recipe, Source, VariantChoice,
+    Recipe, Source, Used, VariantChoice,
 };
 
 /// 2024-01-01 00:00:00 UTC.
@@ -35,13 +35,19 @@ pub fn manifests() -> Manifests {
     Manifests::load(&Data::at("no such directory")).expect("the embedded manifests are right")
 }
 
+/// What a recipe's word for a package of conda becomes.
+pub fn used(text: &str) -> Used {
+    let (package, versions) = text.split_once(' ').unwrap_or((text, ""));
+    Used { library: None, package: package.to_owned(), versions: versions.to_owned() }
+}
+
 pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
     let component = |kind, policy, uses: &[&str]| Component {
         kind,
         policy,
         build: None,
         files: Vec::new(),
-        uses: uses.iter().map(|&text| text.to_owned()).collect(),
+        uses: uses.iter().map(|&text| used(text)).collect(),
         opens: Vec::new(),
     };
     Recipe {
@@ -162,7 +168,12 @@ fn stage(
         kernel_abi: (kernels || component == ComponentKind::Core).then(|| recipe.kernel_abi_tag()).flatten(),
         kernels: if kernels { recipe.kernels() } else { Vec::new() },
         glibc: code.then_some(GlibcVersion::new(2, 28)),
-        uses: declared.uses.clone(),
+        uses: declared.uses.iter().map(Dependency::from).collect(),
+        dependencies: BTreeSet::new(),
+        conditions: Vec::new(),
+        exports: Vec::new(),
+        license: None,
+        licences: BTreeMap::new(),
         opens: Vec::new(),
         artifacts: artifacts(&root),
         smoke: None,
@@ -192,6 +203,22 @@ fn artifacts(root: &Path) -> Vec<Artifact> {
         Some(Artifact { path: entry.path, kind })
     });
     artifacts.collect()
+}
+
+/// All packages of one distribution over several releases: the host part is the first one's, and each release has an rtc
+/// of its own.
+pub fn matrix(dir: &Path, releases: &[(&[&str], &str)]) -> Vec<Package> {
+    let mut of_release = releases.iter().map(|(targets, cuda)| recipe(targets, cuda));
+    let first = of_release.next().expect("a release");
+    let mut staged = bundles(&first, dir);
+    for mut other in of_release {
+        other.components[1].uses = vec![used(&format!("cuda-nvrtc >={},<{}", other.cuda, other.cuda.major + 1))];
+        let of_it = bundles(&other, dir).into_iter();
+        staged.extend(
+            of_it.filter(|bundle| bundle.manifest.cuda.is_some() && bundle.manifest.component != ComponentKind::Source),
+        );
+    }
+    packages(&first, &staged, &surroundings(&manifests())).expect("packages follow")
 }
 
 /// Gives a staged file other bytes, in the tree and in the manifest.
@@ -230,7 +257,8 @@ pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
     };
     PackContext {
         manifests,
-        outside: BTreeMap::from([("volley-core".to_owned(), [libstdcxx].into_iter().collect())]),
+        outside: BTreeMap::from([(("volley-core".to_owned(), None), [libstdcxx].into_iter().collect())]),
+        compiled_by: BTreeMap::new(),
         licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
     }
 }

@@ -34,7 +34,7 @@ fn stand_ins(dir: &Path) -> PathBuf {
         fs_err::write(libraries.join(name), name).unwrap();
     }
     let channel = dir.join("vendor");
-    for (name, version) in [("cuda-nvrtc", "13.0.88"), ("libstdcxx", "12.2.0")] {
+    for (name, version) in [("cuda-nvrtc", "13.0.88"), ("cuda-nvrtc", "11.8.89"), ("libstdcxx", "12.2.0")] {
         let output = client("vendor.py").unwrap().arg(&channel).args([name, version]).arg(&libraries).output().unwrap();
         assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     }
@@ -71,7 +71,8 @@ fn expected(machine: &Machine, available: &[Available]) -> String {
 }
 
 /// Asks the solver about every known capability, some that nobody knows yet, an unknown one, with
-/// several drivers, for several sets of kernels, also of two CUDA releases in one channel.
+/// several drivers, for several sets of kernels, also of two CUDA releases in one channel: of two builds, or of one
+/// distribution that serves several generations of drivers.
 #[test]
 fn the_solver_and_the_chain_agree() {
     if client("solve.py").is_none() {
@@ -79,7 +80,7 @@ fn the_solver_and_the_chain_agree() {
     }
     let dir = tempfile::tempdir().unwrap();
     let vendor = stand_ins(dir.path());
-    let sets: [&[(&[&str], &str)]; 4] = [
+    let sets: [&[(&[&str], &str)]; 6] = [
         &[(TARGETS, "13.0")],
         &[(&["sm_80", "sm_87", "sm_90a", "sm_90", "sm_100f", "sm_120a", "compute_90a", "compute_80"], "13.0")],
         &[(&["sm_90", "compute_90"], "13.3"), (&["sm_60", "sm_86", "compute_50"], "11.8")],
@@ -87,15 +88,28 @@ fn the_solver_and_the_chain_agree() {
             (&["sm_75", "sm_100", "sm_103f", "sm_101"], "12.9"),
             (&["sm_75", "sm_103", "compute_100f", "compute_75"], "13.0"),
         ],
+        &[
+            (&["sm_80", "sm_90", "sm_120", "compute_80"], "13.0"),
+            (&["sm_60", "sm_70", "sm_80", "sm_90", "compute_60"], "11.8"),
+        ],
+        &[(&["sm_80", "sm_90", "compute_80"], "13.0"), (&["sm_80", "sm_121", "compute_90"], "13.5")],
     ];
-    let drivers = ["11.4", "12.6", "12.9", "13.0", "13.4"].map(sample::cuda);
+    // The sets from here on are one distribution each.
+    let of_one_build = 4;
+    // Drivers 450, 470, 525, 550, 560, 575, 580 and two newer ones.
+    let drivers = ["11.0", "11.4", "12.0", "12.4", "12.6", "12.9", "13.0", "13.4", "13.5"].map(sample::cuda);
     let known: Vec<_> = sample::manifests().capabilities.iter().map(|entry| entry.capability()).collect();
     let unborn = ["8.1", "9.5", "13.0"].map(|text| text.parse().unwrap());
     for (index, set) in sets.iter().enumerate() {
         let channel = dir.path().join(format!("channel{index}"));
         let mut available = Vec::new();
+        if index >= of_one_build {
+            write(&sample::matrix(&dir.path().join(format!("stage{index}")), set), &channel);
+        }
         for (targets, cuda) in *set {
-            write(&sample::specs(&dir.path().join(format!("stage{index}-{cuda}")), targets, cuda), &channel);
+            if index < of_one_build {
+                write(&sample::specs(&dir.path().join(format!("stage{index}-{cuda}")), targets, cuda), &channel);
+            }
             let cuda = sample::cuda(cuda);
             available.extend(targets.iter().map(|target| Available {
                 target: target.parse().unwrap(),
@@ -128,15 +142,64 @@ fn the_solver_and_the_chain_agree() {
         for (machine, answer) in machines.iter().zip(answers.lines()) {
             let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
             let packages = answer.as_array().unwrap_or_else(|| panic!("{answer}"));
-            let mut kernels =
-                packages.iter().filter_map(|package| package["name"].as_str().unwrap().strip_prefix("volley-kernels-"));
-            let found = kernels.next().unwrap_or("cpu");
+            let mut kernels = packages.iter().filter_map(|package| {
+                let target = package["name"].as_str().unwrap().strip_prefix("volley-kernels-")?;
+                Some((target, package["build"].as_str().unwrap()))
+            });
+            let (found, build) = kernels.next().unwrap_or(("cpu", "cpu"));
             assert_eq!(kernels.next(), None);
+            // Of two releases' code for the same device, the newer that the driver can load.
+            let loaded = |item: &&Available| machine.driver.is_some_and(|driver| driver.major >= item.cuda.major);
+            let same = available.iter().filter(|item| item.target.to_string() == found).filter(loaded);
+            let newest = same.map(|item| format!("cuda{}_", item.cuda.major)).max().unwrap_or_default();
+            assert!(build.starts_with(&newest), "set {index}, {:?}: {build}", machine.driver);
             let (driver, device) =
                 (machine.driver.map(|driver| driver.to_string()), machine.device.map(|device| device.to_string()));
             assert_eq!(found, expected(machine, &available), "set {index}, driver {driver:?}, device {device:?}");
         }
     }
+}
+
+/// One distribution, each release with an rtc of its own: the newest that the driver runs, with its NVRTC; without a
+/// driver the oldest. Kernels and rtc of two releases are never installed together.
+#[test]
+fn each_driver_gets_the_rtc_and_the_kernels_that_it_runs() {
+    if client("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
+    let targets: &[&str] = &["sm_80", "sm_90", "compute_80"];
+    write(&sample::matrix(&dir.path().join("stage"), &[(targets, "13.0"), (targets, "11.8")]), &channel);
+    let solve = |cuda: &str, arch: &str, specs: &[&str]| {
+        let mut command = client("solve.py").unwrap();
+        command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(specs);
+        command.env("CONDA_OVERRIDE_CUDA", cuda).env("CONDA_OVERRIDE_CUDA_ARCH", arch);
+        command.env("CONDA_OVERRIDE_GLIBC", "2.36");
+        command
+    };
+    // Drivers 450, 525, 550 and 580, and none.
+    for (cuda, nvrtc, kernels) in [
+        ("11.0", "11.8.89", Some("cuda11_")),
+        ("12.0", "11.8.89", Some("cuda11_")),
+        ("12.4", "11.8.89", Some("cuda11_")),
+        ("13.0", "13.0.88", Some("cuda13_")),
+        ("", "11.8.89", None),
+    ] {
+        let answer =
+            json(&mut solve(cuda, if cuda.is_empty() { "" } else { "9.0" }, &["volley", "volley-rtc", "volley-dev"]));
+        let of = |name: &str, what: &str| {
+            let mut found = answer.as_array().unwrap().iter().filter(|package| package["name"] == name);
+            let one = found.next().map(|package| package[what].as_str().unwrap().to_owned());
+            assert_eq!(found.next(), None);
+            one
+        };
+        assert_eq!(of("cuda-nvrtc", "version").as_deref(), Some(nvrtc), "{cuda}");
+        let build = of("volley-kernels-sm_90", "build");
+        assert_eq!(build.as_ref().map(|build| &build[..7]), kernels, "{cuda}");
+    }
+    let both = ["volley-kernels-sm_90=*=cuda11_*", "volley-kernels-sm_90=*=cuda13_*"];
+    assert_eq!(solve("13.0", "9.0", &both).output().unwrap().status.code(), Some(1));
 }
 
 /// The environment variables that users have, and a core with another kernel table.

@@ -211,6 +211,11 @@ fn what_a_package_declares_that_it_opens() {
     assert!(said.contains("libabsent.so.1") && said.contains("lib/libplugin.so.2  RUNPATH"), "{said}");
     let said = resolve(&bench, &["bin/main", "--no-opened"]).exit(0).stdout;
     assert!(!said.contains("libplugin"), "{said}");
+    // What a manifest that nobody can read declares is not known, and that is said.
+    fs_err::write(place.join("simpack.json"), "{").unwrap();
+    let said = resolve(&bench, &["bin/main"]).exit(7).stdout;
+    assert!(said.contains("simpack.json is not valid"), "{said}");
+    resolve(&bench, &["bin/main", "--no-opened"]).exit(0);
 }
 
 /// NVRTC of CUDA 13.0 opens its builtins by name, and only its own search path counts.

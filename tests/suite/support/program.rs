@@ -7,6 +7,9 @@ use simpack::process::retry_text_busy;
 use tempfile::TempDir;
 
 /// Variables that would change what a run does.
+/// The commit of a repository that generated workflows install.
+const INSTALL_FROM: &str = "https://git.example/simpack.git#0123456789abcdef0123456789abcdef01234567";
+
 const SETTINGS: [&str; 12] = [
     "SOURCE_DATE_EPOCH",
     "CUDA_HOME",
@@ -75,6 +78,9 @@ pub fn simpack_with(program: &Path, dir: &Path, args: &[&str]) -> Command {
     command.current_dir(dir).args(args);
     for name in SETTINGS {
         command.env_remove(name);
+    }
+    if args.first() == Some(&"generate") {
+        command.env("SIMPACK_INSTALL_FROM", INSTALL_FROM);
     }
     command
 }

@@ -1,0 +1,179 @@
+//! The build systems that make host components, a file each: what recipes may say of one, which tools it needs, and how
+//! it is called. Another one is a file and its line in the table.
+
+mod cmake;
+mod copy;
+mod make;
+mod script;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::process::Call;
+
+/// A build system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BuildDriver {
+    /// CMake with ninja: configure, build, install.
+    Cmake,
+    /// GNU make with `install` and `PREFIX`/`DESTDIR`.
+    Make,
+    /// A shell script that installs into `$PREFIX`.
+    Script,
+    /// Nothing is run: what it reads is what it installs, below `share/<name>`.
+    Copy,
+}
+
+impl BuildDriver {
+    /// As recipes name them.
+    pub const NAMES: [(&str, Self); 4] =
+        [("cmake", Self::Cmake), ("make", Self::Make), ("script", Self::Script), ("copy", Self::Copy)];
+
+    /// What it does.
+    pub fn system(self) -> &'static dyn BuildSystem {
+        match self {
+            Self::Cmake => &cmake::Cmake,
+            Self::Make => &make::Make,
+            Self::Script => &script::Script,
+            Self::Copy => &copy::Copy,
+        }
+    }
+
+    /// As a recipe names it.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, driver)| *driver == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What simpack knows of a build system.
+pub trait BuildSystem {
+    /// Tools whose versions belong to the key of a step, by the names of the plan; none of a system that runs nothing.
+    fn tools(&self) -> &'static [&'static str];
+
+    /// Those of the tools that simpack pins and fetches; the others are the machine's.
+    fn pinned(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The tool that takes a token of the jobs for each of its processes, if its version can.
+    fn jobserver(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A switch of the recipe as its option.
+    fn switch(&self, on: bool) -> &'static str {
+        if on { "1" } else { "0" }
+    }
+
+    /// Whether options become variables of its environment.
+    fn sets_variables(&self) -> bool {
+        true
+    }
+
+    /// Whether its files say that they compile device code. Of another one this is not known.
+    fn says_languages(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with a recipe that has so many targets and options.
+    fn mistakes(&self, _targets: usize, _options: usize) -> Vec<DriverMistake> {
+        Vec::new()
+    }
+
+    /// The calls that install into `step.dest`, in order.
+    ///
+    /// # Errors
+    /// A tool is missing, or a file cannot be read or written.
+    fn calls(&self, step: &HostBuild<'_>, tools: &dyn HostTools) -> Result<Vec<Call>>;
+}
+
+/// A mistake of a recipe about its build system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverMistake {
+    /// Where it stands.
+    pub at: DriverWord,
+    /// What is wrong.
+    pub message: &'static str,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+/// A place in the table of a component's build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverWord {
+    /// `driver` itself.
+    Driver,
+    /// A target, by its place in the list.
+    Target(usize),
+    /// An option, by its place in the order of their names.
+    Option(usize),
+}
+
+/// Prefix that the build systems believe in; the real tree is below `DESTDIR`. A fixed one keeps
+/// the name of this machine's directories out of generated files.
+pub const PREFIX: &str = "/opt/simpack";
+
+/// What is built: a component, from a copy of its declared sources, into an empty tree.
+#[derive(Debug, Clone, Copy)]
+pub struct HostBuild<'a> {
+    /// Simulator's name.
+    pub name: &'a str,
+    /// Copy of the declared sources, with the top file. Build systems may write into it.
+    pub source: &'a Path,
+    /// Options; `{prefix}` and `{jobs}` are still to be replaced.
+    pub options: &'a BTreeMap<String, String>,
+    /// Make targets, or the script's file name.
+    pub targets: &'a [String],
+    /// Directory of this step.
+    pub work: &'a Path,
+    /// What `DESTDIR` says.
+    pub dest: &'a Path,
+    /// [`PREFIX`] below it.
+    pub tree: &'a Path,
+    /// Processes at a time.
+    pub jobs: usize,
+}
+
+impl HostBuild<'_> {
+    /// Options with their placeholders replaced, for a build system that knows `prefix`.
+    fn options(&self, prefix: &str) -> impl Iterator<Item = (&String, String)> {
+        let jobs = self.jobs.to_string();
+        let fill = move |value: &String| value.replace("{prefix}", prefix).replace("{jobs}", &jobs);
+        self.options.iter().map(move |(name, value)| (name, fill(value)))
+    }
+}
+
+/// The tools of a build, as the engine arranges them.
+pub trait HostTools {
+    /// A call in a clean environment with the compilers.
+    ///
+    /// # Errors
+    /// A script that stands for a compiler cannot be written.
+    fn call(&self, program: &Path) -> Result<Call>;
+
+    /// A pinned tool.
+    ///
+    /// # Errors
+    /// The plan does not name it.
+    fn pinned(&self, name: &str) -> Result<&Path>;
+
+    /// What belongs to the compiler, by name (`ar`).
+    ///
+    /// # Errors
+    /// A script that stands for a program cannot be written.
+    fn companions(&self) -> Result<BTreeMap<&'static str, PathBuf>>;
+
+    /// nvcc and its host compiler, for a component that compiles device code.
+    fn cuda(&self) -> Option<(&Path, &Path)>;
+
+    /// The call with its part in the tokens of the jobs; none where there are no tokens.
+    ///
+    /// # Errors
+    /// The tokens cannot be handed on.
+    fn share(&self, call: &Call) -> Result<Option<Call>>;
+}

@@ -1,0 +1,89 @@
+//! How much a container may unpack to: counted in bytes that really came, whatever its headers promise.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+
+use super::ContainerError;
+
+/// What is still taken for an honest container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one member.
+    pub member: u64,
+    /// Bytes of all members, however small the container is.
+    pub least: u64,
+    /// Bytes of all members for each byte of the container.
+    pub ratio: u64,
+    /// Members, those of containers inside it included.
+    pub members: usize,
+    /// Containers inside each other.
+    pub depth: usize,
+    /// KiB that a stream's dictionary may take.
+    pub dictionary: u32,
+}
+
+impl Limits {
+    /// Those of simpack. The most that compilers' output was seen to shrink is to a twentieth, vendors' static archives
+    /// to a fortieth; the largest member seen has 3 GB, the most members (a kernel's source) are 90,000; `xz -9` takes a
+    /// dictionary of 64 MiB.
+    pub const USUAL: Self =
+        Self { member: 64 << 30, least: 1 << 30, ratio: 200, members: 1 << 20, depth: 4, dictionary: 256 << 10 };
+
+    /// What a container of `size` bytes may give.
+    pub fn budget(self, size: u64) -> Budget {
+        let most = self.least.max(size.saturating_mul(self.ratio));
+        Budget { limits: self, most, left: Cell::new(most), members: Cell::new(self.members) }
+    }
+}
+
+/// What is left of the limits while a container and those inside it are read.
+#[derive(Debug)]
+pub struct Budget {
+    pub(super) limits: Limits,
+    most: u64,
+    left: Cell<u64>,
+    members: Cell<usize>,
+}
+
+impl Budget {
+    /// Counts one member.
+    pub(super) fn member(&self) -> Result<(), ContainerError> {
+        let left = self.members.get().checked_sub(1).ok_or(ContainerError::Members(self.limits.members))?;
+        self.members.set(left);
+        Ok(())
+    }
+
+    /// What an error of a reader below a [`Counted`] means.
+    pub(super) fn failure(&self, error: io::Error) -> ContainerError {
+        match self.left.get() {
+            0 => ContainerError::Bomb(self.most),
+            _ => ContainerError::Damaged(error.into()),
+        }
+    }
+
+    /// The same bytes, counted; of one member where that is all that `reader` gives.
+    pub(super) fn counted<R: Read>(&self, reader: R, is_member: bool) -> Counted<'_, R> {
+        Counted { reader, budget: self, left: if is_member { self.limits.member } else { u64::MAX } }
+    }
+}
+
+/// A reader that fails instead of going on for ever.
+pub(super) struct Counted<'a, R> {
+    reader: R,
+    budget: &'a Budget,
+    left: u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        let less = |left: u64| left.checked_sub(count as u64);
+        let (Some(own), Some(all)) = (less(self.left), less(self.budget.left.get())) else {
+            self.budget.left.set(0);
+            return Err(io::Error::other(ContainerError::Bomb(self.budget.most.min(self.budget.limits.member))));
+        };
+        self.left = own;
+        self.budget.left.set(all);
+        Ok(count)
+    }
+}

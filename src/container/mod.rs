@@ -1,0 +1,18 @@
+//! Containers of files: zip archives and wheels, `.conda` packages, tar archives with their compressions. One reader of
+//! each for everything that opens them, within one set of limits; what would land outside, or cannot be told by a file
+//! and its bytes, is refused by name and never passed over.
+//!
+//! Members come one after another as values with a reader; what to do with them is the caller's: look at them, write
+//! them into a [`Tree`], pack them again. Directories need no reader of their own: [`crate::fs::walk`] lists them.
+
+mod entry;
+mod form;
+mod limits;
+mod read;
+mod tree;
+
+pub use entry::{ContainerError, Entry, Kind, Refusal, Stop};
+pub use form::{Form, Packing};
+pub use limits::{Budget, Limits};
+pub use read::{Visitor, read, read_tar, unpack};
+pub use tree::{Tree, links_stay_inside};

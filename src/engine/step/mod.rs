@@ -1,0 +1,334 @@
+//! One step: a directory of its own, its calls one after the other, a log, and the result into the cache.
+
+pub(in crate::engine) mod diagnose;
+pub(in crate::engine) mod headers;
+mod host;
+pub(in crate::engine) mod isolation;
+pub(in crate::engine) mod kernel;
+pub(in crate::engine) mod nvcc;
+pub(in crate::engine) mod shared;
+pub(in crate::engine) mod toolset;
+mod undeclared;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use self::diagnose::{Cause, cause};
+use self::host::HostStep;
+use self::isolation::{copy_declared, outside_links, plain};
+use self::kernel::KernelPlace;
+use self::toolset::Toolset;
+use self::undeclared::{Scene, explain};
+use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
+use crate::engine::run::BuildOptions;
+use crate::engine::scheduler::Fate;
+use crate::engine::tokens::Tokens;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{Action, Step};
+use crate::process::{Call, Ended, Outcome, Watched, interrupted};
+
+/// Lines of a failed step's output that go into the error.
+const TOLD_LINES: usize = 20;
+
+/// Beginning of the names of steps' own directories.
+pub(in crate::engine) const SCRATCH: &str = "step-";
+
+/// What steps run with.
+pub(in crate::engine) struct StepRun<'a> {
+    pub tools: &'a Toolset,
+    pub cache: &'a Cache,
+    pub options: &'a BuildOptions,
+    pub logs: &'a Path,
+    /// Root of the source tree, where it really lies.
+    root: PathBuf,
+    /// The directory for intermediate files, where it really lies.
+    work: PathBuf,
+    /// What kernel steps see of the machine besides the system and the tools: the source, and where its links lead.
+    seen: BTreeSet<PathBuf>,
+}
+
+/// How many processes a step may have.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Share<'a> {
+    /// At a time, at most.
+    pub jobs: usize,
+    /// Where its build system takes a token for each, when it can.
+    pub tokens: Option<&'a Tokens>,
+}
+
+/// Why a step failed.
+#[derive(Debug)]
+pub(in crate::engine) struct StepFailure {
+    /// What is told.
+    pub error: Box<Error>,
+    /// What can be done about it.
+    pub cause: Cause,
+    /// Bytes that its largest process had, as far as that is known.
+    pub peak: u64,
+}
+
+impl StepFailure {
+    /// What it is to the scheduler.
+    pub(in crate::engine) fn fate(&self) -> Fate {
+        match self.cause {
+            Cause::Memory(_) => Fate::OutOfMemory { peak: self.peak },
+            Cause::Told | Cause::Crashed(_) | Cause::Full => Fate::Failed,
+        }
+    }
+}
+
+impl From<Error> for StepFailure {
+    fn from(error: Error) -> Self {
+        Self { error: Box::new(error), cause: Cause::Told, peak: 0 }
+    }
+}
+
+/// Removes the directories of steps that a killed run left in `work`, which must be locked.
+///
+/// # Errors
+/// A directory cannot be read or removed.
+pub fn remove_leftovers(work: &Path) -> Result<()> {
+    for entry in fs_err::read_dir(work)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            remove_while_it_is_written(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Programs die with the run that started them, but what they had started in turn may live a moment
+/// longer and write on.
+fn remove_while_it_is_written(dir: &Path) -> Result<()> {
+    let first = Instant::now();
+    loop {
+        match std::fs::remove_dir_all(dir) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if error.kind() == std::io::ErrorKind::DirectoryNotEmpty
+                    && first.elapsed() < Duration::from_secs(10) =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(Error::file(dir, "what a killed run left cannot be removed").because(error)),
+        }
+    }
+}
+
+impl<'a> StepRun<'a> {
+    /// Looks once at what all steps share; `steps` are those that are to run.
+    pub(in crate::engine) fn new<'b>(
+        (tools, cache, options, logs): (&'a Toolset, &'a Cache, &'a BuildOptions, &'a Path),
+        mut steps: impl Iterator<Item = &'b Step>,
+    ) -> Result<Self> {
+        let root = fs_err::canonicalize(&options.source)?;
+        let work = fs_err::canonicalize(&options.work)?;
+        let mut seen = BTreeSet::from([root.clone()]);
+        if steps.any(|step| kind_of(step) == StepKind::Kernel) {
+            seen.extend(outside_links(&root, &options.sources)?);
+        }
+        Ok(Self { tools, cache, options, logs, root, work, seen })
+    }
+
+    /// An empty directory for one call or one step.
+    pub(in crate::engine) fn scratch(&self) -> Result<TempDir> {
+        let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(&self.work);
+        made.map_err(|error| Error::file(&self.work, "cannot make a directory for a step").because(error))
+    }
+
+    /// Where kernel steps are compiled that have the directory `work`.
+    pub(in crate::engine) fn kernels<'b>(&'b self, work: &'b Path) -> KernelPlace<'b> {
+        KernelPlace { tools: self.tools, options: self.options, root: &self.root, seen: &self.seen, work }
+    }
+
+    /// Runs a step; `share` counts for one that has several processes.
+    pub(in crate::engine) fn run(&self, step: &Step, share: Share<'_>) -> Result<CacheEntry, StepFailure> {
+        let options = self.options;
+        let started = Instant::now();
+        let scratch = self.scratch()?;
+        let (root, work) = (&self.root, scratch.path());
+        let isolation = &options.isolation;
+        let (step, peak, tree) = match &step.action {
+            Action::Kernel { .. } => {
+                let place = self.kernels(work);
+                let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
+                let scene = Scene { seen_as: root, source: root, declared: &declared, isolation, work };
+                let (call, made) = place.call(step)?;
+                let peak = self.call_all(step, &[call], &scene)?;
+                (place.finish(step, &made)?, peak, made.dir)
+            }
+            Action::Host { driver, source, options: settings, targets, .. } => {
+                let copy = work.join("source");
+                copy_declared(root, source, step.inputs(), &copy)?;
+                let host = HostStep {
+                    driver: *driver,
+                    name: &options.name,
+                    source: &copy,
+                    options: settings,
+                    targets,
+                    cuda: step.cuda,
+                    work,
+                    share,
+                };
+                let sandbox = isolation.sandbox(work, [], self.tools.compiler_cache.clone())?;
+                let (calls, tree) = host.calls(self.tools)?;
+                let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
+                let real = plain(&root.join(source));
+                let declared = |path: &Path| {
+                    let path = Path::new(source).join(path);
+                    step.inputs().any(|(input, _)| Path::new(input) == path)
+                };
+                let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work };
+                let peak = self.call_all(step, &calls, &scene)?;
+                host.finish(&step.id)?;
+                (step.clone(), peak, tree)
+            }
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let made = Made { step: step.id.clone(), kind: kind_of(&step), seconds, peak, isolation: isolation.kind() };
+        Ok(self.cache.put(step.key, &made, &tree)?)
+    }
+
+    /// Makes the calls; answers the memory of the largest process.
+    fn call_all(&self, step: &Step, calls: &[Call], scene: &Scene<'_>) -> Result<u64, StepFailure> {
+        let mut log = Log::of(self.logs, step);
+        let mut peak = 0;
+        for call in calls {
+            let mut watched = call.run_watched(self.options.step_timeout)?;
+            let said = watched.outcome.all_text();
+            // A step that works on a copy of its source speaks of files that will be gone.
+            for text in [&mut watched.outcome.stdout, &mut watched.outcome.stderr] {
+                let real = String::from_utf8_lossy(text);
+                *text = real.replace(&*scene.seen_as.to_string_lossy(), &scene.source.to_string_lossy()).into_bytes();
+            }
+            peak = peak.max(watched.peak);
+            log.add(call, &watched);
+            match watched.ended {
+                Ended::Interrupted | Ended::Stuck if interrupted().is_some() => {
+                    let signal = interrupted().unwrap_or("a signal");
+                    return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).into());
+                }
+                Ended::TimeOut | Ended::Stuck | Ended::Interrupted => {
+                    return Err(self.timed_out(step, call, &watched.outcome, &log).into());
+                }
+                Ended::Itself if !watched.outcome.status.success() => {
+                    let mut failure = self.failed(step, call, &watched.outcome, peak, &log);
+                    failure.error = Box::new(explain(*failure.error, &said, scene));
+                    return Err(failure);
+                }
+                Ended::Itself => {}
+            }
+        }
+        Ok(peak)
+    }
+
+    fn timed_out(&self, step: &Step, call: &Call, outcome: &Outcome, log: &Log) -> Error {
+        let limit = self.options.step_timeout.unwrap_or_default();
+        let error = Error::build(format!(
+            "{} did not end on {} within {} s and was stopped",
+            program(call),
+            step.id,
+            limit.as_secs_f64()
+        ));
+        log.tell(told(error, outcome)).hint("a step that needs longer is given more time by --step-timeout")
+    }
+
+    fn failed(&self, step: &Step, call: &Call, outcome: &Outcome, peak: u64, log: &Log) -> StepFailure {
+        let mut error = Error::build(format!("{} failed on {}, {}", program(call), step.id, outcome.how()));
+        let cause = cause(outcome, &self.options.memory);
+        error = told(error, outcome);
+        error = match &cause {
+            Cause::Told => error,
+            Cause::Crashed(signal) => error
+                .detail(format!("the compiler crashed ({signal}): this is its mistake, not one of the source"))
+                .hint("try another release of it, or less optimisation for this file"),
+            Cause::Memory(why) => error
+                .detail(format!("it was killed because memory was not enough: {why}"))
+                .hint("give the build more memory, or fewer --jobs"),
+            Cause::Full => error.hint("free some space or choose another directory with --work"),
+        };
+        StepFailure { error: Box::new(log.tell(error)), cause, peak }
+    }
+}
+
+/// Calls and what they printed, on disk after each.
+pub(in crate::engine) struct Log {
+    path: PathBuf,
+    text: String,
+    /// Why it is not on disk.
+    lost: Option<String>,
+}
+
+impl Log {
+    /// That of a step, with nothing in it.
+    pub(in crate::engine) fn of(logs: &Path, step: &Step) -> Self {
+        Self { path: logs.join(log_name(step)), text: String::new(), lost: None }
+    }
+
+    pub(in crate::engine) fn add(&mut self, call: &Call, watched: &Watched) {
+        let outcome = &watched.outcome;
+        self.text.push_str(&format!(
+            "$ {}\n{}# {} after {:.2} s, {:.2} s of processor, {} MB\n",
+            call.line(),
+            outcome.all_text(),
+            outcome.how(),
+            outcome.time.as_secs_f64(),
+            watched.cpu.as_secs_f64(),
+            watched.peak / 1_000_000,
+        ));
+        // A log that cannot be written must not hide what the compiler said.
+        self.lost = fs_err::write(&self.path, &self.text).err().map(|error| error.to_string());
+    }
+
+    fn tell(&self, error: Error) -> Error {
+        match &self.lost {
+            None => error.detail(format!("command and output: {}", self.path.display())),
+            Some(why) => error.detail(format!("there is no log: {why}")),
+        }
+    }
+}
+
+fn program(call: &Call) -> String {
+    call.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Adds the end of what a program printed.
+fn told(mut error: Error, outcome: &Outcome) -> Error {
+    let text = outcome.all_text();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    for line in &lines[lines.len().saturating_sub(TOLD_LINES)..] {
+        error = error.detail(*line);
+    }
+    error
+}
+
+/// The kind of a step, as the cache counts it.
+pub(in crate::engine) fn kind_of(step: &Step) -> StepKind {
+    match step.action {
+        Action::Host { .. } => StepKind::Host,
+        Action::Kernel { .. } => StepKind::Kernel,
+    }
+}
+
+/// Name of a kernel step's single file in the cache: it must not depend on where it is staged.
+pub(in crate::engine) fn cached_name(step: &Step) -> &str {
+    match &step.action {
+        Action::Kernel { output, .. } => output.rsplit('/').next().unwrap_or(output),
+        Action::Host { .. } => "",
+    }
+}
+
+/// `4f2a-neuron-sm_90-fixed.log`.
+fn log_name(step: &Step) -> String {
+    let words: Vec<String> = step
+        .id
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    format!("{}-{}.log", step.key.short(4), words.join("-"))
+}

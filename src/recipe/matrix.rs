@@ -1,0 +1,85 @@
+//! One recipe over several CUDA releases: resolved once for each, because capabilities, compilers and ranges of vendor
+//! libraries follow from the release.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::diagnostic::{Diagnostic, sort};
+use super::files::RecipeFiles;
+use super::model::Recipe;
+use super::resolve::{Selection, load_own, resolve};
+use crate::arch::{CudaVersion, KernelTarget};
+use crate::manifest::Manifests;
+
+/// A recipe as it is for each CUDA release of its matrix. The first is its own: the host part is built once, with that
+/// release's values where any enter it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeMatrix(Vec<Recipe>);
+
+impl RecipeMatrix {
+    /// Of one release, or several of one recipe.
+    pub fn new(own: Recipe, others: impl IntoIterator<Item = Recipe>) -> Self {
+        Self(std::iter::once(own).chain(others).collect())
+    }
+
+    /// The recipe for its own release.
+    pub fn own(&self) -> &Recipe {
+        &self.0[0]
+    }
+
+    /// The recipe for each release, its own first, then ascending.
+    pub fn iter(&self) -> std::slice::Iter<'_, Recipe> {
+        self.0.iter()
+    }
+
+    /// The recipe for a release; for its own where something belongs to none.
+    pub fn of(&self, cuda: Option<CudaVersion>) -> &Recipe {
+        self.0.iter().find(|recipe| Some(recipe.cuda) == cuda).unwrap_or(self.own())
+    }
+
+    /// Whether there are several releases.
+    pub fn is_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// All of them, for what takes a slice.
+    pub fn as_slice(&self) -> &[Recipe] {
+        &self.0
+    }
+}
+
+/// Parses a recipe and resolves it for all CUDA releases of its matrix, or for the one that is asked for. Where
+/// capabilities are asked for that a release does not compile for and another does, that release is left out.
+///
+/// # Errors
+/// All mistakes, in the recipe and in its kernel tables.
+pub fn load_matrix(
+    text: &str,
+    path: &str,
+    dir: &Path,
+    files: &dyn RecipeFiles,
+    manifests: &Manifests,
+    selection: &Selection,
+) -> Result<RecipeMatrix, Vec<Diagnostic>> {
+    let (file, own) = load_own(text, path, dir, files, manifests, selection)?;
+    let listed = file.matrix.cuda.iter().flatten().map(|release| release.value);
+    let others: BTreeSet<CudaVersion> =
+        listed.filter(|release| selection.cuda.is_none() && *release != own.cuda).collect();
+    let (mut recipes, mut mistakes) = (vec![own], Vec::new());
+    for cuda in others {
+        match resolve(&file, dir, files, manifests, selection, Some(cuda)) {
+            Ok(recipe) => recipes.push(recipe),
+            Err(more) => mistakes.extend(more),
+        }
+    }
+    if !mistakes.is_empty() {
+        // Releases share most of their mistakes.
+        sort(&mut mistakes, &file.document);
+        return Err(mistakes);
+    }
+    let has_sass = |recipe: &Recipe| recipe.targets.iter().any(|target| matches!(target, KernelTarget::Sass(_)));
+    if selection.capabilities.is_some() && recipes.iter().any(has_sass) {
+        recipes.retain(has_sass);
+    }
+    Ok(RecipeMatrix(recipes))
+}

@@ -1,0 +1,315 @@
+//! The tables whose names people choose or that repeat: components and kernel groups.
+
+use std::collections::BTreeMap;
+
+use super::reader::{Fields, Reader, Value};
+use super::words::{is_part_name, not_relative, placeholders};
+use crate::arch::VersionPolicy;
+use crate::build_system::BuildDriver;
+use crate::recipe::diagnostic::Spanned;
+use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue};
+use crate::recipe::form::{DeviceCompiler, KernelForm};
+use crate::recipe::model::ComponentKind;
+
+const KINDS: [(&str, ComponentKind); 7] = [
+    ("core", ComponentKind::Core),
+    ("rtc", ComponentKind::Rtc),
+    ("kernels", ComponentKind::Kernels),
+    ("dev", ComponentKind::Dev),
+    ("static", ComponentKind::Static),
+    ("source", ComponentKind::Source),
+    ("meta", ComponentKind::Meta),
+];
+
+const POLICIES: [(&str, VersionPolicy); 3] = [
+    ("major", VersionPolicy::Major),
+    ("major.minor", VersionPolicy::MajorMinor),
+    ("capability", VersionPolicy::Capability),
+];
+
+/// What a build option may hold in braces.
+const PLACEHOLDERS: [&str; 8] =
+    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode", "target"];
+
+pub(in crate::recipe) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "[component]") else { return found };
+    for (key, value) in fields.entries() {
+        let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == key.value) else {
+            let names = || KINDS.iter().map(|(name, _)| *name);
+            let mistake = reader.mistake(key.span, format!("unknown component `{}`", key.value));
+            reader.push(mistake.known("known", names()).near(&key.value, names()));
+            continue;
+        };
+        if let Some(fields) = reader.fields(value, format!("[component.{kind}]")) {
+            found.insert(*kind, component(reader, fields, *kind, &key));
+        }
+    }
+    found
+}
+
+fn component(
+    reader: &mut Reader,
+    mut fields: Fields<'_, '_>,
+    kind: ComponentKind,
+    key: &Spanned<String>,
+) -> ComponentTable {
+    let policy = fields.get("policy").and_then(|value| reader.choice(value, "version policy", &POLICIES));
+    // Kernels are placed from their groups, and meta holds nothing.
+    let (mut build_table, mut files) = (None, None);
+    if kind != ComponentKind::Meta {
+        build_table = fields.get("build").and_then(|value| build(reader, value, kind));
+    }
+    if !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta) {
+        files = fields.get("files").and_then(|value| reader.list(value, "files", pattern));
+    }
+    let uses = fields.get("uses").and_then(|value| {
+        let list = reader.list(value, "uses", |reader, value| reader.parsed(value, "a dependency"))?;
+        Some(reader.unique("uses", list))
+    });
+    let opens = fields.get("opens").and_then(|value| {
+        let list = reader.list(value, "opens", library)?;
+        Some(reader.unique("opens", list))
+    });
+    fields.finish(reader);
+    ComponentTable {
+        span: key.span.clone(),
+        policy,
+        build: build_table,
+        files,
+        uses: uses.unwrap_or_default(),
+        opens: opens.unwrap_or_default(),
+    }
+}
+
+/// A name as `dlopen` takes it, which the loader searches for.
+fn library(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    let name = reader.text(value, "a library")?;
+    if name.value.contains('/') || !name.value.contains(".so") || name.value.contains(char::is_whitespace) {
+        reader.wrong(name.span, format!("`{}` is not a library's name such as \"libnvrtc.so.13\"", name.value));
+        return None;
+    }
+    Some(name)
+}
+
+fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<BuildTable> {
+    let mut fields = reader.fields(value, format!("build of [component.{kind}]"))?;
+    let table = BuildTable {
+        span: value.span(),
+        driver: fields.get("driver").and_then(|value| reader.choice(value, "build driver", &BuildDriver::NAMES)),
+        source: fields.get("source").and_then(|value| relative(reader, value)),
+        options: fields.get("options").map(|value| options(reader, value)).unwrap_or_default(),
+        inputs: fields.get("inputs").and_then(|value| reader.list(value, "inputs", pattern)),
+        targets: fields
+            .get("targets")
+            .and_then(|value| reader.list(value, "targets", |reader, value| reader.text(value, "a target")))
+            .unwrap_or_default(),
+    };
+    fields.finish(reader);
+    Some(table)
+}
+
+fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, Spanned<OptionValue>> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "options") else { return found };
+    for (key, value) in fields.entries() {
+        let option = match value.get_ref() {
+            toml::de::DeValue::Boolean(switch) => OptionValue::Switch(*switch),
+            toml::de::DeValue::Integer(number) => OptionValue::Text(number.to_string()),
+            _ => match reader.string(value, &format!("option `{}`", key.value)) {
+                Some(text) => OptionValue::Text(text.value),
+                None => continue,
+            },
+        };
+        if let OptionValue::Text(text) = &option {
+            for word in placeholders(text) {
+                if !PLACEHOLDERS.contains(&word) {
+                    let mistake = reader.mistake(value.span(), format!("unknown placeholder `{{{word}}}`"));
+                    let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
+                    reader.push(mistake.known("known", &known).near(&format!("{{{word}}}"), &known));
+                }
+            }
+        }
+        if key.value.is_empty() || key.value.contains(['=', '\0', '\n', ' ']) {
+            reader.wrong(key.span, format!("`{}` cannot be the name of an option", key.value));
+            continue;
+        }
+        found.insert(key.value, Spanned { value: option, span: value.span() });
+    }
+    found
+}
+
+pub(in crate::recipe) fn groups(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, GroupTable> {
+    let mut found = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "[kernels]") else { return found };
+    for (key, value) in fields.entries() {
+        let what = format!("[kernels.{}]", key.value);
+        if !is_part_name(&key.value) {
+            reader.wrong(key.span.clone(), name_message("a kernel group", &key.value));
+        }
+        if let Some(fields) = reader.fields(value, what) {
+            let table = group(reader, fields, &key);
+            found.insert(key.value, table);
+        }
+    }
+    found
+}
+
+fn name_message(what: &str, name: &str) -> String {
+    format!("`{name}` cannot be the name of {what}: lower-case letters, digits and `_`")
+}
+
+fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>) -> GroupTable {
+    let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
+    let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
+    let takes = |key: &str| kind.keys().contains(&key);
+    for other in ["sources", "table", "flags", "variants", "when"].into_iter().filter(|key| !takes(key)) {
+        if let Some(value) = fields.get(other) {
+            let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
+            let mistake = reader.mistake(value.span(), message);
+            reader.push(mistake.hint(match kind.compiler() {
+                DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
+                _ => "the build of a component compiles the device code; `files` says which to cut",
+            }));
+        }
+    }
+    let mut table = GroupTable { span: key.span.clone(), form, ..GroupTable::default() };
+    if takes("sources") {
+        table.sources = fields.required(reader, "sources").and_then(|value| {
+            let list = reader.list(value, "sources", relative)?;
+            if list.is_empty() && value.get_ref().as_array().is_some_and(|array| array.is_empty()) {
+                reader.wrong(value.span(), format!("[kernels.{}] has no sources", key.value));
+            }
+            Some(Spanned { value: reader.unique("sources", list), span: value.span() })
+        });
+    }
+    if takes("table") {
+        table.table = fields.required(reader, "table").and_then(|value| relative(reader, value));
+    }
+    if takes("files") {
+        let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
+        table.files = files.unwrap_or_default();
+    }
+    if takes("flags") {
+        table.flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default();
+        table.variants = fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default();
+        table.when = fields.get("when").map(|value| when(reader, value)).unwrap_or_default();
+    }
+    fields.finish(reader);
+    table
+}
+
+fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap<String, Additions>> {
+    let mut axes = BTreeMap::new();
+    let Some(fields) = reader.fields(value, "variants") else { return axes };
+    for (axis, value) in fields.entries() {
+        if !is_part_name(&axis.value) {
+            reader.wrong(axis.span.clone(), name_message("a variant axis", &axis.value));
+        }
+        let Some(fields) = reader.fields(value, format!("variant axis `{}`", axis.value)) else { continue };
+        let mut choices = BTreeMap::new();
+        for (choice, value) in fields.entries() {
+            if !is_part_name(&choice.value) {
+                reader.wrong(choice.span, name_message("a variant", &choice.value));
+            } else if let Some(added) = additions(reader, value, &format!("variant `{}`", choice.value)) {
+                choices.insert(choice.value, added);
+            }
+        }
+        if fields.entries().is_empty() {
+            reader.wrong(axis.span.clone(), format!("variant axis `{}` has no choices", axis.value));
+        }
+        axes.insert(axis.value, choices);
+    }
+    axes
+}
+
+fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<super::words::CapabilityRange>, Additions)> {
+    let Some(fields) = reader.fields(value, "when") else { return Vec::new() };
+    let mut found = Vec::new();
+    for (key, value) in fields.entries() {
+        let range = match key.value.parse() {
+            Ok(range) => Some(key.with(range)),
+            Err(message) => {
+                reader.wrong(key.span.clone(), message);
+                None
+            }
+        };
+        let added = additions(reader, value, &format!("when \"{}\"", key.value));
+        found.extend(range.zip(added));
+    }
+    found.sort_by_key(|(range, _)| range.span.start);
+    found
+}
+
+fn additions(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Additions> {
+    let mut fields = reader.fields(value, what)?;
+    let define = fields.get("define").and_then(|value| reader.list(value, "define", define));
+    let flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag));
+    fields.finish(reader);
+    let plain = |list: Option<Vec<Spanned<String>>>| list.unwrap_or_default().into_iter().map(|at| at.value).collect();
+    Some(Additions { define: plain(define), flags: plain(flags) })
+}
+
+fn define(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    let text = reader.text(value, "a definition")?;
+    let name = text.value.split('=').next().unwrap_or_default();
+    if super::words::is_symbol(name) && !name.contains('$') {
+        return Some(text);
+    }
+    let mut mistake = reader.mistake(text.span, format!("`{name}` cannot be the name of a macro"));
+    if let Some(rest) = text.value.strip_prefix("-D") {
+        mistake = mistake.hint(format!("write \"{rest}\", without -D"));
+    }
+    reader.push(mistake);
+    None
+}
+
+/// A compiler flag; those that choose the target or the output are simpack's own.
+fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    let flag = reader.text(value, "a flag")?;
+    let names = |names: &[&str]| {
+        let name = flag.value.split('=').next().unwrap_or_default();
+        names.contains(&name)
+    };
+    let target = ["-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"];
+    let output = ["-o", "--output-file", "-cubin", "--cubin", "-ptx", "--ptx", "-fatbin", "--fatbin", "-c"];
+    if names(&target) {
+        let mistake = reader.mistake(flag.span, format!("flag `{}` chooses a target", flag.value));
+        reader.push(mistake.hint("targets come from `capabilities` and `ptx` in [matrix]"));
+        return None;
+    }
+    if names(&output) {
+        reader.wrong(flag.span, format!("flag `{}` chooses the output, which the form decides", flag.value));
+        return None;
+    }
+    Some(flag)
+}
+
+/// A path below a directory.
+fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    below(reader, value, "path")
+}
+
+fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Spanned<String>> {
+    let path = reader.text(value, &format!("a {what}"))?;
+    if let Some(why) = not_relative(&path.value) {
+        reader.wrong(path.span, format!("{what} `{}` {why}", path.value));
+        return None;
+    }
+    Some(path)
+}
+
+/// A glob below a directory.
+fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    below(reader, value, "glob").filter(|path| is_glob(reader, path))
+}
+
+pub(in crate::recipe) fn is_glob(reader: &mut Reader, pattern: &Spanned<String>) -> bool {
+    match globset::Glob::new(&pattern.value) {
+        Ok(_) => true,
+        Err(error) => {
+            reader.wrong(pattern.span.clone(), format!("`{}` is not a glob: {}", pattern.value, error.kind()));
+            false
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Components: their defaults, their policies, what they use.
+
+use std::collections::BTreeMap;
+
+use super::{Resolver, has};
+use crate::arch::{CudaVersion, VersionPolicy};
+use crate::build_system::{BuildDriver, DriverWord};
+use crate::manifest::SonameVersion;
+use crate::recipe::diagnostic::Spanned;
+use crate::recipe::file::{BuildTable, ComponentTable, OptionValue};
+use crate::recipe::form::DeviceCompiler;
+use crate::recipe::model::{BuildSpec, Component, ComponentKind, Used};
+use crate::recipe::parse::words::{Use, is_obeyed, placeholders};
+
+pub(in crate::recipe) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
+    let file = resolver.file;
+    let mut found: Vec<Component> =
+        file.components.iter().map(|(kind, table)| component(resolver, *kind, table, cuda)).collect();
+    if !file.components.is_empty() && !has(&found, ComponentKind::Core) {
+        let first = file.components.values().map(|table| table.span.clone()).min_by_key(|span| span.start);
+        let place = Spanned { value: (), span: first.unwrap_or(0..0) };
+        let mistake = resolver.mistake(&place, "there is no component `core`");
+        resolver.mistakes.push(mistake.hint("add [component.core]: the host library and its programs"));
+    }
+    if let Some(kernels) = file.components.get(&ComponentKind::Kernels).filter(|_| file.groups.is_empty()) {
+        let place = Spanned { value: (), span: kernels.span.clone() };
+        let mistake = resolver.mistake(&place, "component `kernels` has no kernel group");
+        resolver.mistakes.push(mistake.hint("add [kernels.NAME] with its sources and table"));
+    }
+    kernels_build(resolver);
+    let mut implied = vec![ComponentKind::Meta];
+    if !file.groups.is_empty() {
+        implied.push(ComponentKind::Kernels);
+    }
+    for kind in implied {
+        if !has(&found, kind) {
+            found.push(component(resolver, kind, &ComponentTable::default(), cuda));
+        }
+    }
+    found.sort_by_key(|component| component.kind);
+    Some(found)
+}
+
+/// Component `kernels` has a build where the form of its groups is compiled by it, and only there.
+fn kernels_build(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let mut forms = file.groups.values().filter_map(|group| group.form.as_ref());
+    let wants = forms.find(|form| form.value.compiler() == DeviceCompiler::KernelsBuild);
+    let build = file.components.get(&ComponentKind::Kernels).and_then(|kernels| kernels.build.as_ref());
+    match (wants, build) {
+        (Some(form), None) => {
+            let name = file.simulator.name.as_ref().map_or("NAME", |name| &name.value);
+            let hint = format!(
+                "add [component.kernels.build]: it is called once for each target, and installs \
+                 lib/lib{name}-kernels-{{target}}.so"
+            );
+            let mistake = resolver.mistake(form, format!("form `{}` needs a build", form.value.name())).hint(hint);
+            resolver.mistakes.push(mistake);
+        }
+        (None, Some(build)) => {
+            let place = Spanned { value: (), span: build.span.clone() };
+            let mistake = resolver.mistake(&place, "component `kernels` has a build, and no group of form \"library\"");
+            resolver.mistakes.push(mistake.hint("other forms are compiled from `sources`, or by the build of core"));
+        }
+        (Some(_), Some(BuildTable { driver: Some(driver), .. })) if driver.value == BuildDriver::Copy => {
+            resolver.wrong(driver, "driver `copy` compiles nothing");
+        }
+        _ => {}
+    }
+    let others = file.components.iter().filter(|(kind, _)| **kind != ComponentKind::Kernels);
+    let options = others.filter_map(|(_, table)| table.build.as_ref()).flat_map(|build| build.options.values());
+    for option in options {
+        if let OptionValue::Text(text) = &option.value
+            && placeholders(text).contains(&"target")
+        {
+            resolver.wrong(option, "`{target}` is known to the build of component `kernels` alone");
+        }
+    }
+}
+
+fn component(
+    resolver: &mut Resolver<'_>,
+    kind: ComponentKind,
+    table: &ComponentTable,
+    cuda: Option<CudaVersion>,
+) -> Component {
+    let policy = policy(resolver, kind, table);
+    let name = resolver.file.simulator.name.as_ref().map_or("", |name| &name.value);
+    let files = match &table.files {
+        // What is cut to one capability belongs to the packages of kernels.
+        _ if kind == ComponentKind::Kernels => {
+            let globs = resolver.file.groups.values().flat_map(|group| &group.files);
+            globs.map(|glob| glob.value.clone()).collect()
+        }
+        Some(files) => files.iter().map(|file| file.value.clone()).collect(),
+        None => default_files(kind, name),
+    };
+    let build = match &table.build {
+        Some(build) => Some(build_spec(resolver, build)),
+        None if kind == ComponentKind::Core => Some(build_spec(resolver, &BuildTable::default())),
+        None => None,
+    };
+    let uses = table.uses.iter().filter_map(|dependency| used(resolver, dependency, cuda)).collect();
+    let opens = table.opens.iter().map(|name| name.value.clone()).collect();
+    Component { kind, policy, build, files, uses, opens }
+}
+
+fn policy(resolver: &mut Resolver<'_>, kind: ComponentKind, table: &ComponentTable) -> VersionPolicy {
+    let default = match kind {
+        ComponentKind::Kernels => VersionPolicy::Capability,
+        // Code compiled on the user's machine sees the core's internals.
+        ComponentKind::Rtc => VersionPolicy::MajorMinor,
+        _ => VersionPolicy::Major,
+    };
+    let Some(policy) = &table.policy else { return default };
+    if (policy.value == VersionPolicy::Capability) != (kind == ComponentKind::Kernels) {
+        let (message, hint) = match kind {
+            ComponentKind::Kernels => (
+                format!(
+                    "component `kernels` has version policy `{}`, but kernels match one core exactly",
+                    policy.value
+                ),
+                "kernels have policy = \"capability\", which is the default",
+            ),
+            _ => (
+                format!("component `{kind}` has version policy `capability`, which is for kernels"),
+                "choose \"major\" or \"major.minor\"",
+            ),
+        };
+        let mistake = resolver.mistake(policy, message).hint(hint);
+        resolver.mistakes.push(mistake);
+    }
+    for dependency in &table.uses {
+        let library = resolver.manifests.vendor.by_name(&dependency.value.name);
+        let Some(library) = library.filter(|library| library.opens_soname == Some(SonameVersion::MajorMinor)) else {
+            continue;
+        };
+        if policy.value == VersionPolicy::Major {
+            let opened: Vec<_> = library.opens.iter().map(|glob| glob.trim_end_matches(".so*")).collect();
+            let message = format!(
+                "component `{kind}` has version policy `major` but opens {}, whose SONAME is major.minor",
+                opened.join(", ")
+            );
+            let mistake = resolver
+                .mistake(policy, message)
+                .note(format!("`{}` opens it with dlopen, so no NEEDED entry shows it", library.name))
+                .hint("set policy = \"major.minor\"");
+            resolver.mistakes.push(mistake);
+        }
+    }
+    policy.value
+}
+
+fn default_files(kind: ComponentKind, name: &str) -> Vec<String> {
+    match kind {
+        ComponentKind::Core => vec![format!("lib/lib{name}.so.*"), "bin/*".to_owned()],
+        ComponentKind::Rtc => vec![format!("lib/lib{name}_rtc.so.*")],
+        ComponentKind::Dev => {
+            ["include/**", "lib/cmake/**", "lib/pkgconfig/**", "lib/lib*.so"].map(str::to_owned).to_vec()
+        }
+        ComponentKind::Static => vec!["lib/lib*.a".to_owned()],
+        ComponentKind::Source => vec![format!("share/{name}/kernels/**")],
+        ComponentKind::Kernels | ComponentKind::Meta => Vec::new(),
+    }
+}
+
+fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
+    let driver = table.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value);
+    if let Some(source) = &table.source {
+        resolver.must_be_in_source(source);
+    }
+    let system = driver.system();
+    for wrong in system.mistakes(table.targets.len(), table.options.len()) {
+        let span = match wrong.at {
+            DriverWord::Driver => table.driver.as_ref().map(|driver| &driver.span),
+            DriverWord::Target(index) => table.targets.get(index).map(|target| &target.span),
+            DriverWord::Option(index) => table.options.values().nth(index).map(|option| &option.span),
+        };
+        let place = Spanned { value: (), span: span.cloned().unwrap_or(0..0) };
+        let mistake = resolver.mistake(&place, wrong.message);
+        resolver.mistakes.push(mistake.hint(wrong.hint));
+    }
+    for (name, at) in table.options.iter().filter(|(name, _)| system.sets_variables() && is_obeyed(name)) {
+        let what = "would be obeyed by the loader, the C library or the shell of every program of the build";
+        resolver.mistakes.push(resolver.mistake(at, format!("option `{name}` {what}")));
+    }
+    let text = |value: &OptionValue| match value {
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::Switch(on) => system.switch(*on).to_owned(),
+    };
+    let options: BTreeMap<_, _> =
+        table.options.iter().map(|(key, option)| (key.clone(), text(&option.value))).collect();
+    let globs = |list: &[Spanned<String>]| list.iter().map(|glob| glob.value.clone()).collect();
+    BuildSpec {
+        driver,
+        source: table.source.as_ref().map_or(".".to_owned(), |source| source.value.clone()),
+        options,
+        inputs: table.inputs.as_deref().map_or(vec!["**".to_owned()], globs),
+        targets: globs(&table.targets),
+    }
+}
+
+/// A dependency under conda's name.
+fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<CudaVersion>) -> Option<Used> {
+    let Use { name, verbatim, range } = &dependency.value;
+    let package = Used { library: None, package: name.clone(), versions: range.clone() };
+    if *verbatim {
+        return Some(package);
+    }
+    let vendor = &resolver.manifests.vendor;
+    let Some(library) = vendor.by_name(name) else {
+        let names = || vendor.libraries().map(|library| library.name.clone());
+        let mistake = resolver
+            .mistake(dependency, format!("unknown vendor library `{name}`"))
+            .known("known", names())
+            .near(name, names());
+        let known = vendor.driver(&format!("lib{name}.so.1"));
+        let mistake = match known {
+            Some(driver) => mistake.note(format!("it is never a dependency: {}", driver.reason)),
+            None => mistake.hint(format!("any other conda package is written \"conda:{package}\"")),
+        };
+        resolver.mistakes.push(mistake);
+        return None;
+    };
+    let versions = match cuda {
+        Some(cuda) if range.is_empty() && library.versioned_with_cuda => format!(">={cuda},<{}", cuda.major + 1),
+        _ => range.clone(),
+    };
+    Some(Used { library: Some(library.name.clone()), package: library.conda.clone(), versions })
+}

@@ -1,0 +1,204 @@
+//! Kernel groups: their tables, their variants, their files.
+
+use std::collections::BTreeMap;
+
+use super::Resolver;
+use crate::recipe::diagnostic::{Diagnostic, Spanned};
+use crate::recipe::file::{Additions, GroupTable};
+use crate::recipe::files::RecipeFiles;
+use crate::recipe::form::{DeviceCompiler, KernelForm};
+use crate::recipe::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
+use crate::recipe::parse::table::{DeclaredKernel, kernel_table};
+
+/// Combinations of variants that one group may have: more is a slip, not a plan.
+const MOST_VARIANTS: usize = 256;
+
+pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
+    let file = resolver.file;
+    one_form(resolver);
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, table) in &file.groups {
+        if let Some(group) = group(resolver, name, table, &mut seen) {
+            found.push(group);
+        }
+    }
+    Some(found)
+}
+
+fn form_of(group: &GroupTable) -> KernelForm {
+    group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
+}
+
+/// A target has one package, which holds all groups: they ship in one form, and in one that can be built.
+fn one_form(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let mut groups = file.groups.iter();
+    let first = groups.next();
+    for (name, group) in file.groups.iter().filter(|(_, group)| !form_of(group).is_built()) {
+        let place = Spanned { value: (), span: span_of(group) };
+        let built = KernelForm::NAMES.into_iter().filter(|(_, form)| form.is_built()).map(|(name, _)| name);
+        let mistake = resolver.mistake(&place, format!("kernel group `{name}` ships in a form that cannot be built"));
+        resolver.mistakes.push(mistake.known("forms that are built", built));
+    }
+    for (name, group) in groups {
+        let Some((other, one)) = first.filter(|(_, one)| form_of(one) != form_of(group)) else { continue };
+        let (form, of_other) = (form_of(group).name(), form_of(one).name());
+        let place = Spanned { value: (), span: span_of(group) };
+        let message = format!("kernel group `{name}` ships as `{form}`, and `{other}` as `{of_other}`");
+        let mistake = resolver.mistake(&place, message);
+        resolver.mistakes.push(mistake.hint("a target has one package: let all kernel groups have one form"));
+    }
+}
+
+/// Where a group's form stands, or its name.
+fn span_of(group: &GroupTable) -> std::ops::Range<usize> {
+    group.form.as_ref().map_or_else(|| group.span.clone(), |form| form.span.clone())
+}
+
+fn group(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    group: &GroupTable,
+    seen: &mut BTreeMap<String, String>,
+) -> Option<KernelGroup> {
+    let form = form_of(group);
+    for source in group.sources.iter().flat_map(|sources| &sources.value) {
+        resolver.must_be_in_source(source);
+    }
+    let declared = if form.has_table() { table(resolver, group, seen, name) } else { Some(Vec::new()) };
+    let variants = variants(resolver, group);
+    let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
+    let sources = match form.compiler() {
+        DeviceCompiler::Steps => plain(&group.sources.as_ref()?.value),
+        _ => Vec::new(),
+    };
+    Some(KernelGroup {
+        name: name.to_owned(),
+        sources,
+        table: declared?.into_iter().map(|kernel| kernel.signature).collect(),
+        form,
+        files: plain(&group.files),
+        flags: plain(&group.flags),
+        variants: variants?,
+        when: group
+            .when
+            .iter()
+            .map(|(range, added)| When {
+                from: range.value.from,
+                below: range.value.below,
+                define: added.define.clone(),
+                flags: added.flags.clone(),
+            })
+            .collect(),
+    })
+}
+
+/// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's
+/// directory, and then in a source tree that was fetched.
+fn table(
+    resolver: &mut Resolver<'_>,
+    group: &GroupTable,
+    seen: &mut BTreeMap<String, String>,
+    name: &str,
+) -> Option<Vec<DeclaredKernel>> {
+    let at = group.table.as_ref()?;
+    let files = table_files(resolver, at)?;
+    let text = match files.text(&at.value) {
+        Ok(text) => text,
+        Err(why) => {
+            resolver.wrong(at, format!("kernel table `{}` cannot be read: {why}", at.value));
+            return None;
+        }
+    };
+    let recipe = &resolver.file.document.path;
+    let path = match recipe.rsplit_once('/') {
+        Some((dir, _)) => format!("{dir}/{}", at.value),
+        None => at.value.clone(),
+    };
+    let (document, kernels, mistakes) = kernel_table(&text, &path);
+    resolver.mistakes.extend(mistakes);
+    if kernels.is_empty() {
+        let mistake = resolver.mistake(at, format!("kernel table `{}` declares no kernel", at.value));
+        resolver.mistakes.push(mistake);
+    }
+    let sources: Vec<&str> =
+        group.sources.iter().flat_map(|sources| &sources.value).map(|source| source.value.as_str()).collect();
+    for kernel in &kernels {
+        if let Some(other) = seen.insert(kernel.name.value.clone(), name.to_owned()) {
+            let message = format!("kernel `{}` is declared by group `{other}` already", kernel.name.value);
+            resolver.mistakes.push(Diagnostic::at(&document, kernel.name.span.clone(), message));
+        }
+        let Some(source) = &kernel.source else { continue };
+        let is_this = |unit: &str| {
+            unit.strip_suffix(source.value.as_str()).is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
+        };
+        if !sources.is_empty() && !sources.iter().any(|unit| is_this(unit)) {
+            let message = format!("`{}` is no source of group `{name}`", source.value);
+            let names = sources.iter().map(|unit| unit.rsplit('/').next().unwrap_or(unit));
+            let mistake = Diagnostic::at(&document, source.span.clone(), message)
+                .known("its sources", &sources)
+                .near(&source.value, names);
+            resolver.mistakes.push(mistake);
+        }
+    }
+    Some(kernels)
+}
+
+/// Where a kernel table is; none and a mistake when it is nowhere.
+fn table_files<'a>(resolver: &mut Resolver<'a>, at: &Spanned<String>) -> Option<&'a dyn RecipeFiles> {
+    let files = resolver.files;
+    if files.exists(&at.value) || !resolver.is_source_elsewhere() {
+        return resolver.must_exist(at, &at.value).then_some(files);
+    }
+    let message = |place: &str| format!("kernel table `{}` is neither beside the recipe nor {place}", at.value);
+    match files.fetched() {
+        Some(fetched) if fetched.exists(&at.value) => Some(fetched),
+        Some(fetched) => {
+            let dir = at.value.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+            let names = files.siblings(&at.value).into_iter().chain(fetched.siblings(&at.value));
+            let mistake = resolver.mistake(at, message("in the fetched source"));
+            resolver.mistakes.push(mistake.near(&at.value, names.map(|name| dir.clone() + &name)));
+            None
+        }
+        None => {
+            let mistake = resolver.mistake(at, message("in a source that is here"));
+            let hint = "the source is fetched once nothing else is wrong and --offline is not given";
+            resolver.mistakes.push(mistake.hint(hint));
+            None
+        }
+    }
+}
+
+/// Every combination of the axes' values, in the order of the axes' names.
+fn variants(resolver: &mut Resolver<'_>, group: &GroupTable) -> Option<Vec<VariantChoice>> {
+    let count = group.variants.values().map(BTreeMap::len).try_fold(1_usize, usize::checked_mul);
+    if count.is_none_or(|count| count > MOST_VARIANTS) {
+        let place = Spanned { value: (), span: group.span.clone() };
+        resolver.wrong(&place, format!("the variant axes make more than {MOST_VARIANTS} combinations"));
+        return None;
+    }
+    let none = VariantChoice { name: String::new(), choice: BTreeMap::new(), define: Vec::new(), flags: Vec::new() };
+    let mut all = vec![none];
+    for (axis, choices) in &group.variants {
+        let extended =
+            all.iter().flat_map(|before| choices.iter().map(|(value, added)| with(before, axis, value, added)));
+        all = extended.collect();
+    }
+    if group.variants.is_empty() {
+        all[0].name = UNNAMED_VARIANT.to_owned();
+    }
+    Some(all)
+}
+
+fn with(before: &VariantChoice, axis: &str, value: &str, added: &Additions) -> VariantChoice {
+    let mut next = before.clone();
+    if !next.name.is_empty() {
+        next.name.push('-');
+    }
+    next.name.push_str(value);
+    next.choice.insert(axis.to_owned(), value.to_owned());
+    next.define.extend(added.define.iter().cloned());
+    next.flags.extend(added.flags.iter().cloned());
+    next
+}

@@ -1,0 +1,291 @@
+//! The matrix: which CUDA release builds, for which capabilities and PTX.
+
+use std::path::Path;
+
+use super::Resolver;
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
+use crate::manifest::Unsupported;
+use crate::recipe::diagnostic::{Diagnostic, Spanned};
+use crate::recipe::file::RecipeFile;
+use crate::recipe::model::CudaToolchain;
+
+/// The release that builds: asked for, the toolchain's, or the first of the matrix.
+pub(in crate::recipe) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
+    let file = resolver.file;
+    let toolkits = resolver.manifests.cuda.toolkits();
+    let listed = file.matrix.cuda.as_deref().unwrap_or_default();
+    for release in listed.iter().chain(&file.toolchain.cuda) {
+        if !toolkits.contains(&release.value) {
+            let mistake = unknown_release(resolver, Some(release), release.value);
+            resolver.mistakes.push(mistake);
+        }
+    }
+    if let Some(release) = &file.toolchain.cuda
+        && !listed.is_empty()
+        && !listed.iter().any(|item| item.value == release.value)
+    {
+        let mistake = resolver
+            .mistake(release, format!("the toolchain's CUDA {} is not in the matrix", release.value))
+            .known("`cuda` in [matrix]", listed.iter().map(|item| item.value));
+        resolver.mistakes.push(mistake);
+    }
+    for (release, _) in &file.matrix.releases {
+        if !listed.iter().any(|item| item.value == release.value) {
+            let mistake = resolver
+                .mistake(release, format!("CUDA {} is not in the matrix", release.value))
+                .known("`cuda` in [matrix]", listed.iter().map(|item| item.value));
+            resolver.mistakes.push(mistake);
+        }
+    }
+    if resolver.release.is_some() {
+        return resolver.release;
+    }
+    if let Some(asked) = resolver.selection.cuda {
+        if !toolkits.contains(&asked) {
+            let mistake = unknown_release(resolver, None, asked);
+            resolver.mistakes.push(mistake);
+            return None;
+        }
+        return Some(asked);
+    }
+    let named: Vec<CudaVersion> = file.toolchain.cuda.iter().chain(listed).map(|release| release.value).collect();
+    if !named.is_empty() || file.matrix.cuda.is_some() {
+        // With an unknown one among them nothing is resolved, but the rest is still looked at with a known one.
+        let found = named.into_iter().find(|release| toolkits.contains(release));
+        if found.is_none() {
+            unknown_in_all(resolver);
+        }
+        return found;
+    }
+    let place = Spanned { value: (), span: file.matrix.span.clone() };
+    let mistake = resolver.mistake(&place, "no CUDA release is named").hint("add `cuda = [\"13.0\"]` to [matrix]");
+    resolver.mistakes.push(mistake);
+    None
+}
+
+/// A mistake at a place of the recipe, or in what was asked for.
+fn placed<T>(resolver: &Resolver<'_>, at: Option<&Spanned<T>>, message: String) -> Diagnostic {
+    match at {
+        Some(at) => resolver.mistake(at, message),
+        None => Diagnostic::asked(message),
+    }
+}
+
+fn unknown_release(resolver: &Resolver<'_>, at: Option<&Spanned<CudaVersion>>, release: CudaVersion) -> Diagnostic {
+    let toolkits = resolver.manifests.cuda.toolkits();
+    placed(resolver, at, format!("unknown CUDA release `{release}`"))
+        .known("known", &toolkits)
+        .near(&release.to_string(), &toolkits)
+}
+
+/// Notes capabilities that no release has, when no release is known to resolve with.
+fn unknown_in_all(resolver: &mut Resolver<'_>) {
+    let matrix = &resolver.file.matrix;
+    let Some(&newest) = resolver.manifests.cuda.toolkits().last() else { return };
+    let sass = matrix.capabilities.iter().flat_map(|list| &list.value);
+    for item in sass.chain(matrix.ptx.iter().flatten()) {
+        if let Err(why @ (Unsupported::Unknown | Unsupported::NoVariant)) =
+            resolver.manifests.capabilities.check(item.value, newest)
+        {
+            let mistake = unsupported(resolver, Some(item), item.value, newest, why);
+            resolver.mistakes.push(mistake);
+        }
+    }
+}
+
+/// Machine code ascending, then PTX ascending.
+pub(in crate::recipe) fn targets(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<KernelTarget>> {
+    let sass = capabilities(resolver, cuda)?;
+    let ptx = ptx(resolver, cuda, &sass);
+    let mut sass: Vec<_> = sass.into_iter().map(KernelTarget::Sass).collect();
+    let mut ptx: Vec<_> = ptx.into_iter().map(KernelTarget::Ptx).collect();
+    for list in [&mut sass, &mut ptx] {
+        list.sort();
+        list.dedup();
+    }
+    sass.extend(ptx);
+    Some(sass)
+}
+
+fn capabilities(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<Capability>> {
+    let file = resolver.file;
+    if let Some(asked) = &resolver.selection.capabilities {
+        let written = |cuda| file.matrix.release(cuda).and_then(|release| release.capabilities.as_deref());
+        let general = file.matrix.capabilities.as_ref().map(|listed| listed.value.as_slice());
+        return Some(asked_for(resolver, asked, cuda, &|cuda| written(cuda).or(general)));
+    }
+    if let Some(own) = file.matrix.release(cuda).and_then(|release| release.capabilities.as_ref()) {
+        return Some(written_for(resolver, own, cuda));
+    }
+    let Some(listed) = &file.matrix.capabilities else {
+        if !file.groups.is_empty() {
+            let place = Spanned { value: (), span: file.matrix.span.clone() };
+            let targets = resolver.manifests.capabilities.targets(cuda);
+            let mistake = resolver
+                .mistake(&place, "[matrix] lacks `capabilities`")
+                .known(&format!("known for CUDA {cuda}"), targets);
+            resolver.mistakes.push(mistake);
+            return None;
+        }
+        return Some(Vec::new());
+    };
+    Some(fitting(resolver, &listed.value, cuda, "--capability"))
+}
+
+fn ptx(resolver: &mut Resolver<'_>, cuda: CudaVersion, sass: &[Capability]) -> Vec<Capability> {
+    let file = resolver.file;
+    if let Some(asked) = &resolver.selection.ptx {
+        let written = |cuda| file.matrix.release(cuda).and_then(|release| release.ptx.as_deref());
+        return asked_for(resolver, asked, cuda, &|cuda| written(cuda).or(file.matrix.ptx.as_deref()));
+    }
+    if let Some(own) = file.matrix.release(cuda).and_then(|release| release.ptx.as_ref()) {
+        return written_for(resolver, own, cuda);
+    }
+    match &file.matrix.ptx {
+        Some(listed) => fitting(resolver, listed, cuda, "--ptx"),
+        // The fallback for everything newer: the lowest plain capability reaches most devices.
+        None => {
+            sass.iter().copied().filter(|capability| capability.suffix == Suffix::Plain).min().into_iter().collect()
+        }
+    }
+}
+
+/// What the recipe lists for a release.
+type Listed<'a> = &'a dyn Fn(CudaVersion) -> Option<&'a [Spanned<Capability>]>;
+
+/// What was asked for on the command line must fit. Of several releases those take a capability that the recipe lists it
+/// for; where it is listed for none, all that compile for it.
+fn asked_for(
+    resolver: &mut Resolver<'_>,
+    asked: &[Capability],
+    cuda: CudaVersion,
+    listed: Listed<'_>,
+) -> Vec<Capability> {
+    let known = &resolver.manifests.capabilities;
+    let releases: Vec<CudaVersion> = match (resolver.selection.cuda, &resolver.file.matrix.cuda) {
+        (None, Some(releases)) => releases.iter().map(|release| release.value).collect(),
+        _ => vec![cuda],
+    };
+    let mut kept = Vec::new();
+    for &capability in asked {
+        let compiles = |release: CudaVersion| known.check(capability, release).is_ok();
+        let is_listed = |release: &CudaVersion| {
+            let mut list = listed(*release).into_iter().flatten();
+            compiles(*release) && list.any(|item| item.value == capability)
+        };
+        match known.check(capability, cuda) {
+            Ok(()) if is_listed(&cuda) || !releases.iter().any(is_listed) => kept.push(capability),
+            Err(why) if !releases.iter().any(|release| compiles(*release)) => {
+                let mistake = unsupported(resolver, None, capability, cuda, why);
+                resolver.mistakes.push(mistake);
+            }
+            _ => {}
+        }
+    }
+    kept
+}
+
+/// What the recipe lists for the release alone must fit it.
+fn written_for(resolver: &mut Resolver<'_>, listed: &[Spanned<Capability>], cuda: CudaVersion) -> Vec<Capability> {
+    for item in listed {
+        if let Err(why) = resolver.manifests.capabilities.check(item.value, cuda) {
+            let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
+            resolver.mistakes.push(mistake);
+        }
+    }
+    listed.iter().map(|item| item.value).collect()
+}
+
+/// Where the compiler of a release comes from.
+pub(in crate::recipe) fn toolchain(file: &RecipeFile, dir: &Path, cuda: CudaVersion) -> CudaToolchain {
+    let named = file.matrix.release(cuda).and_then(|release| release.toolchain.as_ref());
+    match named.map(|named| named.value.as_str()) {
+        None | Some("pinned") => CudaToolchain::Pinned,
+        Some("system") => CudaToolchain::System,
+        Some(directory) => CudaToolchain::Directory(dir.join(directory)),
+    }
+}
+
+/// The listed capabilities that the release compiles for. One that another release of the matrix compiles for is that
+/// one's. Others are mistakes: each by itself when the recipe chose the release, all in one when the command line did.
+fn fitting(
+    resolver: &mut Resolver<'_>,
+    listed: &[Spanned<Capability>],
+    cuda: CudaVersion,
+    option: &str,
+) -> Vec<Capability> {
+    let capabilities = &resolver.manifests.capabilities;
+    let releases = resolver.file.matrix.cuda.as_deref().unwrap_or_default();
+    let is_listed = releases.iter().any(|release| release.value == cuda);
+    let of_another = |capability: Capability| {
+        is_listed && releases.iter().any(|release| capabilities.check(capability, release.value).is_ok())
+    };
+    let mut kept = Vec::new();
+    let mut missing: Vec<(&Spanned<Capability>, Unsupported)> = Vec::new();
+    let mut skipped = None;
+    for item in listed {
+        match capabilities.check(item.value, cuda) {
+            Ok(()) => kept.push(item.value),
+            Err(why @ (Unsupported::Unknown | Unsupported::NoVariant)) => {
+                let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
+                resolver.mistakes.push(mistake);
+            }
+            Err(_) if of_another(item.value) => skipped = skipped.or(Some(item)),
+            Err(why) => missing.push((item, why)),
+        }
+    }
+    if let Some(first) = skipped.filter(|_| kept.is_empty() && missing.is_empty() && option != "--ptx") {
+        let mistake = resolver
+            .mistake(first, format!("CUDA {cuda} compiles for none of these capabilities"))
+            .known("it compiles for", capabilities.targets(cuda));
+        let hint = format!("list some of them in [matrix.release.\"{cuda}\"], or take the release out of the matrix");
+        resolver.mistakes.push(mistake.hint(hint));
+    }
+    if resolver.selection.cuda.is_none() {
+        for (item, why) in missing {
+            let mistake = unsupported(resolver, Some(item), item.value, cuda, why);
+            resolver.mistakes.push(mistake);
+        }
+    } else if let Some((first, _)) = missing.first() {
+        let names: Vec<_> = missing.iter().map(|(item, _)| item.value.to_string()).collect();
+        let mut mistake = resolver
+            .mistake(first, format!("CUDA {cuda} does not compile for {}", names.join(" ")))
+            .note(missing.iter().map(|(item, why)| format!("{} is {why}", item.value)).collect::<Vec<_>>().join(", "));
+        mistake = match kept.is_empty() {
+            true if option == "--ptx" => mistake.hint("`--ptx none` builds no PTX"),
+            true => mistake.known("it compiles for", capabilities.targets(cuda)),
+            false => {
+                let names: Vec<_> = kept.iter().map(ToString::to_string).collect();
+                mistake
+                    .hint(format!("`{option} {}` asks for those of the recipe that it compiles for", names.join(",")))
+            }
+        };
+        resolver.mistakes.push(mistake);
+    }
+    kept
+}
+
+fn unsupported(
+    resolver: &Resolver<'_>,
+    at: Option<&Spanned<Capability>>,
+    capability: Capability,
+    cuda: CudaVersion,
+    why: Unsupported,
+) -> Diagnostic {
+    let message = match why {
+        Unsupported::Unknown => format!("unknown capability `{capability}`"),
+        Unsupported::NoVariant => format!("capability `{}` has no variant `{capability}`", capability.plain()),
+        _ => format!("CUDA {cuda} does not compile for capability `{capability}`"),
+    };
+    let mut mistake = placed(resolver, at, message);
+    if !matches!(why, Unsupported::Unknown | Unsupported::NoVariant) {
+        mistake = mistake.note(format!("{capability} is {why}"));
+    }
+    let targets = resolver.manifests.capabilities.targets(cuda);
+    mistake = mistake.known(&format!("known for CUDA {cuda}"), &targets);
+    match why {
+        Unsupported::Renamed(to, _) => mistake.hint(format!("write `{to}`")),
+        Unsupported::NoVariant => mistake.hint(format!("did you mean `{}`?", capability.plain())),
+        _ => mistake.near(&capability.to_string(), targets),
+    }
+}

@@ -1,0 +1,234 @@
+//! Which devices the device code reaches: newer ones, those of `a` code, and kernel by kernel.
+//!
+//! What runs where is [`choose`]'s answer alone, the same as a loader gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
+use crate::gpu::{Available, CodeImage, choose};
+use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::manifest::Manifests;
+use crate::recipe::ComponentKind;
+use crate::verify::{BundleFacts, FileFacts, PackageFacts};
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "device-coverage", parameters: &[], check: device_coverage },
+        Predicate { id: "exact-only", parameters: &[], check: exact_only },
+        Predicate { id: "kernel-hole", parameters: &[("most-kernels", ParameterKind::Number)], check: kernel_hole },
+        Predicate { id: "ptx-below-sass", parameters: &[], check: ptx_below_sass },
+    ]
+}
+
+/// Device code that stands or falls together: a release's kernel packages, one library, one archive.
+struct Unit<'a> {
+    subject: String,
+    images: Vec<&'a CodeImage>,
+    targets: BTreeSet<KernelTarget>,
+}
+
+impl<'a> Unit<'a> {
+    fn new(subject: String, images: Vec<&'a CodeImage>) -> Self {
+        let targets = images.iter().filter_map(|image| image.target()).collect();
+        Self { subject, images, targets }
+    }
+
+    fn sass(&self) -> impl Iterator<Item = Capability> {
+        self.targets.iter().filter_map(|target| match target {
+            KernelTarget::Sass(capability) => Some(*capability),
+            _ => None,
+        })
+    }
+
+    fn ptx(&self) -> impl Iterator<Item = Capability> {
+        self.targets.iter().filter_map(|target| match target {
+            KernelTarget::Ptx(capability) => Some(*capability),
+            _ => None,
+        })
+    }
+
+    /// The capability that devices are newer than: the highest machine code, else the lowest PTX.
+    fn top(&self) -> Option<Capability> {
+        let sass = self.sass().map(Capability::plain).max();
+        sass.or_else(|| self.ptx().map(Capability::plain).min())
+    }
+}
+
+/// All units whose code could be read as a whole; of the rest the report says what is missing.
+fn units(facts: &BundleFacts) -> Vec<Unit<'_>> {
+    units_of(facts, releases(facts, |_| ()))
+}
+
+fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a>> {
+    for contents in &facts.foreign {
+        let mut loose = Vec::new();
+        for file in contents.files.iter().filter(|file| file.device.unexamined.is_empty()) {
+            match embedded(file) {
+                images if !images.is_empty() => units.push(Unit::new(contents.subject(&file.path), images)),
+                _ => loose.extend(&file.device.images),
+            }
+        }
+        units.push(Unit::new(contents.name.clone(), loose));
+    }
+    units.retain(|unit| !unit.targets.is_empty());
+    units
+}
+
+/// The kernel packages of a whole release are one unit, named after the selector; what `by` tells apart are several.
+fn releases<K: Ord>(facts: &BundleFacts, by: impl Fn(&PackageFacts) -> K) -> Vec<Unit<'_>> {
+    if facts.rules.partial {
+        return Vec::new();
+    }
+    let mut units = Vec::new();
+    for core in facts.packages.iter().filter(|package| package.manifest.component == ComponentKind::Core) {
+        let mut images: BTreeMap<K, Vec<&CodeImage>> = BTreeMap::new();
+        let of_release = facts.packages.iter().filter(|package| {
+            package.manifest.component == ComponentKind::Kernels
+                && package.manifest.simulator == core.manifest.simulator
+                && package.manifest.version == core.manifest.version
+        });
+        for package in of_release {
+            images.entry(by(package)).or_default().extend(package.files().iter().flat_map(|file| &file.device.images));
+        }
+        let name = format!("{}-kernels", core.manifest.simulator);
+        units.extend(images.into_values().map(|images| Unit::new(name.clone(), images)));
+    }
+    units
+}
+
+/// Code inside a library or archive. Once it is linked, what is left of the relocatable code runs nowhere.
+fn embedded(file: &FileFacts) -> Vec<&CodeImage> {
+    let inside: Vec<&CodeImage> = file.device.images.iter().filter(|image| !image.place.is_empty()).collect();
+    let linked: Vec<&CodeImage> = inside.iter().copied().filter(|image| !image.relocatable).collect();
+    if linked.is_empty() { inside } else { linked }
+}
+
+/// Whether some of the targets run on a device whose driver is as new as can be.
+fn runs(device: Capability, targets: &BTreeSet<KernelTarget>, manifests: &Manifests) -> bool {
+    let newest = CudaVersion::new(u32::MAX, 0);
+    let available: Vec<Available> =
+        targets.iter().map(|&target| Available { target, cuda: CudaVersion::new(0, 0), ptx_isa: None }).collect();
+    choose(device, Some(newest), &available, manifests).chosen.is_some()
+}
+
+/// Known devices above a capability, and one that nobody knows yet.
+fn newer(than: Capability, manifests: &Manifests) -> Vec<Capability> {
+    let current = manifests.capabilities.iter().filter(|entry| entry.renamed.is_none());
+    let mut devices: Vec<Capability> =
+        current.map(|entry| entry.capability()).filter(|capability| *capability > than).collect();
+    let highest = manifests.capabilities.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
+    devices.push(Capability::new(highest.max(than.major).saturating_add(1), 0));
+    devices
+}
+
+fn device_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let manifests = &facts.rules.manifests;
+    for unit in units(facts) {
+        let Some(top) = unit.top() else { continue };
+        let devices = newer(top, manifests);
+        let missing: Vec<Capability> =
+            devices.iter().copied().filter(|device| !runs(*device, &unit.targets, manifests)).collect();
+        let Some(last) = missing.last() else { continue };
+        let mut names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        // The one that nobody knows stands for all to come.
+        if Some(last) == devices.last() {
+            names.pop();
+            names.push("whatever comes".to_owned());
+        }
+        let ptx: Vec<String> = unit.ptx().map(Capability::compute).collect();
+        let why = match ptx.as_slice() {
+            [] => "it holds no PTX".to_owned(),
+            _ => format!("its PTX is {}, which does not reach them", ptx.join(", ")),
+        };
+        hits.add(&unit.subject, format!("nothing runs on {}: newer than {}, and {why}", names.join(", "), top.sm()))
+            .evidence(format!("it holds {}", list(&unit.targets)));
+    }
+}
+
+fn list(targets: &BTreeSet<KernelTarget>) -> String {
+    targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// PTX reaches what is newer, but was compiled without the features of the highest machine code.
+fn ptx_below_sass(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for unit in units(facts) {
+        let plain = unit.ptx().filter(|capability| capability.suffix == Suffix::Plain).max();
+        let sass = unit.sass().map(Capability::plain).max();
+        if let (Some(ptx), Some(sass)) = (plain, sass)
+            && ptx < sass
+        {
+            hits.add(
+                &unit.subject,
+                format!(
+                    "devices newer than {} get the PTX {}, which knows nothing of {sass}",
+                    sass.sm(),
+                    ptx.compute()
+                ),
+            )
+            .fix(format!("add PTX for {}", sass.compute()));
+        }
+    }
+}
+
+/// `a` code alone on its device: a driver of the next device refuses it, and so do all other devices.
+fn exact_only(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for unit in units(facts) {
+        let is_exact = |target: &KernelTarget| target.capability().is_some_and(|code| code.suffix == Suffix::Exact);
+        let others: BTreeSet<KernelTarget> = unit.targets.iter().copied().filter(|target| !is_exact(target)).collect();
+        let mut alone: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
+        for target in unit.targets.iter().filter(|target| is_exact(target)) {
+            let Some(device) = target.capability().map(Capability::plain) else { continue };
+            if !runs(device, &others, &facts.rules.manifests) {
+                alone.entry(device).or_default().push(target.to_string());
+            }
+        }
+        for (device, targets) in alone {
+            hits.add(&unit.subject, format!("{device} is covered by {} only", targets.join(" and ")))
+                .fix(format!("compile for {} or a lower minor, or add PTX, beside it", device.sm()));
+        }
+    }
+}
+
+/// Kernels of a library that some of its devices lack: the compiler was called with other targets for one file.
+fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let most = usize::try_from(parameters.number("most-kernels")).unwrap_or(usize::MAX);
+    // An environment has the kernels of one CUDA release.
+    for unit in units_of(facts, releases(facts, |package| package.manifest.cuda)) {
+        let mut of_kernel: BTreeMap<&str, BTreeSet<KernelTarget>> = BTreeMap::new();
+        for image in &unit.images {
+            let Some(target) = image.target() else { continue };
+            for kernel in &image.kernels {
+                of_kernel.entry(&kernel.signature.name).or_default().insert(target);
+            }
+        }
+        // Libraries have thousands of kernels and few sets of targets.
+        let mut by_targets: BTreeMap<BTreeSet<KernelTarget>, Vec<&str>> = BTreeMap::new();
+        for (kernel, targets) in of_kernel {
+            by_targets.entry(targets).or_default().push(kernel);
+        }
+        let with_kernels: BTreeSet<KernelTarget> = by_targets.keys().flatten().copied().collect();
+        let devices: BTreeSet<Capability> =
+            with_kernels.iter().filter_map(|target| target.capability()).map(Capability::plain).collect();
+        for (targets, kernels) in by_targets {
+            let missing: Vec<String> = devices
+                .iter()
+                .filter(|device| !runs(**device, &targets, &facts.rules.manifests))
+                .map(ToString::to_string)
+                .collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let message = match kernels.as_slice() {
+                [kernel] => format!("`{kernel}` has no code that runs on {}", missing.join(", ")),
+                _ => format!("{} kernels have no code that runs on {}", kernels.len(), missing.join(", ")),
+            };
+            let more = kernels.len().saturating_sub(most);
+            hits.add(&unit.subject, message)
+                .evidence(format!("compiled for {}; the others in it for {}", list(&targets), list(&with_kernels)))
+                .evidence_lines(
+                    kernels.iter().take(if kernels.len() > 1 { most } else { 0 }).map(|name| format!("`{name}`")),
+                )
+                .evidence_lines((more > 0 && kernels.len() > 1).then(|| format!("and {more} more")));
+        }
+    }
+}

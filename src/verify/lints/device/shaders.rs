@@ -1,0 +1,241 @@
+//! SPIR-V: against the target environment, against the core's table, and one module against another.
+
+use std::collections::BTreeMap;
+
+use crate::arch::KernelTarget;
+use crate::gpu::{
+    BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvMember, SpirvModule, SpirvResource,
+};
+use crate::lint::{Hits, Parameters, Predicate};
+use crate::manifest::SpirvEnvironment;
+use crate::verify::BundleFacts;
+
+pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
+    vec![
+        Predicate { id: "shader-environment", parameters: &[], check: shader_environment },
+        Predicate { id: "shader-layout", parameters: &[], check: shader_layout },
+        Predicate { id: "shader-version", parameters: &[], check: shader_version },
+    ]
+}
+
+/// The package's target says which SPIR-V version its devices take.
+fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        let Some(KernelTarget::Spirv(major, minor)) = package.manifest.target else { continue };
+        for file in package.files() {
+            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
+                if module.version > (major, minor) {
+                    let (found, part) = module.version;
+                    let message = format!("is SPIR-V {found}.{part}; the package is for {major}.{minor}");
+                    hits.add(package.subject(&file.path), message);
+                }
+            }
+        }
+    }
+}
+
+/// What a module asks beyond what every device of its environment has. The environment is that of the
+/// package's target, else the lowest that takes the module's version.
+fn shader_environment(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    let targets: BTreeMap<&str, (u8, u8)> = facts
+        .packages
+        .iter()
+        .filter_map(|package| match package.manifest.target? {
+            KernelTarget::Spirv(major, minor) => Some((package.name(), (major, minor))),
+            _ => None,
+        })
+        .collect();
+    for contents in facts.contents() {
+        for file in &contents.files {
+            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
+                let version = targets.get(contents.name.as_str()).copied().unwrap_or(module.version);
+                let subject = contents.subject(&file.path);
+                let Some(environment) = facts.rules.manifests.spirv.taking(version) else {
+                    let (major, minor) = version;
+                    hits.incomplete(subject, format!("no environment of SPIR-V {major}.{minor} is known"));
+                    continue;
+                };
+                for (what, fix) in beyond(module, environment) {
+                    let hit = hits.add(&subject, format!("{what}; not every device of {} has that", environment.name));
+                    if let Some(fix) = fix {
+                        hit.fix(fix);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What goes beyond an environment, each with its own fix if there is one.
+fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, Option<String>)> {
+    let limits = &environment.limits;
+    let mut found = Vec::new();
+    let optional = module.capabilities.iter().filter(|name| !environment.capabilities.contains(name));
+    found.extend(optional.map(|name| {
+        (
+            format!("needs capability {name}"),
+            Some(format!("ask the device for the feature behind {name}, or do without")),
+        )
+    }));
+    for entry in &module.entry_points {
+        let Some(size) = entry.local_size else { continue };
+        let all: u64 = size.iter().map(|part| u64::from(*part)).fold(1, u64::saturating_mul);
+        let text = size.map(|part| part.to_string()).join("x");
+        if all > limits.workgroup_invocations {
+            found.push((
+                format!("`{}` has workgroups of {text}, more than {}", entry.name, limits.workgroup_invocations),
+                None,
+            ));
+        } else if size.iter().zip(limits.workgroup_size).any(|(part, most)| *part > most) {
+            let most = limits.workgroup_size.map(|part| part.to_string()).join("x");
+            found.push((format!("`{}` has workgroups of {text}, beyond {most}", entry.name), None));
+        }
+    }
+    let mut compare = |what: &str, has: Option<u64>, most: u64| {
+        if let Some(has) = has.filter(|has| *has > most) {
+            found.push((format!("{what} {has}, more than {most}"), None));
+        }
+    };
+    compare("bytes of shared memory:", module.workgroup_bytes, limits.workgroup_bytes);
+    let pushed = module.push_constants.iter().filter_map(|block| block.size).max();
+    compare("bytes of push constants:", pushed, limits.push_constant_bytes);
+    let sets = module.bindings.iter().map(|binding| u64::from(binding.set) + 1).max();
+    compare("descriptor sets:", sets, u64::from(limits.descriptor_sets));
+    let storage = module.bindings.iter().filter(|binding| binding.resource == SpirvResource::StorageBuffer);
+    let storage: u64 = storage.map(|binding| u64::from(binding.count.unwrap_or(1))).sum();
+    compare("storage buffers:", Some(storage), limits.storage_buffers);
+    let uniform = module.bindings.iter().filter(|binding| binding.resource == SpirvResource::UniformBuffer);
+    let uniform = uniform.filter_map(|binding| binding.block.as_ref()?.size).max();
+    compare("bytes of a uniform buffer:", uniform, limits.uniform_buffer_bytes);
+    found
+}
+
+/// A binding that one host code serves: stem of the file, entry points, set, binding.
+type Place<'a> = (&'a str, Vec<&'a str>, u32, u32);
+
+/// Push constants against the parameters that core's table declares, and every binding against the same
+/// binding of the package's other modules: core fills one descriptor for all of them.
+fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files() {
+            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
+                for entry in &module.entry_points {
+                    let Some(known) = package.manifest.kernels.iter().find(|kernel| kernel.name == entry.name) else {
+                        continue;
+                    };
+                    for what in beside_the_table(known, module) {
+                        hits.add(package.subject(&file.path), format!("`{}`: {what}", entry.name));
+                    }
+                    let pushed = params(module);
+                    if known.params != pushed {
+                        hits.add(
+                            package.subject(&file.path),
+                            format!(
+                                "push constants of `{}` are not the parameters that the table declares",
+                                entry.name
+                            ),
+                        )
+                        .evidence(format!("declared: {}", layout(&known.params)))
+                        .evidence(format!("compiled: {}", layout(&pushed)));
+                    }
+                }
+            }
+        }
+    }
+    for contents in facts.contents() {
+        // Files of one name with the same entry points are variants of one shader.
+        let mut first: BTreeMap<Place<'_>, (&str, &SpirvBinding)> = BTreeMap::new();
+        for file in &contents.files {
+            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
+                let entries: Vec<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
+                for binding in &module.bindings {
+                    let stem = file.name().split('.').next().unwrap_or_default();
+                    let key = (stem, entries.clone(), binding.set, binding.binding);
+                    let (path, other) = *first.entry(key).or_insert((&file.path, binding));
+                    if let Some(difference) = difference(other, binding) {
+                        let (set, at) = (binding.set, binding.binding);
+                        hits.add(
+                            contents.subject(&file.path),
+                            format!("set {set} binding {at} is not that of {path}: {difference}"),
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Buffers that the module uses and the table declares otherwise or not at all. A declared one that a module does
+/// not use was optimised away, which harms nobody; a table without bindings says nothing of them.
+fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String> {
+    if known.bindings.is_empty() {
+        return Vec::new();
+    }
+    let buffers = module.bindings.iter().filter_map(buffer);
+    let declared =
+        |found: &BufferBinding| known.bindings.iter().find(|one| (one.set, one.binding) == (found.set, found.binding));
+    buffers
+        .filter_map(|found| match declared(&found) {
+            Some(one) if *one == found => None,
+            Some(one) => Some(format!("binding {found}, the table declares {one} (set.binding type bytes)")),
+            None => Some(format!("binding {found} is not in the table (set.binding type bytes)")),
+        })
+        .collect()
+}
+
+/// A buffer of a module as the table would declare it; none for images, samplers and what has no known layout.
+fn buffer(binding: &SpirvBinding) -> Option<BufferBinding> {
+    let block = binding.block.as_ref()?;
+    let last = block.members.last();
+    let open = last.and_then(|member| member.arrays.first()).filter(|array| array.count.is_none());
+    let number = |value: u64| u32::try_from(value).ok();
+    Some(BufferBinding {
+        set: binding.set,
+        binding: binding.binding,
+        resource: binding.resource,
+        size: number(block.size?)?,
+        stride: open.and_then(|array| array.stride).and_then(number),
+    })
+}
+
+fn params(module: &SpirvModule) -> Vec<Param> {
+    let members = module.push_constants.iter().flat_map(|block| &block.members);
+    let param = |member: &SpirvMember| {
+        let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
+        Some(Param { offset: number(member.offset)?, size: number(member.size)? })
+    };
+    members.filter_map(param).collect()
+}
+
+fn layout(params: &[Param]) -> String {
+    if params.is_empty() {
+        return "none".to_owned();
+    }
+    let all: Vec<String> = params.iter().map(|param| format!("{}+{}", param.offset, param.size)).collect();
+    format!("{} (offset+bytes)", all.join(" "))
+}
+
+/// In what two descriptions of one binding differ, as far as the host must know.
+fn difference(a: &SpirvBinding, b: &SpirvBinding) -> Option<String> {
+    if a.resource != b.resource {
+        return Some(format!("{:?} and {:?}", a.resource, b.resource));
+    }
+    if a.count != b.count {
+        return Some("arrays of other lengths".to_owned());
+    }
+    let (Some(a), Some(b)) = (&a.block, &b.block) else { return None };
+    blocks(a, b)
+}
+
+fn blocks(a: &SpirvBlock, b: &SpirvBlock) -> Option<String> {
+    if a.size != b.size {
+        let bytes = |size: Option<u64>| size.map_or_else(|| "an unknown number of".to_owned(), |size| size.to_string());
+        return Some(format!("{} and {} bytes", bytes(a.size), bytes(b.size)));
+    }
+    let same = |a: &SpirvMember, b: &SpirvMember| {
+        let strides = |member: &SpirvMember| member.arrays.iter().map(|array| array.stride).collect::<Vec<_>>();
+        (a.offset, a.size, strides(a)) == (b.offset, b.size, strides(b))
+    };
+    let all = a.members.len() == b.members.len() && a.members.iter().zip(&b.members).all(|(a, b)| same(a, b));
+    (!all).then(|| "members at other places".to_owned())
+}
