@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use serde::Serialize;
 
 use crate::config;
 use crate::error::{Error, Result};
@@ -23,12 +24,18 @@ pub struct Data {
 }
 
 /// Manifests and templates that the user put before the embedded ones.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DataOrigin {
     /// Their directory.
     pub directory: PathBuf,
     /// Digest over all of their files.
     pub sha256: Digest,
+}
+
+impl std::fmt::Display for DataOrigin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.directory.display(), self.sha256.short(12))
+    }
 }
 
 /// What may lie in the user's directory.
@@ -61,7 +68,7 @@ impl Data {
         let dirs = self.chosen_dirs();
         if dirs.is_empty() {
             return Err(Error::usage(format!("{} holds neither manifests/ nor templates/", root.display()))
-                .hint("the setting `data-dir` (SIMPACK_DATA_DIR) names it"));
+                .hint("--data or the setting `data-dir` (SIMPACK_DATA_DIR) names it"));
         }
         let mut digest = DigestBuilder::default().field("simpack-data 1");
         for dir in dirs {

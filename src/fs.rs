@@ -357,23 +357,8 @@ pub fn copy_tree(from: &Path, to: &Path, replaced: &BTreeMap<String, PathBuf>) -
 /// Swaps two files or directories in one step where the kernel and the file system can; answers whether
 /// it did.
 pub fn exchange(a: &Path, b: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let (Ok(a), Ok(b)) =
-        (std::ffi::CString::new(a.as_os_str().as_bytes()), std::ffi::CString::new(b.as_os_str().as_bytes()))
-    else {
-        return false;
-    };
-    // SAFETY: both are NUL-terminated strings that live through the call.
-    unsafe {
-        libc::syscall(
-            libc::SYS_renameat2,
-            libc::AT_FDCWD,
-            a.as_ptr(),
-            libc::AT_FDCWD,
-            b.as_ptr(),
-            libc::RENAME_EXCHANGE,
-        ) == 0
-    }
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).is_ok()
 }
 
 /// The user's cache directory for simpack: the setting `cache-dir` (`SIMPACK_CACHE_DIR`), else

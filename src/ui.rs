@@ -4,8 +4,10 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use crate::config::Config;
+use crate::data::DataOrigin;
 use crate::error::Error;
 use crate::printable;
 
@@ -20,6 +22,15 @@ pub struct Ui {
     verbose: bool,
     coloured: bool,
     groups: Option<&'static str>,
+    data: Option<DataOrigin>,
+}
+
+/// A result that was made with manifests and templates of the user's own, which it names.
+#[derive(Serialize)]
+struct WithData<'a, T> {
+    #[serde(flatten)]
+    result: &'a T,
+    data: &'a DataOrigin,
 }
 
 /// A fold of the log that is open until this value goes away.
@@ -68,7 +79,17 @@ impl Ui {
         if !interactive {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { quiet, json, bars, interactive, results: true, verbose: false, coloured: false, groups: None }
+        Self {
+            quiet,
+            json,
+            bars,
+            interactive,
+            results: true,
+            verbose: false,
+            coloured: false,
+            groups: None,
+            data: None,
+        }
     }
 
     /// The same with the user's settings: `progress`, colours and log groups; `verbose` adds notes.
@@ -82,6 +103,21 @@ impl Ui {
         self.coloured = config.is_coloured(std::io::stderr().is_terminal());
         self.groups = config.log_groups().filter(|_| !self.quiet);
         self
+    }
+
+    /// The same with the user's own manifests and templates, if there are any: a warning says so, and every JSON object.
+    #[must_use]
+    pub fn with_data(mut self, data: Option<DataOrigin>) -> Self {
+        if let Some(data) = &data {
+            self.warning(format!("manifests and templates are those of {data}"));
+        }
+        self.data = data;
+        self
+    }
+
+    /// The user's own manifests and templates, which every report names.
+    pub fn data(&self) -> Option<&DataOrigin> {
+        self.data.as_ref()
     }
 
     /// The same way to speak, for work inside other work: notes and progress, but no results.
@@ -112,9 +148,13 @@ impl Ui {
     ///
     /// # Errors
     /// Standard output cannot be written, or the value is none that JSON can hold.
-    pub fn json(&self, value: &impl serde::Serialize) -> Result<bool, Error> {
+    pub fn json(&self, value: &impl Serialize) -> Result<bool, Error> {
         if self.json && self.results {
-            let text = serde_json::to_string_pretty(value)
+            let named = self.data.as_ref();
+            // A list has no place for a name.
+            let named = named.and_then(|data| serde_json::to_string_pretty(&WithData { result: value, data }).ok());
+            let text = named
+                .map_or_else(|| serde_json::to_string_pretty(value), Ok)
                 .map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
             self.out(&printable::json(&text));
         }

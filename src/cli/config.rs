@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::error::Result;
-use crate::ops::config::{ConfigRequest, config};
+use crate::ops::config::config;
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -28,8 +28,8 @@ pub(super) struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// Runs the verb; `quiet` and `verbose` are the command line's. Answers the exit code.
-    pub(super) fn run(self, quiet: bool, verbose: bool, ui: &Ui) -> Result<u8> {
-        config(&ConfigRequest { name: self.name.filter(|_| !self.list), quiet, verbose }, ui)
+    /// Runs the verb; answers the exit code.
+    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+        config(self.name.filter(|_| !self.list).as_deref(), ui)
     }
 }

@@ -24,7 +24,7 @@ use super::toolchain::ToolchainCommand;
 use super::verify::VerifyArgs;
 use crate::budget;
 use crate::config;
-use crate::data::{Data, DataOrigin};
+use crate::data::Data;
 use crate::error::{EXIT_CODES, Error, Result};
 use crate::ops;
 use crate::probe;
@@ -49,6 +49,10 @@ struct Cli {
     /// Say more about the work: paths, programs, every step
     #[arg(long, short, global = true, display_order = 902, conflicts_with = "quiet")]
     verbose: bool,
+
+    /// Take manifests/ and templates/ of this directory before the embedded ones; the setting `data-dir` for one call
+    #[arg(long, global = true, display_order = 903, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    data: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -149,31 +153,35 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
             return (ui, Ok(code));
         }
     };
-    let config = match config::start() {
+    let config = match config::start(&cli.settings()) {
         Ok(config) => config,
         Err(error) => return (Ui::new(cli.json, cli.quiet), Err(error)),
     };
     budget::raise_limits(config.count("limits").unwrap_or(1) as u64);
-    let quiet = cli.quiet || config.is_on("quiet") && !cli.verbose;
-    let verbose = cli.verbose || config.is_on("verbose") && !quiet;
+    let quiet = config.is_on("quiet") && !cli.verbose;
+    let verbose = config.is_on("verbose") && !quiet;
     let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);
-    match Data::here().origin() {
-        Ok(None) => {}
-        Ok(Some(DataOrigin { directory, sha256 })) => {
-            let directory = directory.display();
-            ui.warning(format!("manifests and templates are those of {directory} ({})", sha256.short(12)));
-        }
+    let ui = match Data::here().origin() {
+        Ok(data) => ui.with_data(data),
         Err(error) => return (ui, Err(error)),
-    }
-    let line = (cli.quiet, cli.verbose);
+    };
     let answer = match cli.verb.kept() {
-        None => dispatch(cli.verb, line, &ui),
+        None => dispatch(cli.verb, &ui),
         Some(kept) => {
             let own = ui.clone();
-            run_interruptible(kept, move || dispatch(cli.verb, line, &own))
+            run_interruptible(kept, move || dispatch(cli.verb, &own))
         }
     };
     (ui, answer)
+}
+
+impl Cli {
+    /// Options of every verb that are settings.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let on = |is_on: bool| is_on.then(|| true.to_string());
+        let given = [("quiet", on(self.quiet)), ("verbose", on(self.verbose)), ("data-dir", self.data.clone())];
+        given.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
 }
 
 impl Verb {
@@ -191,8 +199,7 @@ impl Verb {
     }
 }
 
-/// `line`: whether `--quiet` and `--verbose` stand on the command line.
-fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
+fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
         Verb::Init(args) => args.run(ui),
         Verb::Check(args) => args.run(ui),
@@ -203,7 +210,7 @@ fn dispatch(verb: Verb, line: (bool, bool), ui: &Ui) -> Result<u8> {
         Verb::Verify(args) => args.run(ui),
         Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
-        Verb::Config(args) => args.run(line.0, line.1, ui),
+        Verb::Config(args) => args.run(ui),
         Verb::Schema(args) => args.run(ui),
         Verb::Resolve(args) => args.run(ui),
         Verb::Select(args) => args.run(ui),

@@ -17,6 +17,8 @@ pub enum Origin {
     File(PathBuf, usize),
     /// A variable.
     Environment(String),
+    /// An option of this call.
+    CommandLine,
 }
 
 impl std::fmt::Display for Origin {
@@ -24,6 +26,7 @@ impl std::fmt::Display for Origin {
         match self {
             Self::File(path, line) => write!(f, "{}:{line}", path.display()),
             Self::Environment(name) => f.write_str(name),
+            Self::CommandLine => f.write_str("command line"),
         }
     }
 }
@@ -48,15 +51,19 @@ pub struct Config {
 
 static CURRENT: OnceLock<Config> = OnceLock::new();
 
-/// Reads the user's file and this process's environment, once, before anything else is done.
+/// Reads the user's file and this process's environment, once, before anything else is done. `options` are settings that the
+/// command line gives; they outweigh both.
 ///
 /// # Errors
 /// The file cannot be read, holds an unknown key or a wrong value; a variable holds a wrong value.
-pub fn start() -> Result<&'static Config> {
+pub fn start(options: &[(&'static str, String)]) -> Result<&'static Config> {
     if let Some(config) = CURRENT.get() {
         return Ok(config);
     }
-    let config = Config::of_this_process()?;
+    let mut config = Config::of_this_process()?;
+    for (name, text) in options {
+        config.values.insert(name, Value { text: text.clone(), origin: Origin::CommandLine });
+    }
     Ok(CURRENT.get_or_init(|| config))
 }
 

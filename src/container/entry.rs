@@ -75,7 +75,13 @@ pub enum ContainerError {
     },
     /// What was unpacked could not be written.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Write(#[from] Error),
+}
+
+impl From<io::Error> for ContainerError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error.into())
+    }
 }
 
 /// Why a member is refused.
@@ -133,7 +139,7 @@ impl Stop {
     pub fn error(self, container: impl FnOnce(ContainerError) -> Error) -> Error {
         match self {
             // That the disk is full is no fault of the container.
-            Self::Container(ContainerError::Io(error)) => error.into(),
+            Self::Container(ContainerError::Write(error)) => error,
             Self::Container(error) => container(error),
             Self::Caller(error) => error,
         }

@@ -3,16 +3,16 @@
 //! and its bytes, is refused by name and never passed over.
 //!
 //! Members come one after another as values with a reader; what to do with them is the caller's: look at them, write
-//! them into a [`Tree`], pack them again. Directories need no reader of their own: [`crate::fs::walk`] lists them.
+//! them into a [`Extraction`], pack them again. Directories need no reader of their own: [`crate::fs::walk`] lists them.
 
 mod entry;
+mod extraction;
 mod form;
 mod limits;
 mod read;
-mod tree;
 
 pub use entry::{ContainerError, Entry, Kind, Refusal, Stop};
+pub use extraction::{Extraction, links_stay_inside};
 pub use form::{Form, Packing};
 pub use limits::{Budget, Limits};
 pub use read::{Visitor, read, read_tar, unpack};
-pub use tree::{Tree, links_stay_inside};

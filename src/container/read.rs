@@ -9,7 +9,7 @@ use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use super::entry::{inside, leads_inside, refused};
-use super::{Budget, ContainerError, Entry, Form, Kind, Limits, Packing, Refusal, Stop, Tree};
+use super::{Budget, ContainerError, Entry, Extraction, Form, Kind, Limits, Packing, Refusal, Stop};
 use crate::fs::Content;
 
 /// Is given every member, or the reason why one is refused; an error of it ends the reading.
@@ -46,21 +46,20 @@ pub fn unpack(
 ) -> Result<(), Stop> {
     let content = Content::open(path)?;
     let bytes = content.bytes();
-    fs_err::create_dir_all(to)?;
-    let mut tree = Tree::new(to);
+    let mut extraction = Extraction::into(to)?;
     read(form, bytes, &Limits::USUAL.budget(bytes.len() as u64), &mut |entry| {
         let added = entry.and_then(|mut entry| {
             if installed_modes {
                 entry.mode = entry.installed_mode();
             }
-            tree.add(&mut entry)
+            extraction.add(&mut entry)
         });
         match added {
             Err(error @ ContainerError::Refused { .. }) => refuse(error),
             added => Ok(added?),
         }
     })?;
-    tree.finish(refuse)
+    extraction.finish(refuse)
 }
 
 fn zip(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Stop> {

@@ -82,7 +82,7 @@ impl Tree {
         };
         let mut from = from.file();
         from.rewind()?;
-        self.create(path, mode, |file| io::copy(&mut from, file).map(drop))
+        self.fill(path, mode, |file| io::copy(&mut from, file).map(drop))
     }
 
     /// Writes a new file with these bytes and makes the directories above it, without waiting for the disk.
@@ -90,7 +90,7 @@ impl Tree {
     /// # Errors
     /// Something is there already, a link is on the way, or it cannot be written.
     pub fn file(&self, path: &str, bytes: &[u8], mode: u32) -> Result<()> {
-        self.create(path, mode, |file| file.write_all(bytes))
+        self.fill(path, mode, |file| file.write_all(bytes))
     }
 
     /// Puts a file with these bytes in the place of what is there, in one step, and makes the directories above it.
@@ -111,7 +111,7 @@ impl Tree {
             Some((parent, _)) => format!("{parent}/{fresh}"),
             None => fresh.clone(),
         };
-        let written = self.create(&beside, 0o644, |file| {
+        let written = self.fill(&beside, 0o644, |file| {
             file.write_all(bytes)?;
             file.sync_data()
         });
@@ -169,15 +169,30 @@ impl Tree {
         }
     }
 
-    fn create(&self, path: &str, mode: u32, fill: impl FnOnce(&mut &std::fs::File) -> io::Result<()>) -> Result<()> {
+    fn fill(&self, path: &str, mode: u32, fill: impl FnOnce(&mut &std::fs::File) -> io::Result<()>) -> Result<()> {
+        self.create(path, mode, |mut file| {
+            fill(&mut file).map_err(|error| Error::file(self.path.join(path), "cannot be written").because(error))
+        })
+    }
+
+    /// Has `fill` write a new file, which gets this mode, and makes the directories above it.
+    ///
+    /// # Errors
+    /// Something is there already, a link is on the way, or `fill` fails.
+    pub fn create<E: From<Error>>(
+        &self,
+        path: &str,
+        mode: u32,
+        fill: impl FnOnce(&std::fs::File) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let (directory, name) = self.parent(path, true)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&directory, name, flags, Mode::RUSR | Mode::WUSR);
         let file = std::fs::File::from(made.map_err(|error| self.refusal(&directory, path, name, error))?);
-        let whole = self.path.join(path);
-        fill(&mut &file).map_err(|error| Error::file(&whole, "cannot be written").because(error))?;
+        fill(&file)?;
         // The mode is said, whatever the umask.
-        file.set_permissions(std::fs::Permissions::from_mode(mode)).map_err(|error| Error::file(&whole, error))
+        let set = file.set_permissions(std::fs::Permissions::from_mode(mode));
+        Ok(set.map_err(|error| Error::file(self.path.join(path), error))?)
     }
 
     /// The directory of a path, open, and the last part of the path.

@@ -9,17 +9,6 @@ use crate::near::nearest;
 use crate::toolchain::IndexSettings;
 use crate::ui::Ui;
 
-/// What the verb is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ConfigRequest {
-    /// Only the value of this setting.
-    pub name: Option<String>,
-    /// `--quiet` stands on the command line.
-    pub quiet: bool,
-    /// `--verbose` stands on the command line.
-    pub verbose: bool,
-}
-
 /// The answer as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -52,14 +41,14 @@ pub struct Row {
     pub about: String,
 }
 
-/// Lists the settings, or prints one value; answers the exit code.
+/// Lists the settings, or prints the value of `name`; answers the exit code.
 ///
 /// # Errors
 /// There is no setting of this name.
-pub fn config(request: &ConfigRequest, ui: &Ui) -> Result<u8> {
+pub fn config(name: Option<&str>, ui: &Ui) -> Result<u8> {
     let config = current();
     let known = |name: &str| SETTINGS.iter().find(|setting| setting.name == name);
-    if let Some(name) = &request.name {
+    if let Some(name) = name {
         let setting = known(name).ok_or_else(|| {
             let error = Error::usage(format!("no setting `{name}`"));
             match nearest(name, SETTINGS.iter().map(|setting| setting.name.to_owned())) {
@@ -69,13 +58,13 @@ pub fn config(request: &ConfigRequest, ui: &Ui) -> Result<u8> {
             .hint("`simpack config --list` shows all settings")
         })?;
         let pip = (setting.name == "index-url").then(pip).flatten();
-        let row = row(setting, config, request, pip.as_ref())?;
+        let row = row(setting, config, pip.as_ref())?;
         if !ui.json(&row)? {
             ui.out(&row.value.unwrap_or_default());
         }
         return Ok(0);
     }
-    let listing = listing(config, request)?;
+    let listing = listing(config)?;
     if !ui.json(&listing)? {
         ui.say(text(&listing));
     }
@@ -87,9 +76,9 @@ fn pip() -> Option<IndexSettings> {
     IndexSettings::discover().ok()
 }
 
-fn listing(config: &Config, request: &ConfigRequest) -> Result<Listing> {
+fn listing(config: &Config) -> Result<Listing> {
     let pip = pip();
-    let settings = SETTINGS.iter().map(|setting| row(setting, config, request, pip.as_ref()));
+    let settings = SETTINGS.iter().map(|setting| row(setting, config, pip.as_ref()));
     let mut environment: Vec<Row> = ENVIRONMENT
         .iter()
         .map(|(name, about)| {
@@ -127,10 +116,8 @@ fn listing(config: &Config, request: &ConfigRequest) -> Result<Listing> {
     })
 }
 
-fn row(setting: &Setting, config: &Config, request: &ConfigRequest, pip: Option<&IndexSettings>) -> Result<Row> {
+fn row(setting: &Setting, config: &Config, pip: Option<&IndexSettings>) -> Result<Row> {
     let (value, origin) = match (config.value(setting.name), setting.name) {
-        (_, "quiet") if request.quiet => (Some("true".to_owned()), "command line".to_owned()),
-        (_, "verbose") if request.verbose => (Some("true".to_owned()), "command line".to_owned()),
         (Some(value), _) => (Some(without_secrets(&value.text)), value.origin.to_string()),
         (None, "index-url") => {
             let indexes =

@@ -65,8 +65,7 @@ impl PatchOutcome {
 /// # Errors
 /// The file cannot be read, written or safely changed, or does not read back as intended.
 pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOutcome> {
-    let edit = SearchPathEdit::Set { directories: search_path(&spec.runpath, drivers), tag: spec.tag };
-    apply_own(path, &Edits { search_path: Some(edit), ..Edits::default() })
+    apply_own(path, &edits(spec, drivers))
 }
 
 /// As [`apply`]; nothing for a file that no loader sees, which stays as it is.
@@ -74,10 +73,9 @@ pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOu
 /// # Errors
 /// As [`apply`].
 pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<Option<PatchOutcome>> {
-    let subject = Subject::open(path)?;
+    let subject = Subject::open_own(path)?;
     let is_loaded = is_elf(subject.bytes()) && subject.source()?.dynamic.is_some();
-    drop(subject);
-    is_loaded.then(|| apply(path, spec, drivers)).transpose()
+    is_loaded.then(|| own(&subject, &edits(spec, drivers))).transpose()
 }
 
 /// Applies any edits in one pass to a file that simpack itself just wrote, where it is.
@@ -85,11 +83,19 @@ pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Resu
 /// # Errors
 /// As [`apply`].
 pub fn apply_own(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
-    let subject = Subject::open_own(path)?;
-    if subject.data.nlink() > 1 || path.is_symlink() {
-        return replaced(&subject, edits);
+    own(&Subject::open_own(path)?, edits)
+}
+
+fn own(subject: &Subject, edits: &Edits) -> Result<PatchOutcome> {
+    match subject.data.nlink() > 1 {
+        true => replaced(subject, edits),
+        false => outcome(subject, edits, replace::in_place),
     }
-    outcome(&subject, edits, replace::in_place)
+}
+
+fn edits(spec: &PatchSpec, drivers: &Drivers) -> Edits {
+    let directories = search_path(&spec.runpath, drivers);
+    Edits { search_path: Some(SearchPathEdit::Set { directories, tag: spec.tag }), ..Edits::default() }
 }
 
 /// Applies any edits to the file at `path`, all in one pass, by a copy that takes its place.

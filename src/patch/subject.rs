@@ -49,18 +49,21 @@ impl Subject {
     /// Opens and maps a file that simpack itself just wrote, to be changed where it is.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// It cannot be opened, or is a link.
     pub(super) fn open_own(path: &Path) -> Result<Self> {
-        match fs_err::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(path)
-        {
-            Ok(file) => Ok(Self { writable: true, ..Self::of(path, file)? }),
-            // A read-only one that needs no change is fine.
-            Err(_) => Self::open(path),
-        }
+        let open = |writable| {
+            fs_err::OpenOptions::new()
+                .read(true)
+                .write(writable)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .open(path)
+        };
+        // A read-only one that needs no change is fine.
+        let (writable, file) = match open(true) {
+            Ok(file) => (true, file),
+            Err(_) => (false, open(false)?),
+        };
+        Ok(Self { writable, direct: true, ..Self::of(path, file)? })
     }
 
     /// Opens the file at `path`, which is no link, if it begins like ELF.

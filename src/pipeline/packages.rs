@@ -9,7 +9,7 @@ use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Release, VersionRange};
 use crate::bundle::{Artifact, ArtifactKind, Bundle, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, Entry, EntryKind};
+use crate::fs::{self, Content, Digest, Entry, EntryKind, Tree};
 use crate::gpu::{CodeImage, device_code};
 use crate::manifest::{Drivers, Manifests};
 use crate::pack::{self, PackContext};
@@ -43,9 +43,10 @@ pub(crate) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: u
     }
     let mut entries = fs::walk(&bundle.root)?;
     entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }));
+    let tree = Tree::at(&bundle.root)?;
     let one = |entry: &Entry| {
         let path = entry.path.as_str();
-        if set_search_path(recipe, drivers, &bundle.root.join(path), path)? {
+        if set_search_path(recipe, drivers, &tree.place(path)?, path)? {
             bundle.files.forget(path);
         }
         Ok(())

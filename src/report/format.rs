@@ -3,6 +3,7 @@
 use super::finding::{Report, Rule};
 use super::github::github;
 use super::sarif::sarif;
+use crate::data::DataOrigin;
 use crate::error::{DENIED, Error, INCOMPLETE, Result};
 
 /// Form of a report. JSON is the terminal's own mode.
@@ -18,14 +19,21 @@ pub enum Format {
 }
 
 impl Format {
-    /// The report in a form for machines; none for words, which each verb has of its own.
+    /// The report in a form for machines; none for words, which each verb has of its own. `data`: the user's own manifests, which
+    /// made the rules.
     ///
     /// # Errors
     /// None but an internal error.
-    pub fn render(self, report: &Report, rules: &[Rule], recipe: Option<&str>) -> Result<Option<String>> {
+    pub fn render(
+        self,
+        report: &Report,
+        rules: &[Rule],
+        recipe: Option<&str>,
+        data: Option<&DataOrigin>,
+    ) -> Result<Option<String>> {
         match self {
             Self::Text => Ok(None),
-            Self::Sarif => serde_json::to_string_pretty(&sarif(report, rules, recipe))
+            Self::Sarif => serde_json::to_string_pretty(&sarif(report, rules, recipe, data))
                 .map(Some)
                 .map_err(|error| Error::bug("a report does not print as SARIF").because(error)),
             Self::Github => Ok(Some(github(report, recipe))),

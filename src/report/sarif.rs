@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Level, Report, Rule, owner};
+use crate::data::DataOrigin;
 use crate::fs::DigestBuilder;
 
 /// Identifier of the schema that the OASIS standard names for its documents.
@@ -11,7 +12,7 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 /// A SARIF log with one run. `rules` are all lints that ran. `recipe` is the recipe's file below the root
 /// of the repository: what a person changes to fix a package, and so where code scanning shows a result;
 /// without it a result is shown at the packaged file.
-pub fn sarif(report: &Report, rules: &[Rule], recipe: Option<&str>) -> Value {
+pub fn sarif(report: &Report, rules: &[Rule], recipe: Option<&str>, data: Option<&DataOrigin>) -> Value {
     let mut results: Vec<Value> = report.findings.iter().map(|finding| result(finding, rules, recipe)).collect();
     for waived in report.waived() {
         let mut value = result(&waived.finding, rules, recipe);
@@ -45,6 +46,7 @@ pub fn sarif(report: &Report, rules: &[Rule], recipe: Option<&str>) -> Value {
                 "toolExecutionNotifications": notifications,
             }],
             "results": results,
+            "properties": data.map_or_else(|| json!({}), |data| json!({ "data": data })),
         }],
     })
 }
@@ -165,14 +167,14 @@ mod tests {
         let gap = Incomplete { subject: "p".into(), topic: "elf".into(), reason: "damaged".into() };
         let mut report = Report::new(vec![finding.clone()], vec![gap], Vec::new());
         report.set_waived(vec![Waived { finding, reason: "because".to_owned() }]);
-        let of_recipe = sarif(&report, std::slice::from_ref(&rule), Some("sim/simpack.toml"));
+        let of_recipe = sarif(&report, std::slice::from_ref(&rule), Some("sim/simpack.toml"), None);
         let result = &of_recipe["runs"][0]["results"][0];
         assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "sim/simpack.toml");
         assert_eq!(
             result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"],
             "volley-core/lib/lib%20volley.so.1"
         );
-        let run = &sarif(&report, &[rule], None)["runs"][0];
+        let run = &sarif(&report, &[rule], None, None)["runs"][0];
         assert_eq!(run["results"][0]["partialFingerprints"], result["partialFingerprints"]);
         assert_eq!(run["results"][0]["level"], "error");
         assert_eq!(run["results"][0]["ruleIndex"], 0);

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::pins::PinnedToolchain;
-use crate::container::{Entry, Form, Kind, Limits, Tree, Visitor, read};
+use crate::container::{Entry, Extraction, Form, Kind, Limits, Visitor, read};
 use crate::error::{Error, Result};
 use crate::fs::Content;
 use crate::process::check_interrupted;
@@ -55,7 +55,7 @@ impl Contents {
     /// # Errors
     /// A file cannot be written, or its bytes do not have the check sum that the archive states.
     pub fn unpack(self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
-        let mut tree = Tree::new(root);
+        let mut extraction = Extraction::into(root)?;
         self.each(wheel, &mut |entry| {
             check_interrupted()?;
             let entry = entry?;
@@ -63,7 +63,7 @@ impl Contents {
             let path = crate::fs::utf8(path)?.to_owned();
             let mode = if *program { 0o755 } else { 0o644 };
             let mut content = Watched { reader: entry.content, progress: &progress };
-            Ok(tree.add(&mut Entry { path, mode, content: &mut content, ..entry })?)
+            Ok(extraction.add(&mut Entry { path, mode, content: &mut content, ..entry })?)
         })
     }
 }

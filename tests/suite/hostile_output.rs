@@ -1,5 +1,7 @@
 //! Names that are orders to a terminal, to a continuous integration or to a package manager.
 
+use std::path::Path;
+
 use crate::doctor_machine::{doctor, put, stand_in};
 use crate::support::{Prefix, Ran, scratch, simpack, skip};
 
@@ -67,6 +69,27 @@ fn the_current_directory_changes_no_rule() {
     // By the user's word they count, and every run says so.
     let ran = verify(Some("."));
     assert!(ran.code != before.code && ran.stderr.contains("manifests and templates are those of ."), "{}", ran.stderr);
+    // A report names what made its rules, in whatever form.
+    let own = fs_err::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/environment.toml")).unwrap();
+    put(dir.path(), "mine/manifests/environment.toml", &own);
+    let named = |args: &[&str]| -> serde_json::Value {
+        let ran = Ran::of(&mut simpack(dir.path(), args));
+        assert!(ran.stderr.contains("manifests and templates are those of mine ("), "{}", ran.stderr);
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
+    };
+    let sarif = named(&["verify", "tree", "--format", "sarif", "--data", "mine"]);
+    let reports = [
+        named(&["verify", "tree", "--json", "--data", "mine"]),
+        named(&["--data", "mine", "inspect", "tree", "--json"]),
+        sarif["runs"][0]["properties"].clone(),
+    ];
+    for report in &reports {
+        assert_eq!(report["data"]["directory"], "mine", "{report}");
+        assert_eq!(report["data"]["sha256"].as_str().unwrap().len(), 64);
+        assert_eq!(report["data"], reports[0]["data"]);
+    }
+    let setting = named(&["config", "data-dir", "--json", "--data", "mine"]);
+    assert_eq!((&setting["value"], &setting["origin"]), (&"mine".into(), &"command line".into()));
     let ran = verify(Some("nowhere")).exit(2);
     assert!(ran.stderr.contains("holds neither manifests/ nor templates/"), "{}", ran.stderr);
 }

@@ -82,6 +82,11 @@ int syncfs(int file) {
     return NEXT(syncfs)(file);
 }
 
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned flags) {
+    tick();
+    return NEXT(copy_file_range)(from, from_at, to, to_at, size, flags);
+}
+
 ssize_t write(int file, const void *bytes, size_t size) {
     if (file > 2) tick();
     return NEXT(write)(file, bytes, size);
@@ -92,6 +97,35 @@ int rename(const char *from, const char *to) {
     int result = NEXT(rename)(from, to);
     tick();
     return result;
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to) {
+    tick();
+    int result = NEXT(renameat)(from_dir, from, to_dir, to);
+    tick();
+    return result;
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
+    tick();
+    int result = NEXT(renameat2)(from_dir, from, to_dir, to, flags);
+    tick();
+    return result;
+}
+
+int mkdirat(int dir, const char *path, mode_t mode) {
+    tick();
+    return NEXT(mkdirat)(dir, path, mode);
+}
+
+int unlinkat(int dir, const char *path, int flags) {
+    tick();
+    return NEXT(unlinkat)(dir, path, flags);
+}
+
+int symlinkat(const char *text, int dir, const char *path) {
+    tick();
+    return NEXT(symlinkat)(text, dir, path);
 }
 
 int mkdir(const char *path, mode_t mode) {

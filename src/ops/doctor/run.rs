@@ -258,7 +258,7 @@ fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: In
     if ui.json(&json)? {
         return Ok(());
     }
-    if let Some(text) = request.format.render(report, rules, None)? {
+    if let Some(text) = request.format.render(report, rules, None, ui.data())? {
         ui.out(&text);
         return Ok(());
     }

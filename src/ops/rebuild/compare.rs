@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::elf::{Image, is_elf};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, EntryKind};
+use crate::fs::{self, Content, EntryKind, Tree};
 use crate::verify::unpack_whole;
 
 /// How a member differs.
@@ -73,6 +73,7 @@ fn trees(one: &Path, other: &Path) -> Result<Vec<Member>> {
         Ok(fs::walk(root)?.into_iter().map(|entry| (entry.path, entry.kind)).collect())
     };
     let (was, now) = (list(one)?, list(other)?);
+    let (one, other) = (Tree::at(one)?, Tree::at(other)?);
     let mut paths: Vec<&String> = was.keys().chain(now.keys()).collect();
     paths.sort();
     paths.dedup();
@@ -84,7 +85,7 @@ fn trees(one: &Path, other: &Path) -> Result<Vec<Member>> {
             (Some(was), Some(now)) if describe(was) != describe(now) => {
                 Some(Difference::Kind { was: describe(was), now: describe(now) })
             }
-            (Some(EntryKind::File { .. }), _) => bytes(&one.join(path), &other.join(path))?,
+            (Some(EntryKind::File { .. }), _) => bytes(&one.open(path)?, &other.open(path)?)?,
             _ => None,
         };
         members.extend(difference.map(|difference| Member { path: path.clone(), difference }));
@@ -102,8 +103,8 @@ fn describe(kind: &EntryKind) -> String {
     }
 }
 
-fn bytes(one: &Path, other: &Path) -> Result<Option<Difference>> {
-    let (was, now) = (Content::open(one)?, Content::open(other)?);
+fn bytes(one: &fs_err::File, other: &fs_err::File) -> Result<Option<Difference>> {
+    let (was, now) = (Content::map(one)?, Content::map(other)?);
     let (was, now) = (was.bytes(), now.bytes());
     if was == now {
         return Ok(None);

@@ -147,7 +147,7 @@ fn print(
     if ui.json(&report.json())? {
         return Ok(());
     }
-    match request.format.render(report, rules, recipe)? {
+    match request.format.render(report, rules, recipe, ui.data())? {
         Some(text) => ui.out(&text),
         None => {
             let millis = Some(started.elapsed().as_millis());

@@ -358,6 +358,63 @@ fn login_data_go_nowhere_else() {
     assert!(other.seen().iter().all(|request| request.header("authorization").is_none()), "{:?}", other.seen());
 }
 
+/// A server behind TLS that sends everybody to `target`; its address, and the certificate to trust. None without openssl.
+fn encrypted(dir: &Path, target: String) -> Option<(String, PathBuf)> {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let (key, cert) = (dir.join("key.pem"), dir.join("cert.pem"));
+    let mut openssl = std::process::Command::new("openssl");
+    openssl.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=here".split(' '));
+    openssl.args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]);
+    openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert);
+    if !openssl.output().is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let certificate = CertificateDer::from_pem_file(&cert).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], PrivateKeyDer::from_pem_file(&key).unwrap())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}/simple", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = rustls::StreamOwned::new(rustls::ServerConnection::new(config.clone()).unwrap(), stream);
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                match std::io::Read::read(&mut stream, &mut byte) {
+                    Ok(1) => request.push(byte[0]),
+                    _ => break,
+                }
+            }
+            let answer = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes()).and_then(|()| stream.flush());
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }
+    });
+    Some((address, cert))
+}
+
+#[test]
+fn an_encrypted_connection_leads_to_no_open_one() {
+    let scene = Scene::new();
+    let open = serve(&scene.bytes, Answer::file);
+    let Some((address, cert)) = encrypted(scene.cache.path(), open.url("/simple/tiny-tool/")) else {
+        return crate::skip::skip("no openssl");
+    };
+    let error = scene.fetch(IndexSettings { cert: Some(cert), ..index(&address) }).unwrap_err();
+    assert!(format!("{error:?}").contains("an address of another scheme"), "{error:?}");
+    assert!(open.seen().is_empty(), "{:?}", open.seen());
+    // Without the certificate there is no connection at all.
+    let error = scene.fetch(index(&address)).unwrap_err();
+    assert!(format!("{error:?}").to_lowercase().contains("certificate"), "{error:?}");
+}
+
 #[test]
 fn pages_without_an_end_and_redirects_without_an_end_are_refused() {
     let scene = Scene::new();

@@ -2,28 +2,33 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::entry::refused;
 use super::{ContainerError, Entry, Kind, Refusal, Stop};
+use crate::error::Result;
+use crate::fs::Tree;
 
 /// How many links one path may lead through, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// A tree that is being written. Links come last, so that no file is written through one.
-pub struct Tree {
+/// A tree that is being unpacked. Links come last, so that no file is written through one.
+pub struct Extraction {
     root: PathBuf,
+    tree: Tree,
     /// Path and text of symbolic links.
     symlinks: Vec<(String, String)>,
     /// Path of hard links, and the path of the file that they share.
     copies: Vec<(String, String)>,
 }
 
-impl Tree {
-    /// A tree in the empty directory `root`.
-    pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), symlinks: Vec::new(), copies: Vec::new() }
+impl Extraction {
+    /// Into the directory `root`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn into(root: &Path) -> Result<Self> {
+        Ok(Self { root: root.to_owned(), tree: Tree::make(root)?, symlinks: Vec::new(), copies: Vec::new() })
     }
 
     /// Adds a member; links are made at the end, hard links as copies.
@@ -32,7 +37,7 @@ impl Tree {
     /// It cannot be read or written, or contradicts another member.
     pub fn add(&mut self, entry: &mut Entry<'_>) -> Result<(), ContainerError> {
         match entry.kind.clone() {
-            Kind::Directory => directories(&self.root, &entry.path)?,
+            Kind::Directory => self.tree.directory(&entry.path).map_err(|error| self.explained(&entry.path, error))?,
             Kind::Link(text) => self.symlinks.push((entry.path.clone(), text)),
             Kind::HardLink(of) => self.copies.push((entry.path.clone(), of)),
             Kind::File => self.file(entry)?,
@@ -41,23 +46,23 @@ impl Tree {
     }
 
     fn file(&self, entry: &mut Entry<'_>) -> Result<(), ContainerError> {
-        let target = self.place(&entry.path)?;
-        let mut file = fs_err::File::create(&target)?;
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let count = entry.content.read(&mut buffer).map_err(|error| entry.unreadable(error))?;
-            if count == 0 {
-                break;
-            }
-            file.write_all(&buffer[..count])?;
-        }
-        if let Some(time) = entry.modified {
-            // Build systems compare the times of generated files with those of their sources.
-            file.file().set_modified(time)?;
-        }
+        let (path, modified) = (entry.path.clone(), entry.modified);
         // Whoever unpacked it has to read it.
-        fs_err::set_permissions(&target, std::fs::Permissions::from_mode(entry.mode | 0o400))?;
-        Ok(())
+        let mode = entry.mode | 0o400;
+        self.put(&path, || {
+            self.tree.create(&path, mode, |mut file| {
+                let mut buffer = vec![0; 1 << 16];
+                loop {
+                    let count = entry.content.read(&mut buffer).map_err(|error| entry.unreadable(error))?;
+                    if count == 0 {
+                        break;
+                    }
+                    file.write_all(&buffer[..count])?;
+                }
+                // Build systems compare the times of generated files with those of their sources.
+                Ok(modified.map_or(Ok(()), |time| file.set_modified(time))?)
+            })
+        })
     }
 
     /// Makes the links; `refuse` decides about those that lead nowhere or out, which are not left.
@@ -66,43 +71,47 @@ impl Tree {
     /// A link cannot be written, or `refuse` fails.
     pub fn finish(self, refuse: &mut dyn FnMut(ContainerError) -> Result<(), Stop>) -> Result<(), Stop> {
         for (name, of) in &self.copies {
-            let from = self.root.join(of);
-            if from.symlink_metadata().is_ok_and(|data| data.is_file()) {
-                fs_err::copy(from, self.place(name)?)?;
-            } else {
-                refuse(refused(name, Refusal::NoOriginal(of.clone())))?;
+            match self.tree.open(of) {
+                Ok(from) => self.put(name, || Ok(self.tree.copy(&from, name, None)?))?,
+                Err(_) => refuse(refused(name, Refusal::NoOriginal(of.clone())))?,
             }
         }
         for (name, text) in &self.symlinks {
-            match self.place(name) {
-                Ok(target) => fs_err::os::unix::fs::symlink(text, target)?,
-                Err(error) => refuse(error)?,
+            match self.put(name, || Ok(self.tree.symlink(text, name)?)) {
+                Err(error @ ContainerError::Refused { .. }) => refuse(error)?,
+                made => made?,
             }
         }
         for (name, _) in &self.symlinks {
-            let place = self.root.join(name);
-            if place.is_symlink()
+            if self.root.join(name).is_symlink()
                 && let Err(error) = stays_inside(&self.root, Path::new(name))
             {
-                fs_err::remove_file(place)?;
+                self.tree.remove(name)?;
                 refuse(error)?;
             }
         }
         Ok(())
     }
 
-    /// Where a file goes, with the directories above it; what an earlier entry put there is removed, as
-    /// tar does.
-    fn place(&self, name: &str) -> Result<PathBuf, ContainerError> {
-        directories(&self.root, name.rsplit_once('/').map_or("", |(parent, _)| parent))?;
-        let target = self.root.join(name);
-        match target.symlink_metadata() {
-            Ok(data) if data.is_dir() => Err(refused(name, Refusal::Twice)),
-            Ok(_) => {
-                fs_err::remove_file(&target)?;
-                Ok(target)
-            }
-            Err(_) => Ok(target),
+    /// Makes something where an earlier entry may have put a file, which is removed, as tar does.
+    fn put(&self, name: &str, make: impl FnOnce() -> Result<(), ContainerError>) -> Result<(), ContainerError> {
+        match self.root.join(name).symlink_metadata() {
+            Ok(data) if data.is_dir() => return Err(refused(name, Refusal::Twice)),
+            Ok(_) => self.tree.remove(name).map_err(|error| self.explained(name, error))?,
+            Err(_) => {}
+        }
+        make().map_err(|error| match error {
+            ContainerError::Write(error) => self.explained(name, error),
+            error => error,
+        })
+    }
+
+    /// Why nothing can be made at a path: the container's own doing if a member is in the way.
+    fn explained(&self, name: &str, error: crate::error::Error) -> ContainerError {
+        let no_directory = |path: &Path| self.root.join(path).symlink_metadata().is_ok_and(|data| !data.is_dir());
+        match Path::new(name).ancestors().any(no_directory) {
+            true => refused(name, Refusal::BelowFile),
+            false => error.into(),
         }
     }
 }
@@ -149,20 +158,6 @@ fn stays_inside(root: &Path, name: &Path) -> Result<(), ContainerError> {
                     rest.extend(parts(&text));
                 }
             }
-        }
-    }
-    Ok(())
-}
-
-/// Makes `name` below `root`, through directories only.
-fn directories(root: &Path, name: &str) -> Result<(), ContainerError> {
-    let mut here = root.to_owned();
-    for part in name.split('/').filter(|part| !part.is_empty()) {
-        here.push(part);
-        match here.symlink_metadata() {
-            Ok(data) if data.is_dir() => {}
-            Ok(_) => return Err(refused(name, Refusal::BelowFile)),
-            Err(_) => fs_err::create_dir(&here)?,
         }
     }
     Ok(())
