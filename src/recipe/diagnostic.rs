@@ -160,11 +160,12 @@ impl Diagnostic {
     }
 }
 
-/// Mistakes in the order of the files: what was asked first, then the recipe, then its tables.
+/// Mistakes in the order of the files: what was asked first, then the recipe, then its tables. One that several CUDA
+/// releases have is told once, with what would be right for the first.
 pub(super) fn sort(mistakes: &mut Vec<Diagnostic>, recipe: &Document) {
     let other = |mistake: &Diagnostic| mistake.place.as_ref().is_some_and(|(document, _)| document.path != recipe.path);
     mistakes.sort_by(|a, b| (other(a), a.order()).cmp(&(other(b), b.order())));
-    mistakes.dedup();
+    mistakes.dedup_by(|later, first| (&later.message, &later.place) == (&first.message, &first.place));
 }
 
 /// All mistakes as one text.

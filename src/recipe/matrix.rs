@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::diagnostic::{Diagnostic, sort};
+use super::diagnostic::Diagnostic;
 use super::files::RecipeFiles;
 use super::model::Recipe;
-use super::resolve::{Selection, load_own, resolve};
+use super::parse::parse_all;
+use super::resolve::{Selection, resolve, settled};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::manifest::Manifests;
 
@@ -61,22 +62,20 @@ pub fn load_matrix(
     manifests: &Manifests,
     selection: &Selection,
 ) -> Result<RecipeMatrix, Vec<Diagnostic>> {
-    let (file, own) = load_own(text, path, dir, files, manifests, selection)?;
+    let (file, mut mistakes) = parse_all(text, path);
+    let Some(file) = file else { return Err(mistakes) };
+    let own = resolve(&file, dir, files, manifests, selection, None, &mut mistakes);
     let listed = file.matrix.cuda.iter().flatten().map(|release| release.value);
-    let others: BTreeSet<CudaVersion> =
-        listed.filter(|release| selection.cuda.is_none() && *release != own.cuda).collect();
-    let (mut recipes, mut mistakes) = (vec![own], Vec::new());
-    for cuda in others {
-        match resolve(&file, dir, files, manifests, selection, Some(cuda)) {
-            Ok(recipe) => recipes.push(recipe),
-            Err(more) => mistakes.extend(more),
-        }
-    }
-    if !mistakes.is_empty() {
-        // Releases share most of their mistakes.
-        sort(&mut mistakes, &file.document);
-        return Err(mistakes);
-    }
+    let is_other = |release: &CudaVersion| own.as_ref().is_none_or(|own| own.cuda != *release);
+    let is_known = |release: &CudaVersion| manifests.cuda.toolkits().contains(release);
+    let listed = listed.filter(|release| selection.cuda.is_none() && is_other(release) && is_known(release));
+    let others: BTreeSet<CudaVersion> = listed.collect();
+    let others: Vec<Option<Recipe>> = others
+        .into_iter()
+        .map(|cuda| resolve(&file, dir, files, manifests, selection, Some(cuda), &mut mistakes))
+        .collect();
+    // Releases share most of their mistakes, which are told once.
+    let mut recipes: Vec<Recipe> = settled(std::iter::once(own).chain(others).collect(), mistakes, &file)?;
     let has_sass = |recipe: &Recipe| recipe.targets.iter().any(|target| matches!(target, KernelTarget::Sass(_)));
     if selection.capabilities.is_some() && recipes.iter().any(has_sass) {
         recipes.retain(has_sass);

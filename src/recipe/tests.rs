@@ -280,6 +280,20 @@ fn the_command_line_may_choose_otherwise() {
     insta::assert_snapshot!(load_with(VOLLEY, &wrong).unwrap_err());
 }
 
+/// What is wrong whatever the release is told once; what is wrong for one of them beside it.
+#[test]
+fn mistakes_that_several_releases_share_are_told_once() {
+    let text = VOLLEY.replace("cuda = [\"13.0\"]", "cuda = [\"13.0\", \"11.8\", \"99.0\"]");
+    let text = text.replace("\"7.5\", \"8.0\"", "\"9.2\", \"8.0\"").replace("\"runpath\"", "\"rpaht\"");
+    let text = text.replace("nvrtc", "nvrtx").replace("\"conventional\"", "\"conventinal\"");
+    let release = "[matrix.release.\"11.8\"]\ncapabilities = [\"10.0\"]\n\n[toolchain]\n";
+    let text = text.replacen("[toolchain]\n", release, 1);
+    let files = files(TABLE);
+    let selection = Selection::default();
+    let loaded = load_matrix(&text, "simpack.toml", Path::new("."), &files, manifests(), &selection);
+    insta::assert_snapshot!(render_all(&loaded.unwrap_err()));
+}
+
 /// Choosing the compiler that the recipe names changes nothing; another one has no settings in the recipe.
 #[test]
 fn a_chosen_host_compiler_keeps_the_recipes_settings() {

@@ -30,10 +30,7 @@ pub struct Selection {
 }
 
 /// Resolves a recipe for one `release` of its matrix, or for its own choice. `dir` is its directory, for those who build;
-/// `files` are read here.
-///
-/// # Errors
-/// All mistakes, in the recipe and in its kernel tables.
+/// `files` are read here. All mistakes, in the recipe and in its kernel tables, are added to `mistakes`.
 pub(in crate::recipe) fn resolve(
     file: &RecipeFile,
     dir: &Path,
@@ -41,15 +38,12 @@ pub(in crate::recipe) fn resolve(
     manifests: &Manifests,
     selection: &Selection,
     release: Option<CudaVersion>,
-) -> Result<Recipe, Vec<Diagnostic>> {
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<Recipe> {
     let mut resolver = Resolver { file, files, manifests, selection, release, mistakes: Vec::new() };
     let recipe = resolver.recipe(dir);
-    let mut mistakes = resolver.mistakes;
-    sort(&mut mistakes, &file.document);
-    match recipe {
-        Some(recipe) if mistakes.is_empty() => Ok(recipe),
-        _ => Err(mistakes),
-    }
+    mistakes.append(&mut resolver.mistakes);
+    recipe
 }
 
 /// Whoever refuses a recipe must say why; this is for a gap that no test has found.
@@ -70,32 +64,24 @@ pub fn load(
     manifests: &Manifests,
     selection: &Selection,
 ) -> Result<Recipe, Vec<Diagnostic>> {
-    load_own(text, path, dir, files, manifests, selection).map(|(_, recipe)| recipe)
-}
-
-/// The same with the recipe as written.
-pub(in crate::recipe) fn load_own(
-    text: &str,
-    path: &str,
-    dir: &Path,
-    files: &dyn RecipeFiles,
-    manifests: &Manifests,
-    selection: &Selection,
-) -> Result<(RecipeFile, Recipe), Vec<Diagnostic>> {
     let (file, mut mistakes) = parse_all(text, path);
     let Some(file) = file else { return Err(mistakes) };
-    match resolve(&file, dir, files, manifests, selection, None) {
-        Ok(recipe) if mistakes.is_empty() => Ok((file, recipe)),
-        Ok(_) => Err(mistakes),
-        Err(more) => {
-            mistakes.extend(more);
-            if mistakes.is_empty() {
-                mistakes.push(unexplained());
-            }
-            sort(&mut mistakes, &file.document);
-            Err(mistakes)
-        }
+    let recipe = resolve(&file, dir, files, manifests, selection, None, &mut mistakes);
+    settled(recipe, mistakes, &file)
+}
+
+/// What was resolved, where there are no mistakes; else these, each once.
+pub(in crate::recipe) fn settled<T>(
+    resolved: Option<T>,
+    mut mistakes: Vec<Diagnostic>,
+    file: &RecipeFile,
+) -> Result<T, Vec<Diagnostic>> {
+    match resolved {
+        Some(resolved) if mistakes.is_empty() => return Ok(resolved),
+        None if mistakes.is_empty() => mistakes.push(unexplained()),
+        _ => sort(&mut mistakes, &file.document),
     }
+    Err(mistakes)
 }
 
 /// What resolving needs all along.
