@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cover;
 use super::distribution::{Distribution, KernelPackage};
+use super::words::named;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Version};
 use crate::gpu::{Available, Choice, Considered, Place, Verdict, choose};
 use crate::machine::{Device, DeviceKind, Driver};
@@ -255,9 +256,10 @@ fn why_cpu(trace: &[Step], is_installed: bool) -> String {
     }
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for step in there {
+        let name = named(trace, step, &step.target.to_string());
         match reasons.iter_mut().find(|(reason, _)| *reason == step.reason) {
-            Some((_, targets)) => targets.push(step.target.to_string()),
-            None => reasons.push((&step.reason, vec![step.target.to_string()])),
+            Some((_, targets)) => targets.push(name),
+            None => reasons.push((&step.reason, vec![name])),
         }
     }
     let words = reasons.iter().map(|(reason, targets)| format!("{}: {reason}", targets.join(", ")));

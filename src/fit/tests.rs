@@ -208,6 +208,30 @@ fn a_page_for_a_mixed_host() {
     insta::assert_snapshot!(case.fit(&manifests()).page());
 }
 
+/// Where several releases compiled for a target, words say which is meant.
+#[test]
+fn packages_of_two_releases_are_told_apart() {
+    let offered = ["sm_80 cuda13.0", "sm_90 cuda13.0", "sm_90 cuda11.8", "sm_100 cuda13.0", "compute_80 cuda11.8"];
+    let distribution = Distribution {
+        simulator: "sim".to_owned(),
+        version: VERSION,
+        core: None,
+        rtc: None,
+        kernels: offered.map(|text| kernels(text, false)).into(),
+    };
+    let on = |cuda: &str, capability: &str| {
+        let found = fit(&[device(capability, 0)], Some(&driver(cuda)), &distribution, &manifests());
+        (found.devices[0].line(), found.devices[0].fallback().join(", "))
+    };
+    let (line, fallback) = on("12.0", "9.0");
+    assert_eq!(line, "kernels sm_90 of CUDA 11.8 (exact)");
+    assert!(fallback.starts_with("PTX 8.0 yes, sm_80 sm_100 no (other major), sm_90 of CUDA 13.0 no ("), "{fallback}");
+    assert_eq!(on("13.0", "9.0").0, "kernels sm_90 of CUDA 13.0 (exact)");
+    assert!(on("13.0", "9.0").1.starts_with("sm_90 of CUDA 11.8 yes, "), "{fallback}");
+    let line = on("11.4", "7.5").0;
+    assert!(line.contains("sm_90 of CUDA 11.8, ") && !line.contains("sm_80 of CUDA"), "{line}");
+}
+
 #[test]
 fn a_damaged_package_is_refused_by_its_own_words() {
     let mut broken = kernels("sm_90 cuda13.0", true);

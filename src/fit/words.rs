@@ -2,25 +2,22 @@
 
 use std::fmt;
 
-use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs};
+use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, Step};
 use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
 use crate::wrap::{WIDTH, wrap};
-
-impl fmt::Display for Runs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Place::Ptx => write!(f, "{} (PTX, compiled by the driver)", self.target),
-            _ => write!(f, "{} ({})", self.target, self.reason),
-        }
-    }
-}
 
 impl DeviceFit {
     /// What the device runs in one line: `kernels sm_90 (exact)`, or why the CPU is left.
     pub fn line(&self) -> String {
         match (&self.runs, &self.why_cpu) {
-            (Some(runs), _) => format!("kernels {runs}"),
+            (Some(Runs { target, place, reason, .. }), _) => {
+                let taken = self.trace.iter().find(|step| step.verdict == Verdict::Taken);
+                let target = target.to_string();
+                let name = taken.map_or_else(|| target.clone(), |step| named(&self.trace, step, &target));
+                let how = if *place == Place::Ptx { "PTX, compiled by the driver" } else { reason };
+                format!("kernels {name} ({how})")
+            }
             (None, Some(why)) => format!("CPU: {why}"),
             (None, None) => "CPU".to_owned(),
         }
@@ -38,12 +35,13 @@ impl DeviceFit {
         let mut words: Vec<String> = Vec::new();
         let mut refused: Vec<(&str, Vec<String>)> = Vec::new();
         for step in there.filter(|step| step.verdict != Verdict::Taken) {
+            let name = named(&self.trace, step, &short(step.target));
             match step.verdict {
                 Verdict::Refused => match refused.iter_mut().find(|(reason, _)| *reason == step.reason) {
-                    Some((_, targets)) => targets.push(short(step.target)),
-                    None => refused.push((&step.reason, vec![short(step.target)])),
+                    Some((_, targets)) => targets.push(name),
+                    None => refused.push((&step.reason, vec![name])),
                 },
-                _ => words.push(format!("{} yes", short(step.target))),
+                _ => words.push(format!("{name} yes")),
             }
         }
         words.extend(refused.iter().map(|(reason, targets)| format!("{} no ({reason})", targets.join(" "))));
@@ -54,6 +52,12 @@ impl DeviceFit {
 /// Words in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
 fn paragraph(label: &str, words: &str) -> String {
     wrap(label, label.chars().count(), words, WIDTH).join("\n") + "\n"
+}
+
+/// What a package of a trace is called: with its CUDA release, where several releases compiled for its target.
+pub(super) fn named(trace: &[Step], step: &Step, target: &str) -> String {
+    let is_one = trace.iter().all(|other| other.target != step.target || other.cuda == step.cuda);
+    if is_one { target.to_owned() } else { format!("{target} of CUDA {}", step.cuda) }
 }
 
 /// `PTX 7.5` for `compute_75`: a name that says what it is.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::settings::Origin;
 use super::{LintInfo, ParameterKind, Parameters, Settings};
 use crate::error::{Error, Result};
-use crate::report::{Finding, Incomplete, Level, Report, Rule, Waived};
+use crate::report::{Finding, Incomplete, Level, Report, Rule, Waived, of_any_release};
 
 /// Id of the lint about waivers that no finding needed.
 pub const UNUSED_WAIVER: &str = "unused-waiver";
@@ -201,8 +201,10 @@ impl<F> Registry<F> {
                     evidence: hit.evidence,
                     fix: Some(hit.fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
                 };
+                let general = of_any_release(&finding.subject);
                 let matching = |waiver: &super::settings::CompiledWaiver| {
-                    waiver.waiver.id == finding.lint && waiver.subject.is_match(&finding.subject)
+                    waiver.waiver.id == finding.lint
+                        && (waiver.subject.is_match(&finding.subject) || waiver.subject.is_match(&general))
                 };
                 match settings.waivers.iter().position(matching) {
                     Some(index) => {
@@ -310,6 +312,16 @@ fix = "remove it"
         assert_eq!(report.findings[0].subject, "LOUD");
         assert_eq!(report.findings[0].fix.as_deref(), Some("write it in lowercase"));
         assert!(report.is_denied());
+    }
+
+    /// A waiver over a package's file holds for those of all its CUDA releases, or for one that it names.
+    #[test]
+    fn waivers_hold_for_all_releases_or_for_one() {
+        let subjects = ["SIM (CUDA 11.8): LIB", "SIM (CUDA 13.0): LIB"];
+        for (waived, left) in [("SIM: LIB", 0), ("SIM (CUDA 11.8): *", 1), ("SIM: OTHER", 3)] {
+            let settings = Settings::default().waive(waiver("shout", waived, "known")).unwrap();
+            assert_eq!(run(&subjects, &settings).findings.len(), left, "{waived}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::CudaVersion;
+
 /// How much a finding weighs. Ordered: the last is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -108,9 +110,24 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`.
+/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`, whatever the CUDA release.
 pub fn owner(subject: &str) -> &str {
-    subject.split_once(": ").map_or(subject, |(owner, _)| owner)
+    let owner = subject.split_once(": ").map_or(subject, |(owner, _)| owner);
+    owner.split_once(RELEASE).map_or(owner, |(package, _)| package)
+}
+
+/// Between a package's name and its CUDA release.
+const RELEASE: &str = " (CUDA ";
+
+/// One of several packages that share a name: `volley-kernels-sm_90 (CUDA 11.8)`.
+pub fn of_release(package: &str, cuda: CudaVersion) -> String {
+    format!("{package}{RELEASE}{cuda})")
+}
+
+/// A subject, whatever the CUDA release of its package.
+pub(crate) fn of_any_release(subject: &str) -> String {
+    let path = subject.split_once(": ").map_or(String::new(), |(_, path)| format!(": {path}"));
+    owner(subject).to_owned() + &path
 }
 
 /// All findings of one examination, worst first.

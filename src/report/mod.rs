@@ -8,7 +8,8 @@ mod json;
 mod sarif;
 mod text;
 
-pub use finding::{Finding, Incomplete, Level, Report, Rule, Verdict, Waived, owner};
+pub(crate) use finding::of_any_release;
+pub use finding::{Finding, Incomplete, Level, Report, Rule, Verdict, Waived, of_release, owner};
 pub use format::Format;
 pub use github::github;
 pub use json::{Counts, REPORT_SCHEMA, ReportJson};

@@ -1,6 +1,6 @@
 //! Reads every file of every bundle, once, on all cores, from memory maps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, DeviceCode, Look};
 use crate::manifest::opened;
 use crate::parallel::{side_by_side, threads};
-use crate::report::Incomplete;
+use crate::report::{self, Incomplete};
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +55,27 @@ struct Tree<'a> {
     bundle: Option<&'a Bundle>,
 }
 
+/// What findings call packages: by name, and by CUDA release where packages of several releases share one.
+pub(super) fn labels(bundles: &[Bundle]) -> Vec<String> {
+    let mut releases: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
+    for Bundle { manifest, .. } in bundles {
+        releases.entry(&manifest.package).or_default().insert(manifest.cuda);
+    }
+    let label = |Bundle { manifest, .. }: &Bundle| match manifest.cuda {
+        Some(cuda) if releases[manifest.package.as_str()].len() > 1 => report::of_release(&manifest.package, cuda),
+        _ => manifest.package.clone(),
+    };
+    bundles.iter().map(label).collect()
+}
+
 /// Facts of all subjects. What cannot be read is said in `incomplete`; this never fails as a whole.
 pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Collected {
     let Subjects { bundles, foreign, indexes } = subjects;
     let mut incomplete = Vec::new();
     let mut work: Vec<(usize, Entry)> = Vec::new();
-    let of_bundles = bundles.iter().map(|bundle| Tree {
-        name: &bundle.manifest.package,
+    let labels = labels(bundles);
+    let of_bundles = bundles.iter().zip(&labels).map(|(bundle, label)| Tree {
+        name: label,
         platform: None,
         root: &bundle.root,
         bundle: Some(bundle),
@@ -113,7 +127,8 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
         .zip(contents)
         .map(|(bundle, contents)| PackageFacts { manifest: bundle.manifest.clone(), contents })
         .collect();
-    packages.sort_by(|a, b| (a.name(), &a.manifest.target).cmp(&(b.name(), &b.manifest.target)));
+    let order = |package: &PackageFacts| (package.name().to_owned(), package.manifest.target, package.manifest.cuda);
+    packages.sort_by_key(order);
     let mut indexes = indexes.to_vec();
     indexes.sort();
     indexes.dedup();

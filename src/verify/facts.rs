@@ -155,6 +155,11 @@ impl PackageFacts {
         &self.manifest.package
     }
 
+    /// What findings call it: its name, with the CUDA release where packages of several releases have it.
+    pub fn label(&self) -> &str {
+        &self.contents.name
+    }
+
     /// Its files and links, sorted by path.
     pub fn files(&self) -> &[FileFacts] {
         &self.contents.files

@@ -85,9 +85,7 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
                 .hint("`simpack build` leaves packages in dist/; libraries and others' packages are examined too"));
         }
     }
-    opened
-        .bundles
-        .sort_by(|a, b| (&a.manifest.package, a.manifest.target).cmp(&(&b.manifest.package, b.manifest.target)));
+    opened.bundles.sort_by_key(|Bundle { manifest, .. }| (manifest.package.clone(), manifest.target, manifest.cuda));
     Ok(opened)
 }
 

@@ -1,7 +1,7 @@
 //! The verification of bundles: collect, then lint.
 
 use super::VerifyContext;
-use super::collect::{Collected, Needs, Subjects, collect};
+use super::collect::{Collected, Needs, Subjects, collect, labels};
 use super::input::Opened;
 use crate::bundle::Bundle;
 use crate::lint::Settings;
@@ -33,7 +33,9 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
         depth: context.rules.depth,
     };
     let Collected { facts, incomplete } = collect(subjects, &context.rules, needs);
-    let bundles = subjects.bundles.iter().map(|bundle| bundle.manifest.package.clone());
-    let examined = bundles.chain(subjects.foreign.iter().map(|foreign| foreign.name.clone())).collect();
+    let examined = labels(subjects.bundles)
+        .into_iter()
+        .chain(subjects.foreign.iter().map(|foreign| foreign.name.clone()))
+        .collect();
     context.lints.run(&facts, settings, examined, incomplete)
 }

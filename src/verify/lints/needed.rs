@@ -70,7 +70,7 @@ fn opened_unresolved(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hi
         }
         if !opened && !package.manifest.opens.is_empty() && package.has_files() {
             let names = package.manifest.opens.join(", ");
-            hits.add(package.name(), format!("declares that it opens {names}, and none of its files calls dlopen"))
+            hits.add(package.label(), format!("declares that it opens {names}, and none of its files calls dlopen"))
                 .fix("take `opens` out of the recipe");
         }
     }

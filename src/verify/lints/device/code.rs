@@ -127,7 +127,7 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             }
         }
         if right == 0 && package.files().iter().all(|file| file.device.unexamined.is_empty()) {
-            hits.add(package.name(), format!("holds no device code for {target}"))
+            hits.add(package.label(), format!("holds no device code for {target}"))
                 .fix(format!("compile the kernel groups for {target}, or take it out of the matrix"));
         }
     }

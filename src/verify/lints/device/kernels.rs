@@ -113,7 +113,7 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.packages.iter().filter(|package| !package.manifest.kernels.is_empty()) {
         let computed = kernel_abi_tag(&package.manifest.kernels);
         if package.manifest.kernel_abi.as_ref() != Some(&computed) {
-            hits.add(package.name(), format!("its table gives tag {computed}, it declares {}", of(package)));
+            hits.add(package.label(), format!("its table gives tag {computed}, it declares {}", of(package)));
         }
     }
     same_tag(facts, hits);
@@ -136,7 +136,7 @@ fn same_tag(facts: &BundleFacts, hits: &mut Hits) {
                 && ours.kernel_abi != theirs.kernel_abi
             {
                 let message = format!("has kernel ABI tag {}, {} has {}", of(package), core.name(), of(core));
-                hits.add(package.name(), message).fix("build core and kernels from one recipe and kernel table");
+                hits.add(package.label(), message).fix("build core and kernels from one recipe and kernel table");
             }
         }
     }
@@ -201,7 +201,7 @@ fn variants(facts: &BundleFacts, dirs: &[KernelDir<'_>], hits: &mut Hits) {
         for missing in all.difference(&own).filter(|_| !own.is_empty()) {
             let name = missing.rsplit('/').next().unwrap_or(missing);
             let others = same().filter(|dir| dir.variant() == *missing).count();
-            hits.add(package.name(), format!("variant `{name}` missing ({})", other_targets(others)))
+            hits.add(package.label(), format!("variant `{name}` missing ({})", other_targets(others)))
                 .evidence(format!("directory: {missing}"));
         }
     }
@@ -214,7 +214,7 @@ fn kernel_tag_absent(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         if let Some(tag) = package.manifest.kernel_abi.as_ref().filter(|_| has_code)
             && !package.files().iter().any(|file| file.holds_tag)
         {
-            hits.add(package.name(), format!("no library or program holds {tag}"));
+            hits.add(package.label(), format!("no library or program holds {tag}"));
         }
     }
 }

@@ -107,7 +107,7 @@ fn stale_kernels(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let Some(at_hand) = sources(facts, package) else { continue };
         let recorded = &package.manifest.provenance.sources;
         if recorded.is_empty() {
-            hits.incomplete(package.name(), "does not record the sources that it was compiled from");
+            hits.incomplete(package.label(), "does not record the sources that it was compiled from");
             continue;
         }
         let mut changed = Vec::new();
@@ -121,7 +121,7 @@ fn stale_kernels(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
         if !changed.is_empty() {
             let message = format!("was compiled from other sources than {}", at_hand.whose);
-            hits.add(package.name(), message).evidence_lines(changed);
+            hits.add(package.label(), message).evidence_lines(changed);
         }
     }
 }
