@@ -192,7 +192,10 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
         })?);
     }
     plan.bundles.retain(|bundle| asked.contains(&bundle.component));
-    let wants_host = asked.iter().any(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));
+    let wants_host = asked.iter().any(|kind| match kind {
+        ComponentKind::Kernels => recipe.is_sliced(),
+        kind => *kind != ComponentKind::Meta,
+    });
     plan.steps.retain(|step| match step.component {
         ComponentKind::Kernels => asked.contains(&ComponentKind::Kernels),
         _ => wants_host,

@@ -1,133 +1,220 @@
 //! One build of a recipe over several CUDA releases: the host part once, kernels for each, nothing that clashes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Ran, copy_tree, need, scratch, set_up, simpack};
+use crate::support::{CacheView, Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
-/// volley with the matrix of `releases`; `tables` are those of single releases.
-fn recipe(dir: &Path, releases: &str, tables: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    copy_tree(&root.join("recipes/volley"), &dir.join("volley"));
-    let path = dir.join("volley/simpack.toml");
-    let text = fs_err::read_to_string(&path).unwrap();
-    let text = text.replace("cuda = [\"13.0\"]", &format!("cuda = [{releases}]"));
-    let text = text.replace("[\"7.5\", \"8.0\", \"8.6\", \"8.9\", \"9.0\", \"10.0\", \"12.0\"]", "[\"8.0\", \"9.0\"]");
-    let text = text.replace("ptx = [\"7.5\", \"12.0\"]", "ptx = [\"8.0\"]");
-    fs_err::write(&path, text.replace("[toolchain]\n", &format!("{tables}\n[toolchain]\n"))).unwrap();
+/// A recipe of this repository, built for the releases that stand in `matrix`.
+struct Built {
+    dir: tempfile::TempDir,
+    summary: Value,
 }
+
+impl Built {
+    /// The recipe below `original` with `matrix` in the place of its own, and with `tables` at its end.
+    fn new(original: &str, matrix: &str, tables: &str) -> Self {
+        let dir = scratch();
+        let recipe = dir.path().join("recipe");
+        copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join(original), &recipe);
+        for (path, text) in [("rtc.sh", RTC), ("rtc.cc", "extern \"C\" int release() { return RELEASE; }\n")] {
+            fs_err::write(recipe.join(path), text).unwrap();
+        }
+        let path = recipe.join("simpack.toml");
+        let text = fs_err::read_to_string(&path).unwrap();
+        let (start, rest) = text.split_once("[matrix]\n").unwrap();
+        let (_, end) = rest.split_once("\n[toolchain]\n").unwrap();
+        fs_err::write(&path, format!("{start}[matrix]\n{matrix}\n[toolchain]\n{end}{tables}")).unwrap();
+        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+        Self { dir, summary }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join(below)
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(&mut simpack(self.dir.path(), args))
+    }
+
+    /// Lints that found something.
+    fn findings(&self) -> Vec<&str> {
+        let report = &self.summary["report"];
+        assert_eq!(report["incomplete"].as_array().unwrap().len(), 0, "{report}");
+        report["findings"].as_array().unwrap().iter().map(|finding| finding["lint"].as_str().unwrap()).collect()
+    }
+
+    /// The packages of single releases, each with its release.
+    fn of_releases(&self) -> BTreeSet<String> {
+        let packages = digests(&self.summary).into_keys().filter(|(_, cuda)| !cuda.is_empty());
+        packages.map(|(name, cuda)| format!("{name} {cuda}")).collect()
+    }
+
+    /// The package's build string for a release.
+    fn build(&self, package: &str, cuda: &str) -> String {
+        let mut packages = self.summary["packages"].as_array().unwrap().iter();
+        let found = packages.find(|one| one["package"] == package && one["cuda"] == cuda).unwrap();
+        found["build"].as_str().unwrap().to_owned()
+    }
+
+    /// The match specs that a machine with an H100 gets for a driver.
+    fn selected(&self, driver: &str) -> Vec<String> {
+        let args = ["select", "--device", "9.0", "--driver", driver, "dist", "--format", "conda"];
+        self.run(&args).stdout.lines().map(str::to_owned).collect()
+    }
+
+    /// Packages, made again from what they say of themselves, are the same.
+    fn rebuilds(&self, subject: &Path, count: usize) {
+        let view = CacheView::new(&["zig"]);
+        let args = ["rebuild", subject.to_str().unwrap(), "--recipe", "recipe"];
+        let mut command = simpack(self.dir.path(), &args);
+        let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
+        assert!(ran.stdout.ends_with(&format!("{count} of {count} packages identical\n")), "{}", ran.stdout);
+    }
+
+    /// A package's file for a release.
+    fn file(&self, package: &str, cuda: &str) -> PathBuf {
+        let build = self.build(package, cuda);
+        let dist = self.path("dist");
+        let mut all = files(&dist).into_iter();
+        dist.join(all.find(|file| file.contains(&format!("/{package}-")) && file.contains(&build)).unwrap())
+    }
+}
+
+/// The build of a component that follows from the CUDA release.
+const RTC: &str = r#"
+$CXX -O1 -shared -fPIC -DRELEASE=$RELEASE -Wl,-soname,librtc.so.1.2 -Wl,-z,relro,-z,now,-z,noexecstack -s -nostdlib \
+  -o librtc.so.1.2 rtc.cc
+mkdir -p "$PREFIX/lib"
+cp librtc.so.1.2 "$PREFIX/lib/"
+"#;
 
 /// Digests of package files by package and CUDA release; selectors and what brings others are left out.
 fn digests(summary: &Value) -> BTreeMap<(String, String), String> {
     let packages = summary["packages"].as_array().unwrap().iter();
-    let with_files = packages.filter(|package| package["package"].as_str().unwrap() != "volley-kernels");
+    let with_files = packages.filter(|package| !package["package"].as_str().unwrap().ends_with("-kernels"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     with_files.map(|package| ((text(&package["package"]), text(&package["cuda"])), text(&package["sha256"]))).collect()
 }
 
-/// The match specs that a machine with an H100 gets for a driver.
-fn selected(dir: &Path, driver: &str) -> Vec<String> {
-    let args = ["select", "--device", "9.0", "--driver", driver, "dist", "--format", "conda"];
-    let ran = Ran::of(&mut simpack(dir, &args));
-    ran.stdout.lines().map(str::to_owned).collect()
+/// The table of a release whose compiler lies in a directory.
+fn table(release: &str, targets: &str, directory: &Path) -> String {
+    format!("[matrix.release.\"{release}\"]\n{targets}\ntoolchain = \"{}\"\n", directory.display())
 }
 
+/// Three generations, of which two share a major: one build serves them all.
 #[test]
-fn two_releases_of_one_build_serve_two_generations_of_drivers() {
+fn releases_of_one_build_serve_generations_of_drivers() {
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
-    let cuda = set_up("SIMPACK_TEST_CUDA_SYSTEM");
-    need!(cuda.is_some(), "no CUDA compiler of the system");
-    let dir = scratch();
-    let table = format!(
-        "[matrix.release.\"11.8\"]\ncapabilities = [\"7.0\", \"9.0\"]\ntoolchain = \"{}\"",
-        cuda.unwrap().display()
-    );
-    recipe(dir.path(), "\"13.0\", \"11.8\"", &table);
-    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
-
-    let plan = run(&["plan", "volley", "--json"]).exit(0).json();
-    assert_eq!((plan["cuda"].as_str(), plan["others"][0]["cuda"].as_str()), (Some("13.0"), Some("11.8")));
-    let host: Vec<&str> = plan["steps"].as_array().unwrap().iter().filter_map(|step| step["id"].as_str()).collect();
-    assert_eq!(host.iter().filter(|id| id.starts_with("host core")).count(), 1, "{host:?}");
-
-    let both = run(&["build", "volley", "--json"]).exit(0).json();
-    let counts = &both["report"]["counts"];
-    assert_eq!(
-        (&counts["deny"], &counts["warn"], &counts["incomplete"]),
-        (&0.into(), &0.into(), &0.into()),
-        "{}",
-        both["report"]
-    );
-    let both = digests(&both);
-    let kernels: BTreeSet<String> =
-        both.keys().filter(|(_, cuda)| !cuda.is_empty()).map(|(name, cuda)| format!("{name} {cuda}")).collect();
+    let (system, newest) = (set_up("SIMPACK_TEST_CUDA_SYSTEM"), set_up("SIMPACK_TEST_CUDA_NEWEST"));
+    need!(system.is_some(), "no CUDA compiler of the system");
+    need!(newest.is_some(), "no newest CUDA compiler");
+    let old = table("11.8", "capabilities = [\"7.0\", \"9.0\"]", &system.unwrap());
+    let new = table("13.5", "capabilities = [\"9.0\"]\nptx = [\"9.0\"]", &newest.unwrap());
+    let general = "cuda = [\"13.0\", \"11.8\", \"13.5\"]\ncapabilities = [\"8.0\", \"9.0\"]\nptx = [\"8.0\"]\n";
+    let built = Built::new("recipes/volley", &format!("{general}{old}{new}"), "");
+    assert_eq!(built.findings(), [""; 0], "{}", built.summary["report"]);
     let expected = [
-        "volley-kernels-compute_80 13.0",
         "volley-kernels-compute_80 11.8",
+        "volley-kernels-compute_80 13.0",
+        "volley-kernels-compute_90 13.5",
         "volley-kernels-sm_70 11.8",
         "volley-kernels-sm_80 13.0",
         "volley-kernels-sm_90 11.8",
         "volley-kernels-sm_90 13.0",
+        "volley-kernels-sm_90 13.5",
         "volley-rtc 13.0",
     ];
-    assert_eq!(kernels, expected.map(str::to_owned).into());
-    run(&["verify", "dist"]).exit(0);
+    assert_eq!(built.of_releases(), expected.map(str::to_owned).into());
+    built.run(&["verify", "dist"]).exit(0);
+    let plan = built.run(&["plan", "recipe", "--json"]).exit(0).json();
+    assert_eq!((plan["cuda"].as_str(), plan["others"][0]["cuda"].as_str()), (Some("13.0"), Some("11.8")));
+    let steps: Vec<&str> = plan["steps"].as_array().unwrap().iter().filter_map(|step| step["id"].as_str()).collect();
+    assert_eq!(steps.iter().filter(|id| id.starts_with("host core")).count(), 1, "{steps:?}");
 
-    // 450, 525 and 550 load machine code of CUDA 11 alone, 580 that of 13; what a newer one has is said for none.
-    for (driver, major) in [("450.80.02", 11), ("525.60.13", 11), ("550.54.14", 11), ("580.65.06", 13)] {
-        let specs = selected(dir.path(), driver);
-        assert!(
-            specs[1].starts_with("volley-kernels-sm_90 ") && specs[1].contains(&format!("cuda{major}_")),
-            "{specs:?}"
-        );
+    // 450, 525 and 550 load machine code of CUDA 11 alone, 580 that of 13, by the newest compiler of its major.
+    for (driver, cuda) in [("450.80.02", "11.8"), ("525.60.13", "11.8"), ("550.54.14", "11.8"), ("580.65.06", "13.5")] {
+        let spec = format!("volley-kernels-sm_90 ==1.0.0 {}", built.build("volley-kernels-sm_90", cuda));
+        assert_eq!(built.selected(driver)[1], spec, "{driver}");
+    }
+    // Those of one major share a directory below the prefix, and are told apart in the work directory.
+    for cuda in ["13.0", "13.5"] {
+        let kernels = built.path(&format!("target/simpack/bundles/volley-kernels-sm_90-cuda{cuda}/lib/volley/kernels"));
+        let tag = fs_err::read_dir(kernels).unwrap().next().unwrap().unwrap().path();
+        assert!(tag.join("cuda13/fixed/sm_90/neuron.cubin").is_file(), "{cuda}");
     }
 
     // One more release changes no package that is there without it, and a release alone makes the same kernels.
+    let all = digests(&built.summary);
     for release in ["13.0", "11.8"] {
-        let alone = run(&["build", "volley", "--json", "--cuda", release, "--dist", "alone"]).exit(0).json();
+        let alone = built.run(&["build", "recipe", "--json", "--cuda", release, "--dist", "alone"]).exit(0).json();
         assert!(alone["steps"].as_array().unwrap().iter().all(|step| step["cached"] == true), "{}", alone["steps"]);
         for ((name, _), digest) in digests(&alone) {
             let is_kernels = name.starts_with("volley-kernels-");
-            let same =
-                both.get(&(name.clone(), release.to_owned())).or_else(|| both.get(&(name.clone(), String::new())));
+            let same = all.get(&(name.clone(), release.to_owned())).or_else(|| all.get(&(name.clone(), String::new())));
             if is_kernels || release == "13.0" && name != "volley" {
                 assert_eq!(same, Some(&digest), "{name}, CUDA {release}");
             }
         }
     }
     // Capabilities that are asked for go to the releases that the recipe lists them for; a release without any is left out.
-    let headline = |capability: &str| run(&["plan", "volley", "--capability", capability]).exit(0).stdout;
-    assert!(headline("9.0").contains("1 capability + PTX, CUDA 13.0; 1 capability + PTX, CUDA 11.8"));
-    assert!(headline("8.0").contains("volley  1 capability + PTX, CUDA 13.0, "), "{}", headline("8.0"));
+    let headline = |capability: &str| built.run(&["plan", "recipe", "--capability", capability]).exit(0).stdout;
+    let three = "1 capability + PTX, CUDA 13.0; 1 capability + PTX, CUDA 11.8; 1 capability + PTX, CUDA 13.5";
+    assert!(headline("9.0").contains(three), "{}", headline("9.0"));
+    assert!(headline("8.0").contains("recipe  1 capability + PTX, CUDA 13.0, "), "{}", headline("8.0"));
+
+    built.rebuilds(&built.file("volley-kernels-sm_90", "11.8"), 1);
 }
 
+/// Of a library that cannot be split and of what follows from the release by its build, each release makes its own.
 #[test]
-fn releases_of_one_major_share_a_directory_and_are_told_apart() {
+fn slices_and_runtime_compilation_of_two_releases() {
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
     let newest = set_up("SIMPACK_TEST_CUDA_NEWEST");
     need!(newest.is_some(), "no newest CUDA compiler");
-    let dir = scratch();
-    let table = format!(
-        "[matrix.release.\"13.5\"]\ncapabilities = [\"9.0\"]\nptx = [\"9.0\"]\ntoolchain = \"{}\"",
-        newest.unwrap().display()
-    );
-    recipe(dir.path(), "\"13.0\", \"13.5\"", &table);
-    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
-    let summary = run(&["build", "volley", "--json"]).exit(0).json();
-    assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
-    let bundles = dir.path().join("target/simpack/bundles");
-    let of = |release: &str| bundles.join(format!("volley-kernels-sm_90-cuda{release}/lib/volley/kernels"));
-    for release in ["13.0", "13.5"] {
-        let tag = fs_err::read_dir(of(release)).unwrap().next().unwrap().unwrap().path();
-        assert!(tag.join("cuda13/fixed/sm_90/neuron.cubin").is_file(), "{release}");
+    let new = table("13.5", "", &newest.unwrap());
+    let matrix = format!("cuda = [\"13.0\", \"13.5\"]\ncapabilities = [\"9.0\"]\nptx = [\"9.0\"]\n{new}");
+    let rtc = "\n[component.rtc]\nfiles = [\"lib/librtc.so.*\"]\n\n[component.rtc.build]\n\
+               driver = \"script\"\ntargets = [\"rtc.sh\"]\ninputs = [\"rtc.*\"]\noptions = { RELEASE = \"{cuda}\" }\n";
+    let built = Built::new("tests/recipes/whole", &matrix, rtc);
+    let expected = [
+        "whole-kernels-compute_90 13.5",
+        "whole-kernels-compute_90 13.0",
+        "whole-kernels-sm_90 13.5",
+        "whole-kernels-sm_90 13.0",
+        "whole-rtc 13.5",
+        "whole-rtc 13.0",
+    ];
+    assert_eq!(built.of_releases(), expected.map(str::to_owned).into());
+    let lints: BTreeSet<&str> = built.findings().into_iter().collect();
+    assert_eq!(lints, ["monolithic"].into(), "{}", built.summary["report"]);
+    built.run(&["verify", "dist"]).exit(0);
+    for cuda in ["13.0", "13.5"] {
+        let library = format!("target/simpack/bundles/whole-kernels-sm_90-cuda{cuda}/lib/libwhole.so.1.2.0");
+        let inspected = built.run(&["inspect", "--json", "--kernels", &library]).exit(0).json();
+        let images = inspected["subjects"][0]["files"][0]["images"].as_array().unwrap();
+        assert!(!images.is_empty(), "{inspected}");
+        assert!(images.iter().all(|image| image.to_string().contains(&format!("V{cuda}."))), "{inspected}");
     }
-    run(&["verify", "dist"]).exit(0);
-    // Both are loaded by the first driver of the major, and the newer compiler's are taken.
-    let specs = selected(dir.path(), "580.65.06");
-    let builds = summary["packages"].as_array().unwrap().iter();
-    let newer = builds.filter(|package| package["package"] == "volley-kernels-sm_90" && package["cuda"] == "13.5");
-    let newer: Vec<&str> = newer.map(|package| package["build"].as_str().unwrap()).collect();
-    assert_eq!(specs[1], format!("volley-kernels-sm_90 ==1.0.0 {}", newer[0]));
+    let spec = format!("whole-kernels-sm_90 ==1.2.0 {}", built.build("whole-kernels-sm_90", "13.5"));
+    assert!(built.selected("580.65.06").contains(&spec), "{:?}", built.selected("580.65.06"));
+    built.rebuilds(&built.path("dist"), files(&built.path("dist")).iter().filter(|file| is_package(file)).count());
+    built.rebuilds(&built.file("whole-rtc", "13.5"), 1);
+    built.rebuilds(&built.file("whole-kernels-sm_90", "13.5"), 1);
+
+    // A client takes, of rtc too, the newest that the driver runs.
+    need!(python().is_some(), "no client");
+    let mut solve = client("solve.py").unwrap();
+    solve.arg("--channel").arg(built.path("dist/conda")).args(["whole", "whole-rtc"]);
+    solve.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "9.0");
+    let solved = Ran::of(&mut solve).exit(0).stdout;
+    for package in ["whole-kernels-sm_90", "whole-rtc"] {
+        assert!(solved.contains(&built.build(package, "13.5")), "{solved}");
+    }
+}
+
+fn is_package(file: &str) -> bool {
+    file.ends_with(".conda") || file.ends_with(".tar.zst")
 }

@@ -41,8 +41,8 @@ pub(super) fn provenance(manifests: &[BundleManifest]) -> Result<&Provenance> {
 pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -> Result<BuildRequest> {
     let from = provenance(manifests)?;
     let tool = |name: &str| from.tools.get(name);
-    let releases: BTreeSet<CudaVersion> =
-        manifests.iter().filter(|manifest| is_kernels(manifest)).filter_map(|manifest| manifest.cuda).collect();
+    let with_code = manifests.iter().filter(|manifest| is_kernels(manifest) || manifest.is_slice());
+    let releases: BTreeSet<CudaVersion> = with_code.filter_map(|manifest| manifest.cuda).collect();
     let cuda = releases.first().copied().filter(|_| releases.len() == 1);
     let is_system_cuda = tool("nvcc").is_some_and(|nvcc| nvcc.version.ends_with("(system)"));
     let mut request = BuildRequest {
