@@ -136,9 +136,9 @@ struct Installed<'a> {
 impl<'a> Installed<'a> {
     /// What a release builds again goes before what the host part's build left.
     fn of(inputs: &'a StageInputs<'_>, cuda: CudaVersion, claims: &Claims) -> Result<Self> {
-        let mut entries = installed(inputs, |step| step.is_none_or(|of| of == inputs.plan.cuda))?;
+        let mut entries = installed(inputs, claims, |step| step.is_none_or(|of| of == inputs.plan.cuda))?;
         if cuda != inputs.plan.cuda {
-            entries.extend(installed(inputs, |step| step == Some(cuda))?);
+            entries.extend(installed(inputs, claims, |step| step == Some(cuda))?);
         }
         let mut tree = Self { entries, owners: BTreeMap::new(), unclaimed: Vec::new(), claimed_twice: Vec::new() };
         for path in tree.entries.keys() {
@@ -195,18 +195,25 @@ fn host_steps_of_all(plan: &BuildPlan) -> impl Iterator<Item = &Step> {
     plan.steps.iter().filter(|step| matches!(step.action, Action::Host { target: None, .. }))
 }
 
-/// Every file that host steps of some releases installed with the cache entry that holds it.
+/// Every file that host steps of some releases installed with the cache entry that holds it; of other variants than the
+/// host part's the libraries that ship cut.
 fn installed<'a>(
     inputs: &'a StageInputs<'_>,
+    claims: &Claims,
     of: impl Fn(Option<CudaVersion>) -> bool,
 ) -> Result<BTreeMap<String, &'a CacheEntry>> {
     let mut installed = BTreeMap::new();
     for step in host_steps_of_all(inputs.plan).filter(|step| of(step.cuda)) {
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
-        for artifact in &entry.artifacts {
+        let is_other = step.is_other_variant(inputs.recipes.own());
+        let is_taken = |path: &str| !is_other || claims.of(path).contains(&ComponentKind::Kernels);
+        for artifact in entry.artifacts.iter().filter(|artifact| is_taken(&artifact.path)) {
             if installed.insert(artifact.path.clone(), entry).is_some() {
-                return Err(Error::build(format!("two host builds install {}", artifact.path))
-                    .hint("install it by one of them"));
+                let error = Error::build(format!("two host builds install {}", artifact.path));
+                return Err(match is_other {
+                    true => error.hint("let `{variant}` be part of its name, or name it in no kernel group"),
+                    false => error.hint("install it by one of them"),
+                });
             }
         }
     }
@@ -374,14 +381,21 @@ fn steps_of(plan: &BuildPlan, cuda: Option<CudaVersion>, target: KernelTarget) -
 
 /// Host steps that may have made files of a component: those of a release where it builds again, else those of the host
 /// part. What is copied out of the source needs no other.
-fn host_steps(plan: &BuildPlan, component: ComponentKind, cuda: Option<CudaVersion>) -> Vec<&Step> {
+fn host_steps<'a>(
+    plan: &'a BuildPlan,
+    recipe: &Recipe,
+    component: ComponentKind,
+    cuda: Option<CudaVersion>,
+) -> Vec<&'a Step> {
     let is_copy = |step: &&Step| matches!(step.action, Action::Host { driver: BuildDriver::Copy, .. });
-    let of = |cuda: CudaVersion| host_steps_of_all(plan).filter(move |step| step.cuda == Some(cuda));
+    let is_taken = |step: &&Step| component == ComponentKind::Kernels || !step.is_other_variant(recipe);
+    let all = || host_steps_of_all(plan).filter(is_taken);
+    let of = |cuda: CudaVersion| all().filter(move |step| step.cuda == Some(cuda));
     let again: Vec<&Step> = cuda.filter(|cuda| *cuda != plan.cuda).into_iter().flat_map(of).collect();
     if !again.is_empty() {
         return again;
     }
-    let host = || host_steps_of_all(plan).filter(|step| step.cuda.is_none_or(|cuda| cuda == plan.cuda));
+    let host = || all().filter(|step| step.cuda.is_none_or(|cuda| cuda == plan.cuda));
     match host().find(|step| step.component == component && is_copy(step)) {
         Some(copied) => vec![copied],
         None => host().filter(|step| !is_copy(step)).collect(),
@@ -394,7 +408,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     let is_slice = is_kernels && recipe.is_sliced();
     let steps: Vec<&Step> = match planned.target {
         Some(target) if !is_slice => steps_of(plan, planned.cuda, target).collect(),
-        _ => host_steps(plan, planned.component, planned.cuda),
+        _ => host_steps(plan, recipe, planned.component, planned.cuda),
     };
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
     let is_tied = matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels);

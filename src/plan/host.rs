@@ -18,7 +18,7 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
     for recipe in recipes.iter() {
         for component in &recipe.components {
             let Some(spec) = &component.build else { continue };
-            let build = Build { recipe, tag, component, spec, target: None };
+            let build = Build { recipe, tag, component, spec, target: None, variant: None };
             if component.kind == ComponentKind::Kernels {
                 for &target in &recipe.targets {
                     steps.push(step(&Build { target: Some(target), ..build }, inputs)?);
@@ -27,8 +27,12 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
             }
             let is_own = recipe.cuda == recipes.own().cuda;
             let is_rtc = component.kind == ComponentKind::Rtc && rtc.iter().any(|other| other.cuda == recipe.cuda);
-            if is_own || is_rtc || recipe.is_sliced() {
-                let step = step(&build, inputs)?;
+            if !(is_own || is_rtc || recipe.is_sliced()) {
+                continue;
+            }
+            let differs = spec.options.values().any(|value| value.contains(VARIANT));
+            for variant in recipe.host_variants() {
+                let step = step(&Build { variant: differs.then_some(variant), ..build }, inputs)?;
                 let is_same = |other: &Step| other.component == step.component && other.key == step.key;
                 if !steps.iter().any(is_same) {
                     let cuda = step.cuda.or((!is_own).then_some(recipe.cuda));
@@ -68,14 +72,19 @@ struct Build<'a> {
     spec: &'a BuildSpec,
     /// The only target that it compiles device code for.
     target: Option<KernelTarget>,
+    /// The variant of libraries that ship cut.
+    variant: Option<&'a str>,
 }
 
+/// Stands for the variant in options.
+const VARIANT: &str = "{variant}";
+
 fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
-    let Build { recipe, tag, component, spec, target } = *build;
+    let Build { recipe, tag, component, spec, target, variant } = *build;
     let targets = target.as_ref().map_or(recipe.targets.as_slice(), std::slice::from_ref);
-    let fill = |value: &String| match target {
-        Some(target) => filled(value, recipe, targets, tag).replace("{target}", &target.to_string()),
-        None => filled(value, recipe, targets, tag),
+    let fill = |value: &String| {
+        let value = filled(value, recipe, targets, tag).replace(VARIANT, variant.unwrap_or_default());
+        target.map_or_else(|| value.clone(), |target| value.replace("{target}", &target.to_string()))
     };
     let mut options: BTreeMap<String, String> =
         spec.options.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
@@ -107,9 +116,10 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             .hint("check `source` and `inputs` of its build"));
     }
     parts.extend(read);
-    let id = match target {
-        Some(target) => format!("host {} {target}", component.kind),
-        None => format!("host {}", component.kind),
+    let id = match (target, variant) {
+        (Some(target), _) => format!("host {} {target}", component.kind),
+        (None, Some(variant)) => format!("host {} ({variant})", component.kind),
+        (None, None) => format!("host {}", component.kind),
     };
     Ok(Step {
         id,
@@ -124,6 +134,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             options,
             targets: spec.targets.clone(),
             target,
+            variant: variant.map(str::to_owned),
         },
     })
 }

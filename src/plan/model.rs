@@ -125,6 +125,9 @@ pub enum Action {
         /// The one target whose plug-in library it builds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         target: Option<KernelTarget>,
+        /// The variant of the libraries that ship cut, where it builds one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        variant: Option<String>,
     },
     /// Compiles one translation unit for one target and variant into one file.
     Kernel {
@@ -148,6 +151,13 @@ impl Step {
             Action::Kernel { target, .. } => Some(*target),
             Action::Host { target, .. } => *target,
         }
+    }
+
+    /// Whether it builds another variant of libraries that ship cut than the one whose host part ships: nothing but
+    /// these libraries is taken from it.
+    pub fn is_other_variant(&self, recipe: &Recipe) -> bool {
+        let own = recipe.host_variants().first().copied();
+        matches!(&self.action, Action::Host { variant: Some(variant), .. } if Some(variant.as_str()) != own)
     }
 }
 

@@ -58,7 +58,7 @@ impl KernelForm {
         match self {
             Self::Cubin | Self::Spirv => &["sources", "table", "flags", "variants", "when"],
             Self::Library => &["table"],
-            Self::Slice => &["files"],
+            Self::Slice => &["files", "variants"],
         }
     }
 

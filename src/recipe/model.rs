@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::form::KernelForm;
+use super::form::{DeviceCompiler, KernelForm};
 use super::host::HostToolchain;
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
@@ -101,6 +101,17 @@ impl Recipe {
     /// simulator's version, and cannot be kept free of device code.
     pub fn is_sliced(&self) -> bool {
         self.form().is_some_and(KernelForm::is_exclusive)
+    }
+
+    /// Variants that the host part is built for, the first of them as it ships: those of libraries that ship cut. One
+    /// unnamed without any.
+    pub fn host_variants(&self) -> Vec<&str> {
+        let cut = self.groups.iter().filter(|group| group.form.compiler() == DeviceCompiler::HostBuilds);
+        let named = cut.flat_map(|group| &group.variants).filter(|variant| !variant.choice.is_empty());
+        let mut names: Vec<&str> = named.map(|variant| variant.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() { vec![UNNAMED_VARIANT] } else { names }
     }
 
     /// File name of the plug-in library for a target.

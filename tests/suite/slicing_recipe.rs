@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::consumers::{by_cmake, by_pkg_config};
-use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
+use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
 fn original() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/whole")
@@ -132,6 +132,49 @@ fn programs_link_it(whole: &Whole, prefix: &Path) {
     assert_eq!(Ran::of(Command::new(build.join("linked")).env_clear()).exit(0).stdout, "100\n");
 }
 
+/// A library in two variants: the build is called for each, every kernel package holds a slice of both, and the rest of
+/// the host part is one.
+#[test]
+fn a_library_that_ships_cut_may_have_variants() {
+    need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
+    let dir = scratch();
+    let recipe = dir.path().join("recipe");
+    copy_tree(&original(), &recipe);
+    let change = |name: &str, from: &str, to: &str| {
+        let text = fs_err::read_to_string(recipe.join(name)).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs_err::write(recipe.join(name), text.replace(from, to)).unwrap();
+    };
+    change("CMakeLists.txt", "VERSION ${PROJECT_VERSION} ", "OUTPUT_NAME whole-${WIDTH} VERSION ${PROJECT_VERSION} ");
+    change("simpack.toml", "driver = \"cmake\"", "driver = \"cmake\"\noptions = { WIDTH = \"{variant}\" }");
+    change("simpack.toml", "lib/libwhole.so\"", "lib/lib*.so\"");
+    change("simpack.toml", "capabilities = [\"8.0\", \"9.0\"]\nptx = [\"8.0\"]", "capabilities = [\"9.0\"]\nptx = [\"9.0\"]");
+    let variants = "\"lib/libwhole-*.so.*\"]\nvariants.width = { narrow = {}, wide = {} }";
+    change("simpack.toml", "\"lib/libwhole.so.*\"]", variants);
+    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
+    let plan = run(&["plan", "recipe", "--json"]).exit(0).json();
+    let steps: Vec<&str> = plan["steps"].as_array().unwrap().iter().filter_map(|step| step["id"].as_str()).collect();
+    assert_eq!(steps, ["host core (narrow)", "host core (wide)"]);
+    run(&["build", "recipe"]).exit(0);
+    run(&["verify", "dist"]).exit(0);
+    let bundle = |name: &str| files(&dir.path().join("target/simpack/bundles").join(name).join("lib"));
+    let both = ["libwhole-narrow.so.1.2.0", "libwhole-wide.so.1.2.0"];
+    assert_eq!(
+        (bundle("whole-kernels-sm_90"), bundle("whole-kernels-cpu")),
+        (both.map(Into::into).into(), both.map(Into::into).into())
+    );
+    for library in both {
+        let library = format!("target/simpack/bundles/whole-kernels-sm_90/lib/{library}");
+        let inspected = run(&["inspect", "--json", &library]).exit(0).json();
+        let images = inspected["subjects"][0]["files"][0]["images"].as_array().unwrap();
+        assert!(!images.is_empty() && images.iter().all(|image| image["capability"] == "9.0"), "{inspected}");
+    }
+    // The program and what is linked with are those of the first.
+    let links = fs_err::read_dir(dir.path().join("target/simpack/bundles/whole-dev/lib")).unwrap();
+    let links: Vec<_> = links.map(|link| link.unwrap().file_name()).collect();
+    assert_eq!(links, ["libwhole-narrow.so"]);
+}
+
 /// What keeps a recipe from being cut is said where it stands.
 #[test]
 fn recipes_that_cannot_be_cut_say_why() {
@@ -154,11 +197,24 @@ fn recipes_that_cannot_be_cut_say_why() {
     assert!(said.contains("files"), "{said}");
     let said = check(text.replace(files, &format!("{files}\nsources = [\"src/waves.cu\"]")));
     assert!(said.contains("`sources` cannot be combined with form = \"slice\""), "{said}");
+    let variants = format!("{files}\nvariants.width = {{ narrow = {{}}, wide = {{}} }}");
+    let said = check(text.replace(files, &variants));
+    assert!(said.contains("no build tells its variants apart") && said.contains("^^^^^^^"), "{said}");
+    let said = check(text.replace(files, &variants.replace("{}", "{ define = [\"WIDE\"] }")));
+    assert!(said.contains("variant `narrow` of form `slice` can add nothing"), "{said}");
+    let named = "driver = \"cmake\"\noptions = { WIDTH = \"{variant}\" }";
+    let said = check(text.replace("driver = \"cmake\"", named));
+    assert!(said.contains("`{variant}` is known where a group of form `slice` has variants"), "{said}");
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
     let build = |changed: String| {
         fs_err::write(recipe.join("simpack.toml"), changed).unwrap();
         Ran::of(&mut simpack(dir.path(), &["build", "recipe"])).exit(5).stderr
     };
+    fs_err::write(recipe.join("same.sh"), "mkdir -p $PREFIX/lib\necho $WIDTH > $PREFIX/lib/libwhole.so.1\n").unwrap();
+    let same = named.replace("cmake\"", "script\"\ntargets = [\"same.sh\"]");
+    let same = text.replace("driver = \"cmake\"", &same).replace("\"CMakeLists.txt\"", "\"same.sh\"");
+    let said = build(same.replace(files, &variants));
+    assert!(said.contains("two host builds install lib/libwhole.so.1") && said.contains("`{variant}`"), "{said}");
     let said = build(text.replace(files, "files = [\"lib/libother.so.*\"]"));
     assert!(said.contains("no file that the kernel groups name holds device code"), "{said}");
     // The build is told one capability, the matrix lists another, too.

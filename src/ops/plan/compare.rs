@@ -135,7 +135,9 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let mut again: BTreeMap<CudaVersion, Part<'_>> = BTreeMap::new();
     let mut kernels: BTreeMap<(KernelTarget, Option<CudaVersion>), Part<'_>> = BTreeMap::new();
     let release = |cuda: Option<CudaVersion>| cuda.filter(|_| !plan.others.is_empty());
-    for step in &plan.steps {
+    // Of libraries with variants the first is compared.
+    let own = job.inputs.recipes.own();
+    for step in plan.steps.iter().filter(|step| !step.is_other_variant(own)) {
         let part = match step.target() {
             None => match step.cuda.filter(|cuda| *cuda != plan.cuda) {
                 Some(cuda) => again.entry(cuda).or_default(),

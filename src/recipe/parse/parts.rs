@@ -28,8 +28,8 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 8] =
-    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode", "target"];
+const PLACEHOLDERS: [&str; 9] =
+    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode", "target", "variant"];
 
 pub(in crate::recipe) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
     let mut found = BTreeMap::new();
@@ -190,16 +190,18 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
         let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
         table.files = files.unwrap_or_default();
     }
+    if takes("variants") {
+        table.variants = fields.get("variants").map(|value| variants(reader, value, kind)).unwrap_or_default();
+    }
     if takes("flags") {
         table.flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default();
-        table.variants = fields.get("variants").map(|value| variants(reader, value)).unwrap_or_default();
         table.when = fields.get("when").map(|value| when(reader, value)).unwrap_or_default();
     }
     fields.finish(reader);
     table
 }
 
-fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap<String, Additions>> {
+fn variants(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> BTreeMap<String, BTreeMap<String, Additions>> {
     let mut axes = BTreeMap::new();
     let Some(fields) = reader.fields(value, "variants") else { return axes };
     for (axis, value) in fields.entries() {
@@ -212,6 +214,11 @@ fn variants(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, BTreeMap
             if !is_part_name(&choice.value) {
                 reader.wrong(choice.span, name_message("a variant", &choice.value));
             } else if let Some(added) = additions(reader, value, &format!("variant `{}`", choice.value)) {
+                if form.compiler() != DeviceCompiler::Steps && added != Additions::default() {
+                    let message = format!("variant `{}` of form `{}` can add nothing", choice.value, form.name());
+                    let mistake = reader.mistake(value.span(), message);
+                    reader.push(mistake.hint("the build of a component compiles it: its options take `{variant}`"));
+                }
                 choices.insert(choice.value, added);
             }
         }

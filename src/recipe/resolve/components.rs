@@ -7,8 +7,8 @@ use crate::arch::{CudaVersion, VersionPolicy};
 use crate::build_system::{BuildDriver, DriverWord};
 use crate::manifest::SonameVersion;
 use crate::recipe::diagnostic::Spanned;
-use crate::recipe::file::{BuildTable, ComponentTable, OptionValue};
-use crate::recipe::form::DeviceCompiler;
+use crate::recipe::file::{BuildTable, ComponentTable, GroupTable, OptionValue};
+use crate::recipe::form::{DeviceCompiler, KernelForm};
 use crate::recipe::model::{BuildSpec, Component, ComponentKind, Used};
 use crate::recipe::parse::words::{Use, is_obeyed, placeholders};
 
@@ -69,12 +69,31 @@ fn kernels_build(resolver: &mut Resolver<'_>) {
     }
     let others = file.components.iter().filter(|(kind, _)| **kind != ComponentKind::Kernels);
     let options = others.filter_map(|(_, table)| table.build.as_ref()).flat_map(|build| build.options.values());
-    for option in options {
-        if let OptionValue::Text(text) = &option.value
-            && placeholders(text).contains(&"target")
-        {
-            resolver.wrong(option, "`{target}` is known to the build of component `kernels` alone");
+    let naming = |word: &'static str| {
+        let names = move |option: &&Spanned<OptionValue>| match &option.value {
+            OptionValue::Text(text) => placeholders(text).contains(&word),
+            OptionValue::Switch(_) => false,
+        };
+        options.clone().filter(names)
+    };
+    for option in naming("target") {
+        resolver.wrong(option, "`{target}` is known to the build of component `kernels` alone");
+    }
+    let with_variants = |group: &&GroupTable| {
+        let form = group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
+        form.compiler() == DeviceCompiler::HostBuilds && !group.variants.is_empty()
+    };
+    match file.groups.values().find(with_variants) {
+        None => naming("variant").for_each(|option| {
+            resolver.wrong(option, "`{variant}` is known where a group of form `slice` has variants");
+        }),
+        Some(group) if naming("variant").next().is_none() => {
+            let place = Spanned { value: (), span: group.span.clone() };
+            let mistake = resolver.mistake(&place, "no build tells its variants apart");
+            let hint = "name `{variant}` in the options of the build, and let it be part of the library's name";
+            resolver.mistakes.push(mistake.hint(hint));
         }
+        Some(_) => {}
     }
 }
 
