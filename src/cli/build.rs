@@ -89,9 +89,10 @@ pub(super) struct JobArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  simpack build                                     the embedded simulator, into dist/
+  simpack build                                     the recipe of the current directory, into dist/
+  simpack build volley                              the embedded simulator
   simpack build recipes/volley --capability 9.0     one capability
-  simpack build --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
+  simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
@@ -145,7 +146,7 @@ pub(super) struct BuildArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  simpack plan                    the steps of the embedded simulator
+  simpack plan                    the steps of the recipe of the current directory
   simpack plan --json             the same as one JSON value, with every part of every key
   simpack plan --why 'kernels/neuron.cu sm_90 (fixed)'
   simpack plan --why-rebuilt      after a build: which input changed

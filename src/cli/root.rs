@@ -57,8 +57,8 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  simpack build                   the embedded simulator, into dist/
-  simpack build recipes/volley    a recipe on disk
+  simpack build volley            the embedded simulator, into dist/
+  simpack build                   the recipe of the current directory
   simpack verify dist/            look into every package again";
 
 /// Exit codes, then examples.
@@ -140,17 +140,13 @@ pub fn command() -> clap::Command {
 
 /// Parses and runs; answers how to speak to the user and the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {
-            // clap knows whether this is help that was asked for or a complaint.
-            let ui = Ui::new(false, false);
-            match error.use_stderr() {
-                true => ui.complain(&error.render().to_string()),
-                false => ui.out(&error.render().to_string()),
-            }
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return (ui, Ok(code));
+            let ui = Ui::new(args.iter().any(|arg| arg == "--json"), false);
+            let code = refused(&error, &ui);
+            return (ui, code);
         }
     };
     let config = match config::start(&cli.settings()) {
@@ -173,6 +169,21 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
         }
     };
     (ui, answer)
+}
+
+/// What clap says instead of a command: help that was asked for, or a complaint. Answers the exit code.
+fn refused(error: &clap::Error, ui: &Ui) -> Result<u8> {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        ui.out(&text);
+        return Ok(0);
+    }
+    ui.complain(&text);
+    // A reader of the JSON gets the failure in its form, too.
+    let why = Error::usage(error.kind().as_str().unwrap_or("the command line is wrong"));
+    let named = error.context().filter_map(|(kind, value)| Some(format!("{}: {value}", kind.as_str()?)));
+    let why = named.fold(why, Error::detail);
+    ui.json(&why.json()).map(|_| why.kind().exit_code())
 }
 
 impl Cli {

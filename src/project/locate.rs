@@ -14,13 +14,10 @@ use crate::ui::Ui;
 /// Name of a recipe's file in its directory.
 pub(crate) const RECIPE_FILE: &str = "simpack.toml";
 
-/// The recipe that is built when none is named and none lies in the current directory.
-const EMBEDDED: &str = "volley";
-
 /// Which recipe, with which choices in the place of its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecipeRequest {
-    /// A directory, a file, or an embedded name; without, the current directory's or the embedded simulator.
+    /// A directory, a file, or an embedded name; without, the current directory's.
     pub recipe: Option<String>,
     /// What is chosen in the place of the recipe's own.
     pub selection: Selection,
@@ -137,14 +134,15 @@ pub(super) fn files_noted(dir: &Path, fetched: Option<&Path>, looked_at: &Looked
     }
 }
 
-/// The recipe's file: a path, an embedded name, or without either the current directory's recipe and
-/// then the embedded simulator.
+/// The recipe's file: a path, an embedded name, or without either the current directory's recipe.
 pub(crate) fn find(asked: Option<&str>, data: &Data) -> Result<Found> {
     let Some(asked) = asked else {
         if Path::new(RECIPE_FILE).is_file() {
             return Ok(Found::on_disk(PathBuf::from(RECIPE_FILE), "."));
         }
-        return named(EMBEDDED, data)?.ok_or_else(|| Error::bug("the embedded recipe is missing"));
+        return Err(Error::usage(format!("there is no {RECIPE_FILE} in this directory"))
+            .hint("`simpack init NAME` starts a recipe")
+            .hint("`simpack build volley` builds the embedded simulator"));
     };
     let path = Path::new(asked);
     if path.is_file() {

@@ -125,6 +125,39 @@ fn init_then_check() {
     Ran::of(&mut simpack(dir.path(), &["init", "mysim"])).exit(0);
     Ran::of(&mut simpack(dir.path(), &["check", "recipes/mysim"])).exit(0);
     Ran::of(&mut simpack(dir.path(), &["check", "mysim"])).exit(0);
+    // Nobody gets packages that he did not ask for in a wrong directory.
+    for verb in ["check", "build", "plan", "lock"] {
+        let ran = Ran::of(&mut simpack(dir.path(), &[verb])).exit(2);
+        assert!(ran.stderr.contains("there is no simpack.toml in this directory"), "{verb}: {}", ran.stderr);
+        assert!(ran.stderr.contains("simpack init") && ran.stderr.contains("simpack build volley"), "{}", ran.stderr);
+    }
+    assert!(!dir.path().join("dist").exists());
+    let ran = Ran::of(&mut simpack(dir.path(), &["verify", "nosuch"])).exit(2);
+    assert!(ran.stderr.contains("nosuch does not exist"), "{}", ran.stderr);
+}
+
+#[test]
+fn flag_errors_are_json_where_json_is_asked_for() {
+    let dir = scratch();
+    for (args, kind, said) in [
+        (&["build", "--josn", "--json"][..], "unexpected argument", "--josn"),
+        (&["--json", "build", "--jobs", "many"], "invalid value", "many"),
+        (&["--json", "fly"], "unrecognized subcommand", "fly"),
+    ] {
+        let ran = Ran::of(&mut simpack(dir.path(), args)).exit(2);
+        assert!(ran.stderr.contains("error:"), "{}", ran.stderr);
+        let error = &ran.json()["error"];
+        assert_eq!((&error["kind"], &error["exit-code"]), (&"usage".into(), &2.into()));
+        assert!(error["message"].as_str().unwrap().contains(kind), "{error}");
+        assert!(error["details"].to_string().contains(said), "{error}");
+    }
+    assert_eq!(Ran::of(&mut simpack(dir.path(), &["build", "--josn"])).exit(2).stdout, "");
+}
+
+#[test]
+fn what_was_started_is_not_started_again() {
+    let dir = scratch();
+    Ran::of(&mut simpack(dir.path(), &["init", "mysim"])).exit(0);
     Ran::of(&mut simpack(dir.path(), &["init", "mysim"])).exit(2);
     Ran::of(&mut simpack(dir.path(), &["init", "My Sim"])).exit(2);
 }

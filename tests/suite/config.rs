@@ -119,7 +119,7 @@ fn settings_reach_the_work() {
     run(&["lock", "tiny"]).exit(0);
     let ran = run(&["build", "tiny"]).exit(4);
     assert!(ran.stderr.contains("this run is offline and lacks"), "{}", ran.stderr);
-    run(&["lock", "--check"]).exit(0);
+    run(&["lock", "volley", "--check"]).exit(0);
     assert!(
         home.path("mine/recipes").is_dir() && !home.path("cache").exists(),
         "the embedded recipe is unpacked elsewhere"
@@ -148,7 +148,8 @@ fn logs_fold_where_they_are_shown() {
     let build = |args: &[&str], variables: &[(&str, &str)]| {
         // A directory of its own: a build of what was built has nothing to say.
         let dir = tempfile::tempdir_in(home.path(".")).unwrap();
-        let mut command = home.simpack(&["build", "--component", "kernels", "--capability", "9.0", "--ptx", "none"]);
+        let mut command =
+            home.simpack(&["build", "volley", "--component", "kernels", "--capability", "9.0", "--ptx", "none"]);
         command
             .args(args)
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

@@ -32,7 +32,7 @@ fn one_capability_more_compiles_that_capability_and_never_the_host() {
     let dir = scratch();
     let run = |capabilities: &str| {
         let dist = dir.path().join("dist");
-        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "--json"]);
+        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--json"]);
         command.args(["--capability", capabilities, "--dist"]).arg(&dist).arg("--work").arg(dir.path().join("work"));
         Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0)
     };

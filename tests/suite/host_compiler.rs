@@ -14,7 +14,7 @@ fn the_machines_compiler_gives_packages_with_a_computed_glibc() {
     let dist = dir.path().join("dist");
     let mut command = simpack(
         Path::new(env!("CARGO_MANIFEST_DIR")),
-        &["build", "--host", "system", "--component", "core,rtc,dev", "--json", "--dist"],
+        &["build", "volley", "--host", "system", "--component", "core,rtc,dev", "--json", "--dist"],
     );
     command.arg(&dist).arg("--work").arg(dir.path().join("work")).env("SIMPACK_CACHE_DIR", view.root.path());
     let summary = Ran::of(&mut command).exit(0).json();

@@ -89,7 +89,7 @@ fn a_second_build_compiles_nothing_and_gives_the_same_bytes() {
     let dir = scratch();
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (dist, work) = (dir.path().join("dist"), dir.path().join("work"));
-    let mut command = simpack(checkout, &["build", "--dist"]);
+    let mut command = simpack(checkout, &["build", "volley", "--dist"]);
     let ran = Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
     assert_eq!(changed(&digests(&volley.dist), &digests(&dist)), [""; 0]);
     // The table: a header, then a row for each package, told in words.
@@ -101,7 +101,7 @@ fn a_second_build_compiles_nothing_and_gives_the_same_bytes() {
     assert_eq!(named, expected.iter().map(|(name, target)| (name.as_str(), *target)).collect::<Vec<_>>());
     assert!(ran.stdout.contains("(0 compiled, 56 from cache), 25 packages"), "{}", ran.stdout);
     // And a third into the same directory replaces it by the same.
-    let mut command = simpack(checkout, &["build", "--quiet", "--dist"]);
+    let mut command = simpack(checkout, &["build", "volley", "--quiet", "--dist"]);
     Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
     assert_eq!(changed(&digests(&volley.dist), &digests(&dist)), [""; 0]);
 }
@@ -117,7 +117,7 @@ fn elsewhere_and_from_nothing_the_same_bytes() {
     fs_err::create_dir_all(&here).unwrap();
     let program_copy = dir.path().join("simpack");
     fs_err::copy(program(), &program_copy).unwrap();
-    let mut command = simpack_with(&program_copy, &here, &["build", "--json"]);
+    let mut command = simpack_with(&program_copy, &here, &["build", "volley", "--json"]);
     let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
     let steps = ran.json()["steps"].as_array().unwrap().clone();
     assert!(steps.len() == 56 && steps.iter().all(|step| step["cached"] == false), "something came from a cache");

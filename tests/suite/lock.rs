@@ -59,7 +59,7 @@ fn the_lock_of_volley_is_current() {
     let ran = Ran::of(&mut simpack(checkout, &["lock", "recipes/volley", "--check", "--update"])).exit(0);
     assert!(ran.stdout.contains("recipes/volley/simpack.lock is up to date: 4 tools, 9 wheels"), "{}", ran.stdout);
     let dir = scratch();
-    let mut command = simpack(dir.path(), &["lock", "--check", "--json"]);
+    let mut command = simpack(dir.path(), &["lock", "volley", "--check", "--json"]);
     let answer = Ran::of(command.env("SIMPACK_CACHE_DIR", dir.path().join("cache"))).exit(0).json();
     let projects: Vec<&str> = answer["lock"]["tool"][1]["wheel"]
         .as_array()
@@ -68,8 +68,8 @@ fn the_lock_of_volley_is_current() {
         .map(|wheel| wheel["project"].as_str().unwrap())
         .collect();
     assert!(projects.contains(&"nvidia-cuda-nvcc") && projects.contains(&"nvidia-nvvm"), "{projects:?}");
-    Ran::of(command.args(["volley"]).args(["--offline"])).exit(0);
-    let mut plan = simpack(dir.path(), &["plan", "--locked"]);
+    Ran::of(command.arg("--offline")).exit(0);
+    let mut plan = simpack(dir.path(), &["plan", "volley", "--locked"]);
     Ran::of(plan.env("SIMPACK_CACHE_DIR", dir.path().join("cache"))).exit(0);
 }
 
@@ -122,7 +122,7 @@ fn a_build_takes_what_is_locked_until_it_is_updated() {
 
     let wrong = scene.run(&["lock", "tiny", "--update", "ninjas"]).exit(2);
     assert!(wrong.stderr.contains("did you mean `ninja`?"), "{}", wrong.stderr);
-    let path = scene.run(&["lock", "--update", "some/recipe"]).exit(2);
+    let path = scene.run(&["lock", "tiny", "--update", "some/recipe"]).exit(2);
     assert!(path.stderr.contains("simpack lock some/recipe --update"), "{}", path.stderr);
     scene.run(&["lock", "tiny", "--update", "cmake"]).exit(0);
     assert!(scene.lock().contains(&older));
@@ -205,7 +205,7 @@ fn an_offline_build_needs_no_network() {
     let dir = scratch();
     let call = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &[]);
     let mut command = Command::new("unshare");
-    command.arg("-n").arg(call.get_program()).args(["build", "--offline", "--locked", "--quiet"]);
+    command.arg("-n").arg(call.get_program()).args(["build", "volley", "--offline", "--locked", "--quiet"]);
     command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--dist").arg(dir.path().join("dist"));
     Ran::of(command.arg("--work").arg(dir.path().join("work"))).exit(0);
     let (one, other) = (volley.dist.join("build.json"), dir.path().join("dist/build.json"));

@@ -232,7 +232,8 @@ fn the_time_stamp_is_honoured_or_refused() {
 #[test]
 fn a_time_stamp_of_its_own_reaches_the_archives() {
     let dir = scratch();
-    let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "--quiet", "--component", "kernels"]);
+    let mut command =
+        simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--quiet", "--component", "kernels"]);
     command.args(["--capability", "9.0", "--ptx", "none", "--dist"]).arg(dir.path().join("dist"));
     command.arg("--work").arg(dir.path().join("work")).env("SOURCE_DATE_EPOCH", "1704067200");
     Ran::of(&mut command).exit(0);

@@ -107,12 +107,12 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
         fs_err::write(&path, Ran::of(&mut command).exit(code).stdout).unwrap();
         pairs.push((form, path));
     };
-    print("plan", 0, &["plan"], &mut pairs);
+    print("plan", 0, &["plan", "volley"], &mut pairs);
     print("report", 0, &["verify", volley.dist.to_str().unwrap()], &mut pairs);
     print("config", 0, &["config", "--list"], &mut pairs);
     print("generate", 0, &["generate", "nix", "recipes/volley", "--output", "nix/volley", "--check"], &mut pairs);
     print("lock-result", 0, &["lock", "recipes/volley", "--check"], &mut pairs);
-    print("check", 0, &["check", "--offline"], &mut pairs);
+    print("check", 0, &["check", "volley", "--offline"], &mut pairs);
     let wrong = dir.path().join("wrong.toml");
     fs_err::write(&wrong, "edition = 1\n[simulator]\nname = 7\n").unwrap();
     print("check", 3, &["check", wrong.to_str().unwrap()], &mut pairs);
@@ -129,7 +129,7 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     print("abi", 0, &["abi", "dump", library], &mut pairs);
     print("abi-diff", 0, &["abi", "diff", library, library], &mut pairs);
     print("error", 2, &["verify", "no-such-directory/"], &mut pairs);
-    print("error", 2, &["plan", "--why", "no such step"], &mut pairs);
+    print("error", 2, &["plan", "volley", "--why", "no such step"], &mut pairs);
     let kernels = files(&volley.dist).into_iter().find(|file| file.starts_with("tar/volley-kernels-sm_90")).unwrap();
     print("rebuild", 0, &["rebuild", volley.dist.join(kernels).to_str().unwrap()], &mut pairs);
 

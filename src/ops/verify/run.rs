@@ -128,7 +128,13 @@ fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
     let mut paths: Vec<PathBuf> = paths.into_iter().map(PathBuf::from).collect();
     if paths.is_empty() {
         if !Path::new(DIST).is_dir() {
-            return Err(Error::usage("there is no directory dist")
+            let missing = match names.first() {
+                Some(name) => {
+                    format!("{name} does not exist, and there is no directory dist with a package of that name")
+                }
+                None => "there is no directory dist".to_owned(),
+            };
+            return Err(Error::usage(missing)
                 .hint("run `simpack build` first, or name a directory with packages, a package or a bundle"));
         }
         paths.push(PathBuf::from(DIST));

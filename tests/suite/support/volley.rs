@@ -32,7 +32,8 @@ pub fn volley() -> &'static Volley {
         let lock = File::create(root.join("lock")).unwrap();
         lock.lock().unwrap();
         let (dist, work) = (root.join("dist"), root.join("work"));
-        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "--locked", "--json", "--dist"]);
+        let mut command =
+            simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--locked", "--json", "--dist"]);
         let ran = Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
         Volley { dist, work, summary: ran.json(), _lock: lock }
     })
@@ -98,7 +99,8 @@ impl CacheView {
     pub fn with_artifacts() -> Self {
         let view = Self::new(&["zig"]);
         // Nothing else that the user's cache may hold: what a test adds must be new to it.
-        let plan = Ran::of(&mut simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["plan", "--json"])).exit(0).json();
+        let plan =
+            Ran::of(&mut simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["plan", "volley", "--json"])).exit(0).json();
         for step in plan["steps"].as_array().unwrap() {
             let key = step["key"].as_str().unwrap();
             let entry = Path::new("artifacts").join(&key[..2]).join(key);
