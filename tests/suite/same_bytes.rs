@@ -172,7 +172,6 @@ fn volley_elsewhere_gives_the_packages_of_the_shared_build() {
     let dir = root.path().join("other checkout");
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/volley"), &dir.join("recipe"));
     let mut command = there.command(&dir, &["build", "recipe", "--capability", "9.0", "--ptx", "none", "--jobs", "3"]);
-    command.args(["--allow", "device-coverage"]);
     Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
     let (shared, here) = (digests(&volley.dist), digests(&dir.join("dist")));
     let same: Vec<&String> = here.keys().filter(|path| shared.get(*path) == here.get(*path)).collect();

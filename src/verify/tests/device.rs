@@ -99,6 +99,15 @@ fn newer_devices_need_plain_ptx() {
     assert!(report.findings[0].message.ends_with("its PTX is compute_90a, which does not reach them"));
     let report = of(&["sm_90", "compute_120"]);
     assert!(report.findings[0].message.starts_with("nothing runs on 10.0, 10.3, 10.7, 11.0: "), "{:?}", said(&report));
+    // So does one between two machine codes.
+    let report = of(&["sm_80", "sm_90", "sm_120", "compute_120"]);
+    assert_eq!(
+        said(&report),
+        [
+            "device-coverage | libsim.so | nothing runs on 10.0, 10.3, 10.7: newer than sm_90, and its PTX is compute_120, \
+             which does not reach them"
+        ]
+    );
     // Family PTX reaches a part of what is newer.
     let report = of(&["sm_100", "compute_100f"]);
     assert!(report.findings[0].message.starts_with("nothing runs on 11.0, 12.0, 12.1, whatever comes: "));

@@ -47,10 +47,15 @@ impl<'a> Unit<'a> {
         })
     }
 
-    /// The capability that devices are newer than: the highest machine code, else the lowest PTX.
-    fn top(&self) -> Option<Capability> {
-        let sass = self.sass().map(Capability::plain).max();
+    /// Below which devices nothing is expected to run: the lowest machine code, else the lowest PTX.
+    fn bottom(&self) -> Option<Capability> {
+        let sass = self.sass().map(Capability::plain).min();
         sass.or_else(|| self.ptx().map(Capability::plain).min())
+    }
+
+    /// The capability that a device is newer than: the highest machine code that is not above it.
+    fn below(&self, device: Capability) -> Option<Capability> {
+        self.sass().map(Capability::plain).filter(|capability| *capability <= device).max().or_else(|| self.bottom())
     }
 }
 
@@ -111,37 +116,41 @@ fn runs(device: Capability, targets: &BTreeSet<KernelTarget>, manifests: &Manife
     choose(device, Some(newest), &available, manifests).chosen.is_some()
 }
 
-/// Known devices above a capability, and one that nobody knows yet.
-fn newer(than: Capability, manifests: &Manifests) -> Vec<Capability> {
+/// Known devices above the lowest that a unit is for, and one that nobody knows yet. Systems on a chip below its highest
+/// machine code count only where they were thought of.
+fn devices(unit: &Unit<'_>, bottom: Capability, manifests: &Manifests) -> Vec<Capability> {
+    let top = unit.sass().map(Capability::plain).max().unwrap_or(bottom);
     let current = manifests.capabilities.iter().filter(|entry| entry.renamed.is_none());
+    let thought_of = current.filter(|entry| !entry.tegra || entry.capability() > top);
     let mut devices: Vec<Capability> =
-        current.map(|entry| entry.capability()).filter(|capability| *capability > than).collect();
+        thought_of.map(|entry| entry.capability()).filter(|capability| *capability > bottom).collect();
     let highest = manifests.capabilities.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
-    devices.push(Capability::new(highest.max(than.major).saturating_add(1), 0));
+    devices.push(Capability::new(highest.max(top.major).saturating_add(1), 0));
     devices
 }
 
 fn device_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let manifests = &facts.rules.manifests;
     for unit in units(facts) {
-        let Some(top) = unit.top() else { continue };
-        let devices = newer(top, manifests);
-        let missing: Vec<Capability> =
-            devices.iter().copied().filter(|device| !runs(*device, &unit.targets, manifests)).collect();
-        let Some(last) = missing.last() else { continue };
-        let mut names: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        // The one that nobody knows stands for all to come.
-        if Some(last) == devices.last() {
-            names.pop();
-            names.push("whatever comes".to_owned());
+        let Some(bottom) = unit.bottom() else { continue };
+        let devices = devices(&unit, bottom, manifests);
+        // Behind each gap begins what another machine code reaches.
+        let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
+        for device in devices.iter().filter(|device| !runs(**device, &unit.targets, manifests)) {
+            // The one that nobody knows stands for all to come.
+            let is_last = Some(device) == devices.last();
+            let name = if is_last { "whatever comes".to_owned() } else { device.to_string() };
+            missing.entry(unit.below(*device).unwrap_or(bottom)).or_default().push(name);
         }
         let ptx: Vec<String> = unit.ptx().map(Capability::compute).collect();
         let why = match ptx.as_slice() {
             [] => "it holds no PTX".to_owned(),
             _ => format!("its PTX is {}, which does not reach them", ptx.join(", ")),
         };
-        hits.add(&unit.subject, format!("nothing runs on {}: newer than {}, and {why}", names.join(", "), top.sm()))
-            .evidence(format!("it holds {}", list(&unit.targets)));
+        for (below, names) in missing {
+            let what = format!("nothing runs on {}: newer than {}, and {why}", names.join(", "), below.sm());
+            hits.add(&unit.subject, what).evidence(format!("it holds {}", list(&unit.targets)));
+        }
     }
 }
 
