@@ -97,9 +97,8 @@ fn editing_a_kernel_builds_no_host_part() {
     let text = fs_err::read_to_string(&source).unwrap();
     fs_err::write(&source, format!("{text}\n// one line more\n")).unwrap();
     let mut command = simpack(dir.path(), &["build", "recipe", "--json", "--capability", "9.0", "--ptx", "none"]);
+    // A part of the matrix needs no more options, although newer devices lack code.
     let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
-    // A part of the matrix needs no more options: what newer devices lack is a warning.
-    assert!(ran.stderr.contains("device-coverage"), "{}", ran.stderr);
     let mut expected = kernel_steps(&["synapse.cu"], &["sm_90"]);
     expected.insert(0, "host source".to_owned());
     assert_eq!(compiled(&ran), expected);

@@ -148,7 +148,11 @@ fn a_library_that_ships_cut_may_have_variants() {
     change("CMakeLists.txt", "VERSION ${PROJECT_VERSION} ", "OUTPUT_NAME whole-${WIDTH} VERSION ${PROJECT_VERSION} ");
     change("simpack.toml", "driver = \"cmake\"", "driver = \"cmake\"\noptions = { WIDTH = \"{variant}\" }");
     change("simpack.toml", "lib/libwhole.so\"", "lib/lib*.so\"");
-    change("simpack.toml", "capabilities = [\"8.0\", \"9.0\"]\nptx = [\"8.0\"]", "capabilities = [\"9.0\"]\nptx = [\"9.0\"]");
+    change(
+        "simpack.toml",
+        "capabilities = [\"8.0\", \"9.0\"]\nptx = [\"8.0\"]",
+        "capabilities = [\"9.0\"]\nptx = [\"9.0\"]",
+    );
     let variants = "\"lib/libwhole-*.so.*\"]\nvariants.width = { narrow = {}, wide = {} }";
     change("simpack.toml", "\"lib/libwhole.so.*\"]", variants);
     let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
