@@ -9,10 +9,11 @@ use rattler_package_streaming::write::write_conda_package;
 use serde_json::Value;
 
 use super::Member;
-use crate::bundle::{EARLIEST, is_manifest, read_manifest};
+use crate::bundle::{Condition, EARLIEST, is_manifest, read_manifest};
 use crate::container::{Form, Stop, unpack};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
+use crate::package::conda::selection;
 
 /// A `.conda` package that is being sliced, unpacked.
 pub struct Conda {
@@ -26,8 +27,8 @@ pub struct Conda {
 pub struct CondaLabel {
     /// What stands before the fat package's build string: `sm90`, `ptx90`, `sm80_sm90_ptx`.
     pub word: String,
-    /// Match specs to add: where the slice runs.
-    pub depends: Vec<String>,
+    /// Where the slice runs.
+    pub conditions: Vec<Condition>,
     /// What is added to the build number: a solver prefers the slice to the fat package.
     pub preference: u64,
     /// zstd level of the archives.
@@ -124,7 +125,7 @@ impl Conda {
                 }
             }
         }
-        changed.extend(manifests(&self.path, &layout, sliced)?);
+        changed.extend(manifests(&self.path, &layout, sliced, label)?);
         put(&tree, "info/index.json", &self.new_index(label)?)?;
         put(&tree, "info/paths.json", &paths(&tree, &changed)?)?;
         self.pack(&layout, label, scratch, output)
@@ -138,8 +139,9 @@ impl Conda {
             index["depends"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         // A slice of a slice runs where the smaller one does.
         let name = |spec: &str| spec.split_whitespace().next().unwrap_or_default().to_owned();
-        depends.retain(|spec| !(is_slice && label.depends.iter().any(|added| name(added) == name(spec))));
-        depends.extend(label.depends.iter().cloned());
+        let added = selection(&label.conditions).depends;
+        depends.retain(|spec| !(is_slice && added.iter().any(|added| name(added) == name(spec))));
+        depends.extend(added);
         depends.sort();
         depends.dedup();
         index["build"] = build.into();
@@ -175,8 +177,8 @@ impl Conda {
     }
 }
 
-/// The lists of files that simpack itself put into the package `of`.
-fn manifests(of: &Path, layout: &Path, sliced: &BTreeMap<String, PathBuf>) -> Result<Vec<String>> {
+/// What simpack itself put into the package `of`: lists of files, and where these run.
+fn manifests(of: &Path, layout: &Path, sliced: &BTreeMap<String, PathBuf>, label: &CondaLabel) -> Result<Vec<String>> {
     let tree = Tree::at(layout)?;
     let mut written = Vec::new();
     for entry in fs::walk(layout)? {
@@ -192,6 +194,9 @@ fn manifests(of: &Path, layout: &Path, sliced: &BTreeMap<String, PathBuf>) -> Re
                 (*sha256, *size) = (Digest::of(content.bytes()), content.bytes().len() as u64);
             }
         }
+        let is_device = |condition: &Condition| matches!(condition, Condition::Device { .. });
+        manifest.conditions.retain(|old| !(is_device(old) && label.conditions.iter().any(is_device)));
+        manifest.conditions.extend(label.conditions.iter().cloned());
         put(&tree, name, &manifest)?;
         written.push(name.to_owned());
     }
@@ -282,25 +287,50 @@ fn agrees(root: &Path) -> std::result::Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Capability;
+    use crate::bundle::DeviceRange;
     use crate::error::ErrorKind;
 
     const LIBRARY: &[u8] = b"\x7fELF with code for every GPU";
 
-    /// A package with these two lists and a file that could hold device code.
+    /// What simpack says of a package, and where that lies in it.
+    const MANIFEST: (&str, &str) =
+        ("share/simpack/volley-kernels/simpack.json", include_str!("../../tests/schemas/manifest-2.json"));
+
+    /// A package with these two lists, a file that could hold device code, and a manifest.
     fn package(dir: &Path, index: &str, paths: &str) -> PathBuf {
         let layout = dir.join("made");
-        for (name, content) in
-            [("info/index.json", index.as_bytes()), ("info/paths.json", paths.as_bytes()), ("lib/libfat.so", LIBRARY)]
-        {
+        let lists = [("info/index.json", index.as_bytes()), ("info/paths.json", paths.as_bytes())];
+        let members = [lists[0], lists[1], ("lib/libfat.so", LIBRARY), (MANIFEST.0, MANIFEST.1.as_bytes())];
+        for (name, content) in members {
             fs_err::create_dir_all(layout.join(name).parent().unwrap()).unwrap();
             fs_err::write(layout.join(name), content).unwrap();
         }
-        let files: Vec<PathBuf> =
-            ["info/index.json", "info/paths.json", "lib/libfat.so"].map(|name| layout.join(name)).to_vec();
+        let files: Vec<PathBuf> = members.map(|(name, _)| layout.join(name)).to_vec();
         let path = dir.join("fat-1-0.conda");
         let file = fs_err::File::create(&path).unwrap();
         write_conda_package(file, &layout, &files, CompressionLevel::Numeric(1), None, "fat-1-0", None, None).unwrap();
         path
+    }
+
+    fn hopper() -> Condition {
+        let ranges = vec![DeviceRange::Only(vec![Capability::new(9, 0)])];
+        Condition::Device { ranges, if_unknown: false }
+    }
+
+    #[test]
+    fn the_manifest_says_where_a_slice_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = package(dir.path(), INDEX, &listed("lib/libfat.so", LIBRARY));
+        let slice = dir.path().join(cut(&path, dir.path()).unwrap());
+        let root = dir.path().join("slice");
+        fs_err::create_dir(&root).unwrap();
+        let conda = Conda::unpack(&slice, &root).unwrap();
+        assert_eq!(conda.index["depends"], serde_json::json!(["__cuda_arch ==9.0"]));
+        let was = read_manifest(MANIFEST.0, MANIFEST.1.as_bytes()).unwrap().conditions;
+        let now = read_manifest(MANIFEST.0, &fs_err::read(root.join(MANIFEST.0)).unwrap()).unwrap().conditions;
+        // What it asks of the driver stays, where it runs is what the slice says.
+        assert_eq!((was.len(), now), (2, vec![was[0].clone(), hopper()]));
     }
 
     /// Cuts the library of a package; answers the name of the slice.
@@ -311,7 +341,7 @@ mod tests {
         let conda = Conda::unpack(path, &root)?;
         fs_err::write(dir.join("cut"), b"\x7fELF less")?;
         let sliced = conda.members()?.into_iter().map(|member| (member.name, dir.join("cut"))).collect();
-        let label = CondaLabel { word: "sm90".into(), depends: Vec::new(), preference: 1, level: 1 };
+        let label = CondaLabel { word: "sm90".into(), conditions: vec![hopper()], preference: 1, level: 1 };
         let name = conda.name(&label)?;
         conda.write(&sliced, &label, &scratch, &dir.join(&name))?;
         Ok(name)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use simpack::abi::Baseline;
-use simpack::bundle::{BundleManifest, Dependency, KernelsList, MANIFEST_SCHEMA, Versions, read_manifest};
+use simpack::bundle::{BundleManifest, Condition, Dependency, KernelsList, MANIFEST_SCHEMA, Versions, read_manifest};
 use simpack::cli::FORMS;
 use simpack::error::ErrorJson;
 use simpack::lock::Lock;
@@ -42,9 +42,9 @@ fn schemas_are_checked_in_and_current() {
     assert!(wrong.stderr.contains("did you mean `plan`?"), "{}", wrong.stderr);
 }
 
-/// Files of version 1, as simpack 0.1.0 wrote them. They are never changed.
+/// Files of each version, as simpack wrote them. They are never changed.
 #[test]
-fn files_of_version_1_still_read() {
+fn files_of_each_version_still_read() {
     let text = |name: &str| fs_err::read_to_string(checkout("tests/schemas").join(name)).unwrap();
     let manifest: BundleManifest = serde_json::from_str(&text("manifest-1.json")).unwrap();
     assert_eq!(
@@ -56,6 +56,11 @@ fn files_of_version_1_still_read() {
     assert_eq!(manifest.uses.iter().map(ToString::to_string).collect::<Vec<_>>(), ["cuda-nvrtc >=13.0,<14"]);
     assert!(matches!(&manifest.uses[0], Dependency::Package { versions: Versions::Range(_), .. }));
     assert_eq!((manifest.dependencies.len(), manifest.license), (0, None));
+    let kernels =
+        read_manifest("share/simpack/volley-kernels/simpack.json", text("manifest-2.json").as_bytes()).unwrap();
+    assert!(matches!(kernels.conditions[..], [Condition::Driver { .. }, Condition::Device { .. }]), "{kernels:?}");
+    assert_eq!((kernels.schema, kernels.dependencies.len()), (MANIFEST_SCHEMA, 2));
+    assert!(kernels.license.is_some());
     let plan: BuildPlan = serde_json::from_str(&text("plan-1.json")).unwrap();
     assert_eq!((plan.schema, plan.steps.len(), plan.bundles.len()), (1, 2, 3));
     for step in &plan.steps {
@@ -84,14 +89,18 @@ fn validate<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a PathBuf)>) {
 }
 
 #[test]
-fn files_of_version_1_fit_the_schemas_of_today() {
+fn files_of_each_version_fit_the_schemas_of_today() {
     let dir = checkout("tests/schemas");
     let samples =
-        files(&dir).into_iter().filter_map(|file| Some((file.strip_suffix("-1.json")?.to_owned(), dir.join(&file))));
+        files(&dir).into_iter().filter_map(|file| Some((file.strip_suffix(".json")?.to_owned(), dir.join(&file))));
     let samples: Vec<(String, PathBuf)> = samples.collect();
-    assert_eq!(samples.iter().map(|(form, _)| form.as_str()).collect::<Vec<_>>(), FORMS.map(|form| form.name));
-    let pairs: Vec<(String, PathBuf)> = samples.into_iter().map(|(form, path)| (format!("{form}-1"), path)).collect();
-    validate(pairs.iter().map(|(form, path)| (form.as_str(), path)));
+    let first = samples.iter().filter_map(|(form, _)| form.strip_suffix("-1"));
+    assert_eq!(first.collect::<Vec<_>>(), FORMS.map(|form| form.name));
+    for form in FORMS {
+        let newest = format!("{}-{}", form.name, form.version);
+        assert!(samples.iter().any(|(sample, _)| *sample == newest), "no sample of {newest}");
+    }
+    validate(samples.iter().map(|(form, path)| (form.as_str(), path)));
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::arch::{Capability, KernelTarget, Suffix};
 use crate::bundle::{Condition, DeviceRange};
 use crate::gpu::slice::{PtxRule, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
-use crate::package::conda::selection;
 use crate::package::{device_range, level_of, preference};
 use crate::slice::CondaLabel;
 
@@ -37,7 +36,7 @@ pub(super) fn conda_label<'a>(
     };
     CondaLabel {
         word: words(ask).join("_"),
-        depends: selection(&[Condition::Device { ranges: ranges(ask, plans, manifests), if_unknown: false }]).depends,
+        conditions: vec![Condition::Device { ranges: ranges(ask, plans, manifests), if_unknown: false }],
         preference: target.map_or(0, preference),
         level: level_of(bytes),
     }
@@ -74,6 +73,7 @@ fn highest_ptx<'a>(plans: impl Iterator<Item = &'a SlicePlan>) -> Option<Capabil
 mod tests {
     use super::*;
     use crate::data::Data;
+    use crate::package::conda::selection;
 
     #[test]
     fn packages_say_where_they_run() {
@@ -82,7 +82,7 @@ mod tests {
             let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
             let ask = SliceSpec { capabilities, ptx, ..SliceSpec::default() };
             let label = conda_label(&ask, std::iter::empty(), 0, &manifests);
-            (build_tag(&ask), label.word, label.depends.join(" "))
+            (build_tag(&ask), label.word, selection(&label.conditions).depends.join(" "))
         };
         let texts = |tag: &str, word: &str, range: &str| (tag.to_owned(), word.to_owned(), range.to_owned());
         assert_eq!(
