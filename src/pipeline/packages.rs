@@ -18,7 +18,7 @@ use crate::package::conda::Conda;
 use crate::package::tar::Tar;
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
-use crate::recipe::{ComponentKind, HostKind, KernelForm, Recipe};
+use crate::recipe::{ComponentKind, KernelForm, Recipe};
 
 /// A package that was written.
 pub(crate) struct Packed {
@@ -152,7 +152,7 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
         let (library, soname) = (library.name.clone(), Some(soname.to_owned()));
         return Some(Dependency::Vendor { library, soname, versions: Versions::any() });
     }
-    if job.inputs.recipes.own().host.kind() != HostKind::System {
+    if job.inputs.recipes.own().host.pinned().is_some() {
         return None;
     }
     // What the machine's g++ linked against, as conda-forge's compilers export it.

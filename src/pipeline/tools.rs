@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
-use crate::recipe::{CudaToolchain, HostToolchain, Recipe, RecipeMatrix};
+use crate::recipe::{CudaToolchain, Recipe, RecipeMatrix};
 use crate::toolchain::{
-    CompilerKind, HostCompiler, HostSearch, Store, SystemSearch, Toolchain, nvcc_host_compiler, system_cuda,
-    system_host_compiler,
+    HostCommands, HostCompiler, HostSearch, HostSource, Store, SystemSearch, Toolchain, host_source,
+    nvcc_host_compiler, system_cuda,
 };
 use crate::ui::Ui;
 
@@ -34,7 +34,8 @@ pub(crate) struct Tools {
     host: BTreeMap<String, ToolVersion>,
     /// Those of each CUDA release that compiles device code.
     cuda: BTreeMap<CudaVersion, CudaTools>,
-    system_cxx: Option<HostCompiler>,
+    /// That of the host part, where it is compiled.
+    compiler: Option<Box<dyn HostSource>>,
     answers: VersionCache,
 }
 
@@ -72,7 +73,7 @@ fn found(
     answers: VersionCache,
 ) -> Result<Tools> {
     let recipe = recipes.own();
-    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), system_cxx: None, answers };
+    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), compiler: None, answers };
     for recipe in recipes.iter().filter(|recipe| !recipe.groups.is_empty()) {
         tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
     }
@@ -82,34 +83,12 @@ fn found(
     if drivers.is_empty() {
         return Ok(tools);
     }
-    let mut pinned = |key: &str, name: &str, suffix: String| -> Result<()> {
-        let pin = store.pins().get(name)?;
-        let version = pin.versions().into_values().next().unwrap_or_default();
-        let tool = ToolVersion { version: format!("{version}{suffix}"), sha256: Some(pin.digest()) };
-        tools.host.insert(key.to_owned(), tool);
-        Ok(())
-    };
     for name in recipe.build_tools() {
-        pinned(name, name, String::new())?;
+        tools.host.insert(name.to_owned(), store.pins().get(name)?.tool_version());
     }
-    match &recipe.host {
-        HostToolchain::Zig { glibc } => pinned("c++", "zig", format!(" for glibc {glibc}"))?,
-        HostToolchain::System { min_cxx } => {
-            let cxx = system_host_compiler(&HostSearch::from_env(), &tools.answers)?;
-            if let (Some(min), Some(major), CompilerKind::Gcc) = (min_cxx, cxx.major(), cxx.kind)
-                && major < *min
-            {
-                return Err(Error::toolchain(format!("{} is older than the recipe needs", cxx.describe()))
-                    .detail(format!("the recipe asks for g++ {min} or newer"))
-                    .hint("set CXX to a newer compiler, or build with `--host zig`"));
-            }
-            tools.host.insert("c++".to_owned(), ToolVersion { version: cxx.describe(), sha256: None });
-            if let Some(version) = cxx.binutils(&tools.answers) {
-                tools.host.insert("binutils".to_owned(), ToolVersion { version, sha256: None });
-            }
-            tools.system_cxx = Some(cxx);
-        }
-    }
+    let compiler = host_source(&recipe.host, store, &tools.answers)?;
+    tools.host.extend(compiler.versions(&tools.answers));
+    tools.compiler = Some(compiler);
     if drivers.iter().any(|driver| driver.system().tools().contains(&"make")) {
         tools.host.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
     }
@@ -190,7 +169,7 @@ impl Tools {
 
     /// Major version of the machine's host compiler, when the recipe uses it.
     pub(crate) fn host_major(&self) -> Option<u32> {
-        self.system_cxx.as_ref().and_then(HostCompiler::major)
+        self.compiler.as_ref().and_then(|compiler| compiler.major())
     }
 
     /// What decides which tools these are: while all of it is the same, so are they. None when that is not known.
@@ -208,15 +187,13 @@ impl Tools {
     }
 
     /// Names everything at once that an offline run would miss, instead of the first thing only.
-    fn must_be_here(&self, store: &Store, ui: &Ui) -> Result<()> {
+    fn must_be_here(&self, recipe: &Recipe, store: &Store, ui: &Ui) -> Result<()> {
         let pinned = self.cuda.iter().filter(|(_, tools)| tools.system.is_none());
         let mut names =
             pinned.map(|(cuda, _)| Ok(store.pins().cuda(*cuda)?.name.clone())).collect::<Result<Vec<String>>>()?;
         let tools = self.host.iter().filter(|(name, tool)| tool.sha256.is_some() && *name != "c++");
         names.extend(tools.map(|(name, _)| name.clone()));
-        if self.host.contains_key("c++") && self.system_cxx.is_none() {
-            names.push("zig".to_owned());
-        }
+        names.extend(self.compiler.iter().flat_map(|_| recipe.host.pinned()).map(str::to_owned));
         let missing: Vec<(String, Error)> =
             names.into_iter().filter_map(|name| Some((name.clone(), store.fetch(&name, ui, true).err()?))).collect();
         if missing.is_empty() {
@@ -245,7 +222,7 @@ impl Tools {
         ui: &Ui,
     ) -> Result<Toolset> {
         if offline {
-            self.must_be_here(store, ui)?;
+            self.must_be_here(recipes.own(), store, ui)?;
         }
         let mut cuda = Vec::new();
         for release in recipes.iter().map(|recipe| recipe.cuda) {
@@ -259,75 +236,8 @@ impl Tools {
         let pinned: BTreeSet<_> = recipes.iter().flat_map(|recipe| recipe.build_tools()).collect();
         let pinned = pinned.into_iter().map(|name| Ok((name, store.tool(name, ui, offline)?.program)));
         let pinned = pinned.collect::<Result<_>>()?;
-        let mut toolset = Toolset {
-            cuda,
-            cc: Vec::new(),
-            cxx: Vec::new(),
-            companions: BTreeMap::new(),
-            pinned,
-            compiler_cache: None,
-            source_date_epoch: epoch,
-        };
-        match (&recipes.own().host, &self.system_cxx) {
-            (HostToolchain::Zig { glibc }, _) if self.host.contains_key("c++") => {
-                let zig = store.zig(*glibc, ui, offline)?;
-                let cache = fs::cache_dir()?.join("zig");
-                fs_err::create_dir_all(&cache)?;
-                toolset.compiler_cache = Some(fs_err::canonicalize(cache)?);
-                let program = fs::utf8(&zig.cxx)?.to_owned();
-                let words = |first: &str, rest: &[String]| {
-                    [program.clone(), first.to_owned()].into_iter().chain(rest.iter().cloned()).collect::<Vec<_>>()
-                };
-                let target = zig.args.get(1..).unwrap_or_default();
-                toolset.cxx = words("c++", target);
-                toolset.cc = words("cc", target);
-                for (name, word) in [("ar", "ar"), ("ranlib", "ranlib"), ("ld", "ld.lld")] {
-                    toolset.companions.insert(name.to_owned(), words(word, &[]));
-                }
-                // Zig has none, and the machine's must not stand in for it unseen.
-                let refusal = ["/bin/sh", "-c", "echo 'zig has no strip: link with -s' >&2; exit 1", "strip"];
-                toolset.companions.insert("strip".to_owned(), refusal.map(str::to_owned).to_vec());
-            }
-            (_, Some(cxx)) => {
-                let program = fs::utf8(&cxx.cxx)?.to_owned();
-                toolset.cc = std::iter::once(c_compiler(&program)).chain(cxx.args.iter().cloned()).collect();
-                toolset.cxx = std::iter::once(program).chain(cxx.args.iter().cloned()).collect();
-                for name in ["ar", "ranlib", "ld", "nm", "strip"] {
-                    if let Some(program) = cxx.companion(name, &self.answers) {
-                        toolset.companions.insert(name.to_owned(), vec![fs::utf8(&program)?.to_owned()]);
-                    }
-                }
-                for note in cxx.ignored_variables(&toolset.cc, |name| std::env::var(name).ok()) {
-                    ui.note(format!("  note       {note}"));
-                }
-            }
-            _ => {}
-        }
-        Ok(toolset)
-    }
-}
-
-/// The C compiler that belongs to a C++ compiler: `g++-12` to `gcc-12`, `clang++` to `clang`.
-fn c_compiler(cxx: &str) -> String {
-    let (dir, file) = cxx.rsplit_once('/').map_or(("", cxx), |(dir, file)| (dir, file));
-    let file = file.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc");
-    let beside = format!("{dir}/{file}");
-    match !dir.is_empty() && std::path::Path::new(&beside).exists() {
-        true => beside,
-        false => "cc".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_c_compiler_lies_beside_the_cxx_compiler() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("gcc-12"), "").unwrap();
-        let beside = |name: &str| c_compiler(dir.path().join(name).to_str().unwrap());
-        assert_eq!(beside("g++-12"), dir.path().join("gcc-12").to_str().unwrap());
-        assert_eq!(beside("clang++"), "cc");
+        let commands = self.compiler.as_ref().map(|compiler| compiler.commands(store, &self.answers, offline, ui));
+        let HostCommands { cc, cxx, companions, cache } = commands.transpose()?.unwrap_or_default();
+        Ok(Toolset { cuda, cc, cxx, companions, pinned, compiler_cache: cache, source_date_epoch: epoch })
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, Settled, Update, settle};
 use crate::manifest::Manifests;
-use crate::recipe::{self, HostKind, Recipe, Selection, Source};
+use crate::recipe::{self, Recipe, Selection, Source};
 use crate::toolchain::{Pins, without_login};
 
 /// Name of the lock beside a recipe.
@@ -161,9 +161,7 @@ fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
         return (None, Vec::new());
     }
     let mut tools: Vec<_> = recipe.build_tools().into_iter().collect();
-    if recipe.host.kind() == HostKind::Zig {
-        tools.push("zig");
-    }
+    tools.extend(recipe.host.pinned());
     (Some(LockedHost::from(&recipe.host)), tools)
 }
 

@@ -57,6 +57,14 @@ impl HostToolchain {
         }
     }
 
+    /// Its name among the pinned tools; none for the machine's.
+    pub fn pinned(&self) -> Option<&'static str> {
+        match self {
+            Self::System { .. } => None,
+            Self::Zig { .. } => Some("zig"),
+        }
+    }
+
     /// The ceiling for GLIBC symbol versions; none for a compiler that links against the machine's glibc.
     pub fn glibc_ceiling(&self) -> Option<GlibcVersion> {
         match self {

@@ -28,7 +28,10 @@ mod unpack;
 mod tests;
 
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
-pub use host::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use host::{
+    CompilerKind, HostCommands, HostCompiler, HostSearch, HostSource, host_source, nvcc_host_compiler,
+    system_host_compiler,
+};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use source::without_login;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::arch::CudaVersion;
+use crate::bundle::ToolVersion;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
 use crate::lock::{LockedTool, LockedWheel};
@@ -171,6 +172,12 @@ impl PinnedToolchain {
             size: wheel.size,
         };
         LockedTool { name: self.name.clone(), wheels: self.wheels.iter().map(wheel).collect() }
+    }
+
+    /// The version of its first wheel, and the digest over all: a tool as keys and provenance name it.
+    pub fn tool_version(&self) -> ToolVersion {
+        let version = self.versions().into_values().next().unwrap_or_default();
+        ToolVersion { version, sha256: Some(self.digest()) }
     }
 
     /// Digest over pins and arrangement: what the tree contains, whatever its path.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::store::Tool;
 use crate::arch::GlibcVersion;
 use crate::error::{Error, Result};
 use crate::lastrun::VersionCache;
 use crate::process::Call;
+use crate::toolchain::Tool;
 
 /// Majors of GCC that distributions install under a numbered name and that some CUDA release accepts.
 const OLDEST: u32 = 4;

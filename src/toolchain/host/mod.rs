@@ -1,0 +1,59 @@
+//! Host compilers: what each is, for keys and provenance, and how steps call it. One file each behind [`HostSource`]; the
+//! table that says which there are is [`HostToolchain`].
+
+mod compiler;
+mod system;
+mod zig;
+
+pub use compiler::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::Store;
+use crate::bundle::ToolVersion;
+use crate::error::Result;
+use crate::lastrun::VersionCache;
+use crate::recipe::HostToolchain;
+use crate::ui::Ui;
+
+/// A host compiler that is known, and not fetched yet.
+pub trait HostSource {
+    /// What enters keys and provenance, by name: `c++` and what else decides its bytes.
+    fn versions(&self, answers: &VersionCache) -> BTreeMap<String, ToolVersion>;
+
+    /// The major version of the machine's compiler; none for one that brings all that its output needs.
+    fn major(&self) -> Option<u32> {
+        None
+    }
+
+    /// How steps call it, as absolute programs with their first arguments. What is pinned is fetched.
+    ///
+    /// # Errors
+    /// It cannot be fetched.
+    fn commands(&self, store: &Store, answers: &VersionCache, offline: bool, ui: &Ui) -> Result<HostCommands>;
+}
+
+/// How steps call a host compiler.
+#[derive(Debug, Default)]
+pub struct HostCommands {
+    /// C compiler.
+    pub cc: Vec<String>,
+    /// C++ compiler.
+    pub cxx: Vec<String>,
+    /// What belongs to it, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
+    pub companions: BTreeMap<String, Vec<String>>,
+    /// Directory in which it keeps what it builds for itself; it is there.
+    pub cache: Option<PathBuf>,
+}
+
+/// The host compiler that a recipe asks for.
+///
+/// # Errors
+/// It is not here, or is older than the recipe asks for; or it is not pinned.
+pub fn host_source(host: &HostToolchain, store: &Store, answers: &VersionCache) -> Result<Box<dyn HostSource>> {
+    Ok(match host {
+        HostToolchain::System { min_cxx } => Box::new(system::System::find(*min_cxx, answers)?),
+        HostToolchain::Zig { glibc } => Box::new(zig::Zig::find(*glibc, store)?),
+    })
+}
