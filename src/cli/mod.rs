@@ -1,25 +1,20 @@
 //! The command line: clap's types, turned into plain values for `ops`.
 
-mod abi;
 mod build;
 mod cache;
 mod check;
 mod config;
 mod doctor;
+mod files;
 mod forms;
 mod generate;
 mod init;
-mod inspect;
 mod lock;
-mod patch;
 mod rebuild;
-mod resolve;
 mod root;
 mod schema;
 mod select;
-mod slice;
 mod toolchain;
-mod verify;
 
 pub use forms::FORMS;
 pub use root::{command, run};

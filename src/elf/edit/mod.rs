@@ -30,8 +30,4 @@ pub use plan::{Change, PatchPlan, Write, plan};
 pub use source::Source;
 
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod small;
-#[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! Edits proven by the loader, by `readelf` and by reading back.
 
 mod libraries;
+mod properties;
 mod refusals;
+mod small;
 mod texts;
 
 use std::path::{Path, PathBuf};

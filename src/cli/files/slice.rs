@@ -58,7 +58,7 @@ Examples:
                                                          into sim-1.0-0sm90-py3-none-linux_x86_64.whl
   simpack slice sim-1.0-h1_0.conda --capability 9.0      into sim-1.0-sm90_h1_0.conda
   simpack slice prefix/ --capability 9.0                 into sliced/prefix")]
-pub(super) struct SliceArgs {
+pub(in crate::cli) struct SliceArgs {
     /// Library, executable, object, static archive, wheel, .conda package, or directory
     #[arg(value_name = "FILE|DIR", required = true)]
     files: Vec<PathBuf>,
@@ -110,7 +110,7 @@ pub(super) struct SliceArgs {
 
 impl SliceArgs {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         slice::run(&self.request(), ui)
     }
 

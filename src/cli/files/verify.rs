@@ -35,7 +35,7 @@ Examples:
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
   simpack verify --format sarif > simpack.sarif")]
-pub(super) struct VerifyArgs {
+pub(in crate::cli) struct VerifyArgs {
     /// Directory of packages, package, bundle or prefix; wheel, library, device code or any directory that simpack
     /// did not make; or the name of a package in them [default: dist]
     #[arg(value_name = "DIST|PACKAGE|BUNDLE")]
@@ -88,7 +88,7 @@ pub(super) struct VerifyArgs {
 
 impl VerifyArgs {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         if self.list {
             return lints::list(ui).map(|()| 0);
         }

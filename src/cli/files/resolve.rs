@@ -39,7 +39,7 @@ Examples:
   simpack resolve --libc musl bin/tool            with musl's rules
   simpack resolve --svg process.svg bin/volley
   simpack resolve --deny load-path bin/volley     `simpack verify --list` names the lints, --explain one")]
-pub(super) struct ResolveArgs {
+pub(in crate::cli) struct ResolveArgs {
     /// Program or library
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
@@ -103,7 +103,7 @@ pub(super) struct ResolveArgs {
 
 impl ResolveArgs {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         resolve::run(&self.request()?, ui)
     }
 

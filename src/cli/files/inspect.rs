@@ -23,7 +23,7 @@ Examples:
   simpack inspect dist/                             every package; which target lacks which code
   simpack inspect --deep nvidia_cufft-12.whl        also containers that stand in ordinary data
   simpack inspect --json --kernels dist/ > code.json")]
-pub(super) struct InspectArgs {
+pub(in crate::cli) struct InspectArgs {
     /// File, directory or package
     #[arg(value_name = "FILE|DIR|PACKAGE", required = true)]
     paths: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct InspectArgs {
 
 impl InspectArgs {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         inspect::run(&InspectRequest { paths: self.paths, deep: self.deep, kernels: self.kernels }, ui)
     }
 }

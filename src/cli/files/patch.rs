@@ -35,7 +35,7 @@ Examples:
   simpack patch --for-driver lib/                        which files look for the driver
   simpack patch --check --remove-runpath lib/            what would change, and which bytes
   simpack patch --replace-needed libz.so=libz.so.1 --output patched.so plugin.so")]
-pub(super) struct PatchArgs {
+pub(in crate::cli) struct PatchArgs {
     /// File, or directory whose ELF files are all meant
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
@@ -130,7 +130,7 @@ fn replacement(text: &str) -> Result<(String, String), String> {
 
 impl PatchArgs {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         patch::run(&self.request(), ui)
     }
 

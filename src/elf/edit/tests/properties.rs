@@ -4,8 +4,8 @@
 use goblin::elf::Elf;
 use proptest::prelude::*;
 
+use super::super::*;
 use super::small::{Sections, Small};
-use super::*;
 
 const NAMES: [&str; 5] = ["liba.so", "a.so", "libmuch-longer-name-than-the-others.so.12", "b", "libc.so.6"];
 const PATHS: [&str; 5] = ["/x", "/opt/liba.so", "$ORIGIN/../lib", "/first/path/that/is/rather/long:/second", "b"];

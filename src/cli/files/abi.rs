@@ -11,7 +11,7 @@ use crate::ops::abi::{self, DiffRequest, UpdateRequest};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum AbiCommand {
+pub(in crate::cli) enum AbiCommand {
     /// Record the interface of libraries as a baseline
     #[command(after_help = "\
 Examples:
@@ -101,7 +101,7 @@ Examples:
 
 impl AbiCommand {
     /// Runs the verb; answers the exit code.
-    pub(super) fn run(self, ui: &Ui) -> Result<u8> {
+    pub(in crate::cli) fn run(self, ui: &Ui) -> Result<u8> {
         match self {
             Self::Dump { subject, output, release } => abi::dump(&subject, output.as_deref(), release, ui),
             Self::Diff { old, new, old_release, new_release, policy, second_opinion, all } => {
