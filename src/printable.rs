@@ -23,6 +23,15 @@ pub fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A word as a person types it into a POSIX shell.
+pub fn word(text: &str) -> Cow<'_, str> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./+-=:,%@".contains(letter);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("'{}'", text.replace('\'', "'\\''"))),
+    }
+}
+
 /// JSON that was printed, with the same value, in which no reader of logs finds a command and no terminal an escape.
 pub fn json(json: &str) -> Cow<'_, str> {
     let is_raw = |letter: char| letter != '\n' && is_escaped(letter);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Facts;
 use crate::machine::PrefixKind;
+use crate::printable;
 use crate::report::Report;
 
 /// Something that may be done for the user: files of the user only, never the system's.
@@ -169,15 +170,9 @@ fn activation(facts: &Facts, report: &Report) -> Vec<String> {
     lines
 }
 
-/// A word for a POSIX shell.
+/// A word for a POSIX shell in which ~ at the start of an entry means the home directory, also inside of a list.
 fn quoted(text: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-:+,=@%".contains(c);
-    if text.chars().all(safe) {
-        return text.to_owned();
-    }
-    let text = text.replace('\'', "'\\''");
-    // ~ at the start of an entry means the home directory, also inside of a list.
-    format!("'{}'", text.replace("~/", "'\"$HOME\"'/"))
+    printable::word(text).replace("~/", "'\"$HOME\"'/")
 }
 
 #[cfg(test)]

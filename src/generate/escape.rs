@@ -2,6 +2,8 @@
 //!
 //! No function here refuses a text but for characters that the target cannot hold; these are `None`.
 
+use crate::printable;
+
 /// Whether a YAML reader takes the text for itself without quotes.
 fn is_plain(text: &str) -> bool {
     let starts = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || "_/".contains(letter));
@@ -49,14 +51,7 @@ pub fn github_text(text: &str) -> Option<String> {
 
 /// One word of a shell.
 pub fn shell(text: &str) -> Option<String> {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./+-=:,%@".contains(letter);
-    if text.contains('\0') {
-        return None;
-    }
-    match !text.is_empty() && text.chars().all(plain) {
-        true => Some(text.to_owned()),
-        false => Some(format!("'{}'", text.replace('\'', "'\\''"))),
-    }
+    (!text.contains('\0')).then(|| printable::word(text).into_owned())
 }
 
 /// One word of a shell in which `{prefix}` and `{jobs}` are its variables.

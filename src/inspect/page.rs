@@ -6,6 +6,7 @@ use super::coverage::{Column, Coverage, Row};
 use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts};
 use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
+use crate::printable;
 use crate::ui::size;
 use crate::wrap::{WIDTH, wrap};
 
@@ -23,7 +24,7 @@ pub fn page(inspected: &Inspected, coverage: &Coverage, look: Look) -> String {
     page.code(inspected, coverage, look);
     page.gaps(inspected);
     if !look.kernels && !coverage.rows.is_empty() {
-        page.line(&format!("next: simpack inspect --kernels {}", inspected.path));
+        page.line(&format!("next: simpack inspect --kernels {}", printable::word(&inspected.path)));
     }
     page.text
 }

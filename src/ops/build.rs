@@ -9,6 +9,7 @@ use crate::engine::{SandboxMode, look_into_cache};
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row};
+use crate::printable;
 use crate::process::IsolationKind;
 use crate::ui::{Ui, size};
 
@@ -57,11 +58,12 @@ fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &U
     ui.say(table(rows));
     ui.say(format!(
         "{report}built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
-         {findings} findings\nnext: simpack verify {dist}/",
+         {findings} findings\nnext: simpack verify {}",
         started.elapsed().as_secs_f64(),
         steps - compiled,
         rows.len(),
         size(rows.iter().map(|row| row.bytes).sum()),
+        printable::word(&format!("{}/", dist.display())),
         dist = dist.display(),
     ));
 }

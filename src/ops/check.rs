@@ -38,7 +38,7 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let data = Data::here();
     let manifests = Manifests::load(&data)?;
     let found = find(asked, &data)?;
-    let text = fs::read_to_string(&found.file)?;
+    let text = found.text()?;
     let (path, dir) = (found.path(), found.dir());
     let fetched = fetched(&text, &path, offline, ui)?;
     let files = files_of(dir, fetched.as_deref());

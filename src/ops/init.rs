@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::printable;
 use crate::ui::Ui;
 
 /// Where the template lies among the data.
@@ -42,9 +43,10 @@ pub fn init(request: &InitRequest, data: &Data, ui: &Ui) -> Result<u8> {
     let names: Vec<String> = files.into_iter().map(|(path, _)| path).collect();
     if !ui.json(&Started { schema: 1, name, dir: &dir, files: names.clone() })? {
         let lines: Vec<String> = names.iter().map(|name| format!("  {name}")).collect();
-        let shown = dir.display();
+        let shown = dir.display().to_string();
+        let word = printable::word(&shown);
         ui.say(format!(
-            "started {shown}\n{}\nnext: simpack check {shown}   then   simpack build {shown}",
+            "started {shown}\n{}\nnext: simpack check {word}   then   simpack build {word}",
             lines.join("\n")
         ));
     }

@@ -64,6 +64,18 @@ impl Found {
         }
     }
 
+    /// Its text.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not UTF-8.
+    pub(crate) fn text(&self) -> Result<String> {
+        String::from_utf8(fs::read(&self.file)?).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            Error::recipe(format!("{}:{line}: the text is not UTF-8", self.path())).hint("save it as UTF-8")
+        })
+    }
+
     /// Its directory on disk.
     pub(crate) fn dir(&self) -> &Path {
         self.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -98,7 +110,7 @@ pub(crate) fn locate(
     ui: &Ui,
 ) -> Result<Located> {
     let found = find(request.recipe.as_deref(), data)?;
-    let text = fs::read_to_string(&found.file)?;
+    let text = found.text()?;
     let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),

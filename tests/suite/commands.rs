@@ -132,6 +132,15 @@ fn init_then_check() {
         assert!(ran.stderr.contains("simpack init") && ran.stderr.contains("simpack build volley"), "{}", ran.stderr);
     }
     assert!(!dir.path().join("dist").exists());
+    // A recipe of another encoding is a wrong recipe, with its line.
+    fs_err::write(dir.path().join("latin.toml"), b"edition = 1\n[simulator]\nname = \"m\xfcller\"\n").unwrap();
+    for verb in ["check", "plan", "generate"] {
+        let args: &[&str] = if verb == "generate" { &["generate", "nix", "latin.toml"] } else { &[verb, "latin.toml"] };
+        let ran = Ran::of(&mut simpack(dir.path(), args)).exit(3);
+        assert!(ran.stderr.contains("latin.toml:3: the text is not UTF-8"), "{}", ran.stderr);
+    }
+    let ran = Ran::of(&mut simpack(dir.path(), &["init", "other", "--dir", "my sim"])).exit(0);
+    assert!(ran.stdout.contains("next: simpack check 'my sim'   then   simpack build 'my sim'"), "{}", ran.stdout);
     let ran = Ran::of(&mut simpack(dir.path(), &["verify", "nosuch"])).exit(2);
     assert!(ran.stderr.contains("nosuch does not exist"), "{}", ran.stderr);
 }

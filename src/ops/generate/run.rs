@@ -79,7 +79,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&data)?;
     let found = find(request.recipe.as_deref(), &data)?;
     let (dir, path, shown) = (found.dir().to_owned(), found.path(), found.shown());
-    let text = fs::read_to_string(&found.file)?;
+    let text = found.text()?;
     let store = Store::open(fs::cache_dir()?)?;
     let fetched = match source_elsewhere(&text, &path) {
         Some(source) => Some(store.source(&source, ui, request.offline)?),
