@@ -1,4 +1,4 @@
-//! What is known of a tree's files: each is digested and read as ELF once, whoever asks.
+//! What is known of a tree's files: each is digested, read as ELF and searched for device code once, whoever asks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::elf::{self, ElfError, Facts, Image};
 use crate::error::Result;
 use crate::fs::{Content, Digest};
+use crate::gpu::{DeviceCode, device_code};
 
 /// Facts of the files of one tree, by path below it, shared by everyone who holds a clone and by all threads.
 ///
@@ -19,6 +20,7 @@ pub struct Inventory(Arc<Mutex<BTreeMap<String, Arc<KnownFile>>>>);
 pub struct KnownFile {
     digest: OnceLock<Digest>,
     host: OnceLock<Option<Arc<Facts>>>,
+    device: OnceLock<Arc<DeviceCode>>,
 }
 
 /// What is known of files is no part of what a bundle is.
@@ -57,6 +59,23 @@ impl KnownFile {
     /// What the host's ELF file says, if somebody has read it.
     pub fn host(&self) -> Option<&Arc<Facts>> {
         self.host.get()?.as_ref()
+    }
+
+    /// Says what device code was found in the file, with its kernels.
+    pub fn examined(&self, code: &Arc<DeviceCode>) {
+        self.device.get_or_init(|| Arc::clone(code));
+    }
+
+    /// The device code of the file at `path`, with its kernels.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(super) fn device_of(&self, path: &Path) -> Result<Arc<DeviceCode>> {
+        if let Some(known) = self.device.get() {
+            return Ok(Arc::clone(known));
+        }
+        let found = device_code(Content::open(path)?.bytes()).map_err(|error| error.at(path))?;
+        Ok(Arc::clone(self.device.get_or_init(|| Arc::new(found))))
     }
 
     /// The digest of the file at `path`.
@@ -114,5 +133,14 @@ mod tests {
         assert_eq!(inventory.file("b").digest_of(Path::new("/nowhere")).unwrap(), Digest::of(b"three"));
         assert!(inventory.file("b").digest_of(Path::new("/nowhere")).is_ok());
         assert!(inventory.file("c").digest_of(Path::new("/nowhere")).is_err());
+        write(b".version 8.4\n.target sm_90\n.address_size 64\n");
+        let found = inventory.file("a").device_of(&path).unwrap();
+        assert_eq!(found.images.len(), 1);
+        write(b"gone");
+        assert_eq!(inventory.clone().file("a").device_of(&path).unwrap(), found);
+        inventory.forget("a");
+        assert!(inventory.file("a").device_of(&path).unwrap().is_empty());
+        inventory.file("d").examined(&found);
+        assert_eq!(inventory.file("d").device_of(Path::new("/nowhere")).unwrap(), found);
     }
 }

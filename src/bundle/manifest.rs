@@ -12,7 +12,7 @@ use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platfor
 use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
-use crate::gpu::KernelSignature;
+use crate::gpu::{DeviceCode, KernelSignature};
 use crate::recipe::{ComponentKind, KernelForm, Smoke};
 
 /// Version of the `simpack.json` schema.
@@ -41,6 +41,16 @@ impl Bundle {
     /// It cannot be read.
     pub fn digest(&self, path: &str) -> Result<Digest> {
         self.files.file(path).digest_of(&self.root.join(path))
+    }
+
+    /// The device code of its files, as whoever examined them found it.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is damaged.
+    pub fn device_code(&self) -> Result<Vec<Arc<DeviceCode>>> {
+        let is_file = |artifact: &&Artifact| matches!(artifact.kind, ArtifactKind::File { .. });
+        let files = self.manifest.artifacts.iter().filter(is_file);
+        files.map(|Artifact { path, .. }| self.files.file(path).device_of(&self.root.join(path))).collect()
     }
 
     /// What the host's ELF files among its artifacts say of themselves, with their paths.

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Release, VersionRange};
-use crate::bundle::{Artifact, ArtifactKind, Bundle, Dependency, Ecosystem, Versions};
+use crate::bundle::{Bundle, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Content, Digest, Entry, EntryKind, Tree};
-use crate::gpu::{CodeImage, device_code};
+use crate::fs::{self, Digest, Entry, EntryKind, Tree};
+use crate::gpu::CodeImage;
 use crate::manifest::{Drivers, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::Format;
@@ -125,13 +125,8 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
 fn ptx_driver(bundle: &Bundle, manifests: &Manifests) -> Result<Option<CudaVersion>> {
     let mut highest = None;
     if let Some(KernelTarget::Ptx(_)) = bundle.manifest.target {
-        for Artifact { path, kind } in &bundle.manifest.artifacts {
-            let ArtifactKind::File { .. } = kind else { continue };
-            let path = bundle.root.join(path);
-            let content = Content::open(&path)?;
-            let code = device_code(content.bytes()).map_err(|error| error.at(&path))?;
-            highest = code.images.iter().filter_map(CodeImage::ptx_isa).max().max(highest);
-        }
+        let code = bundle.device_code()?;
+        highest = code.iter().flat_map(|code| &code.images).filter_map(CodeImage::ptx_isa).max();
     }
     Ok(highest.and_then(|isa| manifests.cuda.cuda_for_ptx(isa)))
 }

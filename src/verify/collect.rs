@@ -14,7 +14,7 @@ use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
-use crate::gpu::{self, CodeError, DeviceCode, Look};
+use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
 use crate::parallel::{side_by_side, threads};
 use crate::report::{self, Incomplete};
@@ -172,7 +172,7 @@ impl Examination<'_> {
             mode: None,
             digest: None,
             objects: Vec::new(),
-            device: DeviceCode::default(),
+            device: Arc::default(),
             leaks: Vec::new(),
             holds_tag: false,
             list: None,
@@ -239,7 +239,10 @@ impl Examination<'_> {
                 for reason in &device.unexamined {
                     self.gap(&path, "device-code", reason);
                 }
-                facts.device = device;
+                facts.device = Arc::new(device);
+                if let Some(known) = self.known(&path) {
+                    known.examined(&facts.device);
+                }
             }
             // The ELF reader has said it of the same bytes.
             Err(CodeError::Elf(_)) => {}

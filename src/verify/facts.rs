@@ -76,7 +76,7 @@ pub struct FileFacts {
     /// Cubins are under `device`.
     pub objects: Vec<ObjectFacts>,
     /// Device code in it. What of it could not be examined stands in the report, too.
-    pub device: DeviceCode,
+    pub device: Arc<DeviceCode>,
     /// Paths of the build that stand in its bytes.
     pub leaks: Vec<String>,
     /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
