@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use crate::config::LIMITS;
+
 /// Bytes that any input may make a reader keep.
 const MEMORY: u64 = 32 << 20;
 /// Bytes that a reader may keep for each byte of its input. Libraries with nothing but short symbols take about 4.
@@ -45,10 +47,10 @@ struct Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OverBudget {
     /// What it names would take too much room.
-    #[error("what its tables name takes too much memory for its size; SIMPACK_LIMITS=8 allows eight times as much")]
+    #[error("what its tables name takes too much memory for its size; {}=8 allows eight times as much", LIMITS.variable())]
     Memory,
     /// Its tables lead to too many steps.
-    #[error("its tables take too much work for its size; SIMPACK_LIMITS=8 allows eight times as much")]
+    #[error("its tables take too much work for its size; {}=8 allows eight times as much", LIMITS.variable())]
     Work,
     /// Files are inside of each other too often.
     #[error("what is in it is nested too deeply")]

@@ -32,6 +32,7 @@ mod skip;
 // Floor 1
 pub mod arch;
 pub mod container;
+pub mod index_page;
 pub mod report;
 
 // Floor 2
@@ -64,7 +65,7 @@ pub mod engine;
 #[cfg(feature = "tool")]
 pub mod generate;
 pub mod inspect;
-#[cfg(feature = "tool")]
+#[cfg(feature = "conda")]
 pub mod pack;
 #[cfg(feature = "tool")]
 pub mod patch;

@@ -2,12 +2,12 @@
 
 use crate::abi::{BASELINE_SCHEMA, Baseline};
 use crate::bundle::{BundleManifest, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA};
+use crate::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use crate::error::ErrorJson;
 use crate::lock::{LOCK_EDITION, Lock};
 use crate::ops::cache::{Collected, Stat, Verdict};
 use crate::ops::check::Checked;
 use crate::ops::config::Listing;
-use crate::ops::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use crate::ops::generate::Generated;
 use crate::ops::lock::Answer;
 use crate::ops::plan::Comparison;

@@ -153,7 +153,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
         Ok(config) => config,
         Err(error) => return (Ui::new(cli.json, cli.quiet), Err(error)),
     };
-    budget::raise_limits(config.count("limits").unwrap_or(1) as u64);
+    budget::raise_limits(config.count(config::LIMITS.name).unwrap_or(1) as u64);
     let quiet = config.is_on("quiet") && !cli.verbose;
     let verbose = config.is_on("verbose") && !quiet;
     let ui = Ui::new(cli.json, quiet).with_settings(config, verbose);

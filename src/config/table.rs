@@ -35,6 +35,14 @@ impl Setting {
     }
 }
 
+/// What readers of foreign files may spend.
+pub const LIMITS: Setting = Setting {
+    name: "limits",
+    kind: Kind::Count,
+    default: "1",
+    about: "how many times the usual memory and work a foreign file may take to read",
+};
+
 /// All settings, sorted by name.
 pub const SETTINGS: [Setting; 17] = [
     Setting {
@@ -80,12 +88,7 @@ pub const SETTINGS: [Setting; 17] = [
         about: "what generated workflows install: `ADDRESS#COMMIT` of a git repository of simpack",
     },
     Setting { name: "jobs", kind: Kind::Count, default: "the machine's cores", about: "steps at a time" },
-    Setting {
-        name: "limits",
-        kind: Kind::Count,
-        default: "1",
-        about: "how many times the usual memory and work a foreign file may take to read",
-    },
+    LIMITS,
     Setting {
         name: "locked",
         kind: Kind::Switch,

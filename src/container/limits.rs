@@ -30,22 +30,22 @@ impl Limits {
         Self { member: 64 << 30, least: 1 << 30, ratio: 200, members: 1 << 20, depth: 4, dictionary: 256 << 10 };
 
     /// What a container of `size` bytes may give.
-    pub fn budget(self, size: u64) -> Budget {
+    pub fn quota(self, size: u64) -> Quota {
         let most = self.least.max(size.saturating_mul(self.ratio));
-        Budget { limits: self, most, left: Cell::new(most), members: Cell::new(self.members) }
+        Quota { limits: self, most, left: Cell::new(most), members: Cell::new(self.members) }
     }
 }
 
 /// What is left of the limits while a container and those inside it are read.
 #[derive(Debug)]
-pub struct Budget {
+pub struct Quota {
     pub(super) limits: Limits,
     most: u64,
     left: Cell<u64>,
     members: Cell<usize>,
 }
 
-impl Budget {
+impl Quota {
     /// Counts one member.
     pub(super) fn member(&self) -> Result<(), ContainerError> {
         let left = self.members.get().checked_sub(1).ok_or(ContainerError::Members(self.limits.members))?;
@@ -63,14 +63,14 @@ impl Budget {
 
     /// The same bytes, counted; of one member where that is all that `reader` gives.
     pub(super) fn counted<R: Read>(&self, reader: R, is_member: bool) -> Counted<'_, R> {
-        Counted { reader, budget: self, left: if is_member { self.limits.member } else { u64::MAX } }
+        Counted { reader, quota: self, left: if is_member { self.limits.member } else { u64::MAX } }
     }
 }
 
 /// A reader that fails instead of going on for ever.
 pub(super) struct Counted<'a, R> {
     reader: R,
-    budget: &'a Budget,
+    quota: &'a Quota,
     left: u64,
 }
 
@@ -78,12 +78,12 @@ impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         let less = |left: u64| left.checked_sub(count as u64);
-        let (Some(own), Some(all)) = (less(self.left), less(self.budget.left.get())) else {
-            self.budget.left.set(0);
-            return Err(io::Error::other(ContainerError::Bomb(self.budget.most.min(self.budget.limits.member))));
+        let (Some(own), Some(all)) = (less(self.left), less(self.quota.left.get())) else {
+            self.quota.left.set(0);
+            return Err(io::Error::other(ContainerError::Bomb(self.quota.most.min(self.quota.limits.member))));
         };
         self.left = own;
-        self.budget.left.set(all);
+        self.quota.left.set(all);
         Ok(count)
     }
 }

@@ -14,5 +14,5 @@ mod read;
 pub use entry::{ContainerError, Entry, Kind, Refusal, Stop};
 pub use extraction::{Extraction, links_stay_inside};
 pub use form::{Form, Packing};
-pub use limits::{Budget, Limits};
+pub use limits::{Limits, Quota};
 pub use read::{Visitor, read, read_tar, unpack};

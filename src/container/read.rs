@@ -9,7 +9,7 @@ use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use super::entry::{inside, leads_inside, refused};
-use super::{Budget, ContainerError, Entry, Extraction, Form, Kind, Limits, Packing, Refusal, Stop};
+use super::{ContainerError, Entry, Extraction, Form, Kind, Limits, Packing, Quota, Refusal, Stop};
 use crate::fs::Content;
 
 /// Is given every member, or the reason why one is refused; an error of it ends the reading.
@@ -24,12 +24,12 @@ const KNOWN_TYPES: [u32; 4] = [0, 0o100_000, 0o040_000, 0o120_000];
 /// Reads a container whose bytes are all there.
 ///
 /// # Errors
-/// It is damaged or gives more than `budget`, or `visit` fails.
-pub fn read(form: Form, bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+/// It is damaged or gives more than `quota`, or `visit` fails.
+pub fn read(form: Form, bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
     match form {
-        Form::Zip => zip(bytes, budget, visit),
-        Form::Conda => conda(bytes, budget, visit),
-        Form::Tar(packing) => read_tar(packing, &mut &*bytes, budget, visit),
+        Form::Zip => zip(bytes, quota, visit),
+        Form::Conda => conda(bytes, quota, visit),
+        Form::Tar(packing) => read_tar(packing, &mut &*bytes, quota, visit),
     }
 }
 
@@ -47,7 +47,7 @@ pub fn unpack(
     let content = Content::open(path)?;
     let bytes = content.bytes();
     let mut extraction = Extraction::into(to)?;
-    read(form, bytes, &Limits::USUAL.budget(bytes.len() as u64), &mut |entry| {
+    read(form, bytes, &Limits::USUAL.quota(bytes.len() as u64), &mut |entry| {
         let added = entry.and_then(|mut entry| {
             if installed_modes {
                 entry.mode = entry.installed_mode();
@@ -62,11 +62,11 @@ pub fn unpack(
     extraction.finish(refuse)
 }
 
-fn zip(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+fn zip(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
     let damaged = |error: zip::result::ZipError| ContainerError::Damaged(error.into());
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
     for index in 0..archive.len() {
-        budget.member()?;
+        quota.member()?;
         let name = archive.name_for_index(index).and_then(|name| Some(name.ok()?.into_owned()));
         let Some(name) = name else {
             visit(Err(refused(&format!("member {index}"), Refusal::NotText)))?;
@@ -86,7 +86,7 @@ fn zip(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Sto
             .flatten()
             .and_then(|start| bytes.get(usize::try_from(start).ok()?..)?.get(..usize::try_from(size).ok()?));
         let options = options(&member);
-        let mut content = budget.counted(&mut member, true);
+        let mut content = quota.counted(&mut member, true);
         let checked = (|| {
             let path = inside(&name)?;
             let kind = match (is_directory, is_link, mode.unwrap_or(0) & FILE_TYPE) {
@@ -135,8 +135,8 @@ fn options<R: Read>(member: &zip::read::ZipFile<'_, R>) -> SimpleFileOptions {
 }
 
 /// The trees of both archives in a `.conda` file as one (conda package format 2).
-fn conda(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Stop> {
-    zip(bytes, budget, &mut |member| {
+fn conda(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+    zip(bytes, quota, &mut |member| {
         let member = match member {
             Ok(member) => member,
             Err(error) => return visit(Err(error)),
@@ -144,8 +144,8 @@ fn conda(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), S
         let is_part = member.path.starts_with("pkg-") || member.path.starts_with("info-");
         match Form::of_name(&member.path) {
             Some(Form::Tar(packing)) if is_part => match member.stored {
-                Some(mut stored) => read_tar(packing, &mut stored, budget, visit),
-                None => read_tar(packing, member.content, budget, visit),
+                Some(mut stored) => read_tar(packing, &mut stored, quota, visit),
+                None => read_tar(packing, member.content, quota, visit),
             },
             _ if member.path == "metadata.json" => Ok(()),
             _ => visit(Err(refused(&member.path, Refusal::Stranger))),
@@ -156,24 +156,24 @@ fn conda(bytes: &[u8], budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), S
 /// Reads a tar archive that comes as a stream.
 ///
 /// # Errors
-/// It is damaged or gives more than `budget`, or `visit` fails.
-pub fn read_tar(packing: Packing, reader: &mut dyn Read, budget: &Budget, visit: &mut Visitor<'_>) -> Result<(), Stop> {
-    let failure = |error: io::Error| Stop::Container(budget.failure(error));
+/// It is damaged or gives more than `quota`, or `visit` fails.
+pub fn read_tar(packing: Packing, reader: &mut dyn Read, quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+    let failure = |error: io::Error| Stop::Container(quota.failure(error));
     let reader: Box<dyn Read + '_> = match packing {
         Packing::None => Box::new(reader),
         Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
         Packing::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(reader)),
         Packing::Zstd => Box::new(zstd::Decoder::new(reader).map_err(failure)?),
-        Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, budget.limits.dictionary)),
+        Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, quota.limits.dictionary)),
     };
-    let mut archive = tar::Archive::new(budget.counted(reader, false));
+    let mut archive = tar::Archive::new(quota.counted(reader, false));
     for member in archive.entries().map_err(failure)? {
         let mut member = member.map_err(failure)?;
         // What `git archive` notes: the commit.
         if member.header().entry_type() == EntryType::XGlobalHeader {
             continue;
         }
-        budget.member()?;
+        quota.member()?;
         let name = String::from_utf8_lossy(&member.path_bytes()).into_owned();
         let (path, kind) = match checked(&mut member, &name) {
             Ok((path, _)) if path.is_empty() => continue,
@@ -185,8 +185,8 @@ pub fn read_tar(packing: Packing, reader: &mut dyn Read, budget: &Budget, visit:
         };
         // Some archives leave the mode out.
         let (mode, size) = (member.header().mode().map_or(0o644, |mode| mode & 0o7777), member.size());
-        if size > budget.limits.member {
-            visit(Err(refused(&path, Refusal::Large(budget.limits.member))))?;
+        if size > quota.limits.member {
+            visit(Err(refused(&path, Refusal::Large(quota.limits.member))))?;
             continue;
         }
         let seconds = member.header().mtime().ok().map(|seconds| seconds.min(u64::from(u32::MAX)));

@@ -7,6 +7,7 @@ mod fix;
 mod foreign;
 mod lints;
 mod page;
+mod record;
 mod serve;
 pub mod smoke;
 
@@ -14,4 +15,5 @@ pub use fix::{Action, INSTALLER, actions};
 pub use foreign::Foreign;
 pub use lints::{Facts, FailedRun, examine, registry};
 pub use page::{PageOptions, page};
+pub use record::{DOCTOR_SCHEMA, DoctorJson, Recorded};
 pub use serve::PrefixFit;

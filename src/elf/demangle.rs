@@ -10,14 +10,18 @@ const MOST_WORDS: usize = 1 << 15;
 /// Words of a name are at most so many times as long as it: see [`MOST_WORDS`].
 const MOST_EXPANSION: usize = 64;
 
+/// The most bytes that the words of a name may have.
+pub(crate) fn most_words(name: &str) -> usize {
+    MOST_WORDS.min(name.len() * MOST_EXPANSION)
+}
+
 /// A mangled name in words: `two(float*, int)`; none for a name that is none of C++ (Itanium ABI) or Rust, or whose
 /// words nobody would read.
 pub fn demangled(name: &str) -> Option<String> {
     if name.len() > MOST_NAME {
         return None;
     }
-    let most = MOST_WORDS.min(name.len() * MOST_EXPANSION);
-    let mut words = Words { text: String::new(), most };
+    let mut words = Words { text: String::new(), most: most_words(name) };
     if let Ok(symbol) = rustc_demangle::try_demangle(name) {
         write!(words, "{symbol:#}").ok()?;
     } else if name.starts_with("_Z") {

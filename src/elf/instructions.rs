@@ -75,8 +75,8 @@ pub fn host_code(image: &Image<'_>, facts: &Facts) -> Result<Option<HostCode>, E
         .or_else(|| resolved.map(|export| format!("chooses {} when it is loaded", export.name)));
     let names = Names::of(image);
     for area in areas(image) {
-        // An instruction takes at least a byte, and about ten steps.
-        let steps = (area.bytes.len() as u64).saturating_mul(10);
+        // An instruction may be a byte, and takes about 30 steps where it needs something.
+        let steps = (area.bytes.len() as u64).saturating_mul(30);
         if image.budget.work(steps).is_none() {
             break;
         }

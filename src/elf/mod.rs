@@ -23,6 +23,7 @@ pub mod resolve;
 mod symbols;
 
 pub use demangle::demangled;
+pub(crate) use demangle::most_words;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};

@@ -240,9 +240,9 @@ fn build_id_in(notes: Bytes<'_>, budget: &Budget) -> Option<String> {
         let content = (at + 12).checked_add(super::bytes::round_up(name_size, 4)?)?;
         if kind == elf::NT_GNU_BUILD_ID.0 && notes.get(at + 12, name_size)? == b"GNU\0" {
             let id = notes.get(content, size)?;
-            budget.work(64 * size)?;
             budget.keep_text(2 * id.len())?;
-            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+            let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+            return Some(id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect());
         }
         at = content.checked_add(super::bytes::round_up(size, 4)?)?;
     }

@@ -2,6 +2,7 @@
 //!
 //! Attribute numbers (`EIATTR_*`) and their forms are those that `cuobjdump -elf` of CUDA 13.5 prints.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use object::elf;
@@ -117,38 +118,41 @@ pub(super) fn kernel_names(bytes: &[u8], budget: &Budget) -> Result<Vec<String>,
 }
 
 /// `.note.nv.tkinfo`: which program made this, and how it was called.
-struct ToolNote {
-    name: String,
-    version: String,
-    arguments: String,
+struct ToolNote<'a> {
+    name: Cow<'a, str>,
+    version: Cow<'a, str>,
+    arguments: Cow<'a, str>,
 }
 
-impl ToolNote {
-    /// `ptxas 13.0, V13.0.88`: the release as the program prints it, without its fixed words.
-    fn describe(&self) -> String {
+impl ToolNote<'_> {
+    /// `ptxas 13.0, V13.0.88`: the release as the program prints it, without its fixed words. Notes may share their
+    /// texts, so each description is paid for.
+    fn describe(&self, budget: &Budget) -> Option<String> {
         let release = self.version.rsplit_once("release ").map_or(&*self.version, |(_, release)| release);
-        format!("{} {release}", self.name)
+        budget.keep_text(self.name.len() + 1 + release.len())?;
+        Some(format!("{} {release}", self.name))
     }
 }
 
 /// From the compilers' own notes. Older ones (before CUDA 12.5) leave only the toolkit's number, in
 /// `.note.nv.cuinfo`: a version, the virtual capability, and ten times major plus minor.
-fn compilers(image: &Image<'_>, notes: &[ToolNote]) -> Vec<String> {
+fn compilers(image: &Image<'_>, notes: &[ToolNote<'_>]) -> Vec<String> {
     if !notes.is_empty() {
-        return notes.iter().map(ToolNote::describe).collect();
+        return notes.iter().map_while(|note| note.describe(&image.budget)).collect();
     }
     let toolkit = image.section(".note.nv.cuinfo").and_then(|section| image.section_bytes(section));
     let number = toolkit.and_then(|bytes| note(Bytes(bytes), 0)).and_then(|(content, _)| content.u16(4));
     number.map(|number| format!("cuda {}.{}", number / 10, number % 10)).into_iter().collect()
 }
 
-fn notes(image: &Image<'_>) -> Vec<ToolNote> {
+fn notes<'a>(image: &Image<'a>) -> Vec<ToolNote<'a>> {
     let mut notes = Vec::new();
     for section in image.sections.iter().filter(|section| section.name == ".note.nv.tkinfo") {
         let Some(bytes) = image.section_bytes(section).map(Bytes) else { continue };
         let mut at = 0;
         while let Some((content, next)) = note(bytes, at).filter(|_| image.budget.work(32).is_some()) {
-            notes.extend(tool_note(content, &image.budget));
+            let note = tool_note(content, &image.budget);
+            notes.extend(note.filter(|_| image.budget.keep_many::<ToolNote<'_>>(1).is_some()));
             at = next;
         }
     }
@@ -165,11 +169,15 @@ fn note(bytes: Bytes<'_>, at: u64) -> Option<(Bytes<'_>, u64)> {
 }
 
 /// Six numbers (the last four are positions in the text behind them), then NUL-ended texts.
-fn tool_note(content: Bytes<'_>, budget: &Budget) -> Option<ToolNote> {
+fn tool_note<'a>(content: Bytes<'a>, budget: &Budget) -> Option<ToolNote<'a>> {
     const TEXTS: u64 = 24;
     let texts = Bytes(content.get(TEXTS, content.len().checked_sub(TEXTS)?)?);
-    let text = |index: u64| texts.string(u64::from(content.u32(8 + 4 * index)?), budget);
-    Some(ToolNote { name: text(0)?, version: text(1)?, arguments: text(3).or_else(|| text(2)).unwrap_or_default() })
+    let text = |index: u64| texts.name(u64::from(content.u32(8 + 4 * index)?), budget);
+    let note =
+        ToolNote { name: text(0)?, version: text(1)?, arguments: text(3).or_else(|| text(2)).unwrap_or_default() };
+    // They are searched word by word.
+    budget.work(8 * (note.version.len() + note.arguments.len()) as u64)?;
+    Some(note)
 }
 
 /// The capability from the header; the suffix from wherever this compiler left it.
@@ -177,7 +185,7 @@ fn tool_note(content: Bytes<'_>, budget: &Budget) -> Option<ToolNote> {
 /// ABI 7 holds the number in the low byte of `e_flags` and `a` as 0x800. ABI 8 holds it in the second
 /// byte; CUDA 12.8 sets `a` as 0x8, CUDA 13 only in `.nv.compat`; `f` is nowhere but in the
 /// arguments that the compiler notes.
-fn capability(image: &Image<'_>, notes: &[ToolNote]) -> Result<(Capability, bool), CodeError> {
+fn capability(image: &Image<'_>, notes: &[ToolNote<'_>]) -> Result<(Capability, bool), CodeError> {
     let flags = image.header.flags;
     let (number, mut exact) = match image.header.abi_version {
         ..8 => (flags & 0xff, flags & 0x800 != 0),

@@ -13,7 +13,7 @@ use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
 use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
 use crate::budget::Budget;
-use crate::elf::{Image, demangled, is_elf};
+use crate::elf::{Image, is_elf};
 
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -139,13 +139,6 @@ impl CodeImage {
             kernels: Vec::new(),
             spirv: None,
         }
-    }
-}
-
-impl Kernel {
-    /// The symbol in words, where it is mangled.
-    pub fn demangled(&self) -> Option<String> {
-        demangled(&self.signature.name)
     }
 }
 

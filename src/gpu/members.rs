@@ -6,7 +6,7 @@ use super::CodeError;
 use crate::budget::Budget;
 
 /// No name of a member is longer (`PATH_MAX`).
-const LONGEST_NAME: usize = 4096;
+pub(super) const LONGEST_NAME: usize = 4096;
 /// Bytes of a member's header.
 const HEADER: usize = 60;
 

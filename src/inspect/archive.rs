@@ -5,8 +5,8 @@ use std::io::Read;
 use super::examine::{Examined, examine, is_interesting};
 use super::facts::{Gap, Inspected};
 use super::package;
-use crate::budget;
-use crate::container::{Budget, Entry, Form, Kind, Limits, Stop, read, read_tar};
+use crate::budget::Budget;
+use crate::container::{Entry, Form, Kind, Limits, Quota, Stop, read, read_tar};
 use crate::gpu::Look;
 
 /// A member that is packed and larger than this is not held in memory to be examined, and that is said.
@@ -18,20 +18,19 @@ const HEAD: u64 = 512;
 /// if `name` is empty.
 ///
 /// What its members may take to read comes from `shared`.
-pub(super) fn archive(name: &str, form: Form, bytes: &[u8], look: Look, shared: &budget::Budget) -> Inspected {
-    let budget = Limits::USUAL.budget(bytes.len() as u64);
-    let mut walk =
-        Walk { package: name, budget: &budget, shared, held: 0, look, depth: 0, found: Inspected::default() };
-    walk.inside(name, |walk| read(form, bytes, &budget, &mut |entry| walk.entry(name, entry)));
+pub(super) fn archive(name: &str, form: Form, bytes: &[u8], look: Look, shared: &Budget) -> Inspected {
+    let quota = Limits::USUAL.quota(bytes.len() as u64);
+    let mut walk = Walk { package: name, quota: &quota, shared, held: 0, look, depth: 0, found: Inspected::default() };
+    walk.inside(name, |walk| read(form, bytes, &quota, &mut |entry| walk.entry(name, entry)));
     walk.found
 }
 
 struct Walk<'a> {
     /// The outermost package, whose metadata count.
     package: &'a str,
-    budget: &'a Budget,
+    quota: &'a Quota,
     /// What all members have in common.
-    shared: &'a budget::Budget,
+    shared: &'a Budget,
     /// Bytes of the largest member that was held in memory.
     held: u64,
     look: Look,
@@ -67,12 +66,11 @@ impl Walk<'_> {
     fn stream(&mut self, archive: &str, entry: Entry<'_>) {
         let (inside, size) = (entry.path.as_str(), entry.size);
         let path = join(archive, inside);
-        let budget = self.budget;
+        let quota = self.quota;
         let form = Form::of_name(inside).filter(|_| self.depth < Limits::USUAL.depth);
         if let Some(Form::Tar(packing)) = form {
             let content = entry.content;
-            return self
-                .inside(&path, |walk| read_tar(packing, content, budget, &mut |entry| walk.entry(&path, entry)));
+            return self.inside(&path, |walk| read_tar(packing, content, quota, &mut |entry| walk.entry(&path, entry)));
         }
         let mut bytes = Vec::new();
         if let Err(error) = entry.content.take(HEAD).read_to_end(&mut bytes) {
@@ -103,8 +101,8 @@ impl Walk<'_> {
     fn bytes(&mut self, archive: &str, inside: &str, bytes: &[u8]) {
         let path = join(archive, inside);
         if let Some(form) = Form::of_name(inside).filter(|_| self.depth < Limits::USUAL.depth) {
-            let budget = self.budget;
-            return self.inside(&path, |walk| read(form, bytes, budget, &mut |entry| walk.entry(&path, entry)));
+            let quota = self.quota;
+            return self.inside(&path, |walk| read(form, bytes, quota, &mut |entry| walk.entry(&path, entry)));
         }
         self.seen(bytes.len() as u64);
         if package::is_metadata(inside) && archive == self.package {

@@ -1,10 +1,13 @@
 //! What an inspection found: the values that `--json` prints.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::arch::{Capability, GlibcVersion, KernelTarget};
-use crate::elf::{FileKind, Machine};
+use crate::elf::{FileKind, Machine, demangled, most_words};
 use crate::gpu::{CodeImage, CodeKind, Kernel, Param, Resources, SpirvModule};
 
 /// One of the paths that were given.
@@ -148,15 +151,15 @@ struct KernelFacts<'a> {
     /// Symbol.
     name: &'a str,
     /// The symbol in words, where it is mangled.
-    demangled: Option<String>,
+    demangled: Option<&'a str>,
     /// Parameters: bytes from the start of their block, and size.
     params: &'a [Param],
     /// What it uses; machine code only.
     resources: Option<Resources>,
 }
 
-impl<'a> From<&'a CodeImage> for ImageFacts<'a> {
-    fn from(image: &'a CodeImage) -> Self {
+impl<'a> ImageFacts<'a> {
+    fn new(image: &'a CodeImage, words: &'a Words<'a>) -> Self {
         Self {
             place: &image.place,
             at: image.at,
@@ -171,19 +174,48 @@ impl<'a> From<&'a CodeImage> for ImageFacts<'a> {
             relocatable: image.relocatable,
             hidden: image.hidden,
             compilers: &image.compilers,
-            kernels: image.kernels.iter().map(KernelFacts::from).collect(),
+            kernels: image.kernels.iter().map(|kernel| KernelFacts::new(kernel, words)).collect(),
             spirv: image.spirv.as_ref(),
         }
     }
 }
 
-impl<'a> From<&'a Kernel> for KernelFacts<'a> {
-    fn from(kernel: &'a Kernel) -> Self {
+impl<'a> KernelFacts<'a> {
+    fn new(kernel: &'a Kernel, words: &'a Words<'a>) -> Self {
         let Kernel { signature, resources } = kernel;
-        Self { name: &signature.name, demangled: kernel.demangled(), params: &signature.params, resources: *resources }
+        let demangled = words.get(signature.name.as_str()).and_then(Option::as_deref);
+        Self { name: &signature.name, demangled, params: &signature.params, resources: *resources }
     }
 }
 
+/// Symbols of kernels in words, where they are mangled.
+pub(super) type Words<'a> = BTreeMap<&'a str, Option<String>>;
+
+/// The words of all kernels of a file. What all names of an output together become is in proportion to them: those that
+/// come when it is spent stay as they are.
+pub(super) fn words<'a>(images: impl IntoIterator<Item = &'a CodeImage>) -> Words<'a> {
+    let mut all = Words::new();
+    for kernel in images.into_iter().flat_map(|image| &image.kernels) {
+        let name = kernel.signature.name.as_str();
+        all.entry(name).or_insert_with(|| {
+            let left = WORDS_LEFT.fetch_add(2 * name.len() as u64, Relaxed);
+            if left == 0 || !name.starts_with('_') {
+                return None;
+            }
+            let words = demangled(name);
+            // A name that nobody would read has cost as much as the longest that somebody would.
+            let spent = words.as_ref().map_or_else(|| most_words(name), String::len) as u64;
+            let _ = WORDS_LEFT.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(spent)));
+            words
+        });
+    }
+    all
+}
+
+/// Bytes of words that may still be printed by this process.
+static WORDS_LEFT: AtomicU64 = AtomicU64::new(32 << 20);
+
 fn print<S: Serializer>(images: &[CodeImage], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(images.iter().map(ImageFacts::from))
+    let words = words(images);
+    serializer.collect_seq(images.iter().map(|image| ImageFacts::new(image, &words)))
 }

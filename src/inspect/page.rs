@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::coverage::{Column, Coverage, Row};
-use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts};
+use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts, words};
 use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::printable;
@@ -293,9 +293,10 @@ impl Page {
                 by_name.entry(&kernel.signature.name).or_default().push((image, kernel));
             }
         }
+        let words = words(images.iter().copied());
         for (name, found) in by_name {
             self.line("");
-            let words = found.iter().find_map(|(_, kernel)| kernel.demangled());
+            let words = words.get(name).and_then(Option::as_ref);
             self.line(&words.map_or(name.to_owned(), |words| format!("{words}  {name}")));
             let params = |kernel: &Kernel| {
                 let list = kernel.signature.params.iter().map(|param| format!("{}:{}", param.offset, param.size));

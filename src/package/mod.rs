@@ -4,7 +4,7 @@
 //! package manager is made in the module of that format, and nowhere else.
 
 mod compression;
-#[cfg(feature = "tool")]
+#[cfg(feature = "conda")]
 pub mod conda;
 mod epoch;
 mod names;

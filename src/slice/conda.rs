@@ -1,19 +1,20 @@
-//! `.conda` packages: in and out. Sliced files change their digests in `paths.json`, and the package says
+//! `.conda` packages: taken apart and laid out anew. Sliced files change their digests in `paths.json`, and the package says
 //! by its build string what it holds and by a dependency where it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use rattler_conda_types::compression_level::CompressionLevel;
-use rattler_package_streaming::write::write_conda_package;
 use serde_json::Value;
 
 use super::Member;
-use crate::bundle::{Condition, EARLIEST, is_manifest, read_manifest};
+use crate::bundle::{Condition, is_manifest, read_manifest};
 use crate::container::{Form, Stop, unpack};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
 use crate::package::conda::selection;
+
+#[cfg(feature = "tool")]
+mod write;
 
 /// A `.conda` package that is being sliced, unpacked.
 pub struct Conda {
@@ -97,20 +98,13 @@ impl Conda {
         Ok((format!("{}_{fat}", label.word), number.saturating_mul(FAT_NUMBER).saturating_add(label.preference)))
     }
 
-    /// Writes the package with other content for the files in `sliced` (file by name) to `output`; `scratch`
-    /// is an empty directory on the same file system as the unpacked package.
+    /// Makes the tree of the package with other content for the files in `sliced` (file by name); `layout` is a new
+    /// directory on the same file system as the unpacked package.
     ///
     /// # Errors
-    /// `output` cannot be written, or does not read back.
-    pub fn write(
-        &self,
-        sliced: &BTreeMap<String, PathBuf>,
-        label: &CondaLabel,
-        scratch: &Path,
-        output: &Path,
-    ) -> Result<()> {
-        let layout = scratch.join("layout");
-        let tree = Tree::make(&layout)?;
+    /// The tree cannot be written, or the package's own lists are not what they should be.
+    pub fn lay_out(&self, sliced: &BTreeMap<String, PathBuf>, label: &CondaLabel, layout: &Path) -> Result<()> {
+        let tree = Tree::make(layout)?;
         let mut changed: BTreeSet<String> = sliced.keys().cloned().collect();
         for entry in fs::walk(&self.root)? {
             match entry.kind {
@@ -125,10 +119,9 @@ impl Conda {
                 }
             }
         }
-        changed.extend(manifests(&self.path, &layout, sliced, label)?);
+        changed.extend(manifests(&self.path, layout, sliced, label)?);
         put(&tree, "info/index.json", &self.new_index(label)?)?;
-        put(&tree, "info/paths.json", &paths(&tree, &changed)?)?;
-        self.pack(&layout, label, scratch, output)
+        put(&tree, "info/paths.json", &paths(&tree, &changed)?)
     }
 
     fn new_index(&self, label: &CondaLabel) -> Result<Value> {
@@ -148,32 +141,6 @@ impl Conda {
         index["build_number"] = number.into();
         index["depends"] = depends.into();
         Ok(index)
-    }
-
-    fn pack(&self, layout: &Path, label: &CondaLabel, scratch: &Path, output: &Path) -> Result<()> {
-        let files = fs::walk(layout)?.into_iter().filter(|entry| entry.kind != EntryKind::Directory);
-        let paths: Vec<PathBuf> = files.map(|entry| layout.join(entry.path)).collect();
-        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs_err::create_dir_all(parent)?;
-        let seconds = self.index["timestamp"].as_i64().unwrap_or(0).div_euclid(1000).max(EARLIEST.cast_signed());
-        let time = jiff::Timestamp::from_second(seconds).map_err(|error| Error::file(&self.path, error))?;
-        let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
-        write_conda_package(
-            std::io::BufWriter::new(archive.as_file_mut()),
-            layout,
-            &paths,
-            CompressionLevel::Numeric(label.level),
-            None,
-            &self.stem(label)?,
-            Some(&time),
-            None,
-        )
-        .map_err(|error| Error::file(output, "cannot be written").because(error))?;
-        read_back(archive.path(), &scratch.join("again"))?;
-        fs::set_mode(archive.path(), 0o644)?;
-        archive.as_file().sync_data()?;
-        archive.persist(output).map_err(|error| Error::file(output, error.error))?;
-        Ok(())
     }
 }
 
@@ -245,15 +212,6 @@ fn json(tree: &Tree, path: &str) -> Result<Value> {
     serde_json::from_slice(&tree.read(path)?).map_err(|error| Error::file(path, "is no JSON").because(error))
 }
 
-/// The written package says of every file what it is.
-fn read_back(path: &Path, root: &Path) -> Result<()> {
-    let wrong = |what: String| Error::bug(format!("the sliced package is wrong: {what}"));
-    extract(path, root).map_err(|error| wrong(error.to_string()))?;
-    agrees(root).map_err(wrong)?;
-    fs_err::remove_dir_all(root)?;
-    Ok(())
-}
-
 /// Unpacks a package; none of its members may be missing in a slice.
 fn extract(path: &Path, root: &Path) -> std::result::Result<(), Stop> {
     unpack(path, Form::Conda, root, false, &mut |refused| Err(refused.into()))
@@ -284,8 +242,12 @@ fn agrees(root: &Path) -> std::result::Result<(), String> {
     Ok(())
 }
 
+#[cfg(feature = "tool")]
 #[cfg(test)]
 mod tests {
+    use rattler_conda_types::compression_level::CompressionLevel;
+    use rattler_package_streaming::write::write_conda_package;
+
     use super::*;
     use crate::arch::Capability;
     use crate::bundle::DeviceRange;

@@ -52,7 +52,7 @@ impl Wheel {
 
     fn each(&self, visit: &mut Visitor<'_>) -> Result<()> {
         let bytes = self.content.bytes();
-        read(Form::Zip, bytes, &Limits::USUAL.budget(bytes.len() as u64), visit).map_err(|stop| {
+        read(Form::Zip, bytes, &Limits::USUAL.quota(bytes.len() as u64), visit).map_err(|stop| {
             stop.error(|error| {
                 Error::incomplete(&self.path, "the wheel is damaged").because(error).hint("download it again")
             })

@@ -9,9 +9,9 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header;
 use url::Url;
 
-use super::index::{same_place, shown};
 use super::settings::IndexSettings;
 use crate::error::{Error, Result};
+use crate::index_page::{same_place, shown};
 
 /// pip's own limit when the user chose none.
 const TIMEOUT: Duration = Duration::from_secs(15);

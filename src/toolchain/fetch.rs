@@ -12,12 +12,12 @@ use reqwest::header::CONTENT_RANGE;
 use url::Url;
 
 use super::client::{Client, FetchError, unreachable};
-use super::index::{Link, shown};
 use super::pins::Wheel;
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use crate::error::{Error, Result};
 use crate::fs::{Digest, rename_flushed, with_lock};
+use crate::index_page::{Link, shown};
 use crate::process::{check_interrupted, interrupted};
 
 /// How retry_text_busy to be.

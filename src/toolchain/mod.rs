@@ -1,7 +1,7 @@
 //! Compilers and tools: fetched as pinned wheels, or found on the machine.
 //!
 //! `pins` says what there is and `settings` where this machine's pip looks for packages; `places`
-//! finds a file there through `client` and `index`, `fetch` brings it, `unpack` arranges it and `store`
+//! finds a file there through `client`, `fetch` brings it, `unpack` arranges it and `store`
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
 //! (`git`). `cuda` and `host` describe what was fetched
@@ -13,7 +13,6 @@ mod cuda;
 mod fetch;
 mod git;
 mod host;
-mod index;
 mod lanes;
 mod pins;
 mod places;

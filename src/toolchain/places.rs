@@ -7,10 +7,10 @@ use url::Url;
 
 use super::client::FetchError;
 use super::fetch::{Fetcher, Progress, file_path};
-use super::index::{self, Link, shown};
 use super::pins::Wheel;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::index_page::{self, Link, shown};
 
 /// Whether a file of this name is wanted.
 pub(super) type Wanted<'a> = &'a dyn Fn(&str) -> bool;
@@ -43,14 +43,14 @@ impl Fetcher<'_> {
             Some(_) if self.offline => return Ok(Vec::new()),
             Some(url) => {
                 let (text, kind, from) = self.page(url, |error| error, progress)?;
-                return index::links(&text, &kind, &from, wanted);
+                return index_page::links(&text, &kind, &from, wanted);
             }
         };
         if path.is_dir() {
             return directory_links(&path, wanted);
         }
         match fs::read_to_string(&path) {
-            Ok(text) => Ok(index::html_links(&text, &file_url(&path)?, wanted)),
+            Ok(text) => Ok(index_page::html_links(&text, &file_url(&path)?, wanted)),
             // pip, too, passes over find-links that do not exist.
             Err(_) => Ok(Vec::new()),
         }
@@ -68,7 +68,7 @@ impl Fetcher<'_> {
         if url.scheme() == "file" {
             let path = file_path(url)?;
             return match fs::read_to_string(&path.join("index.html")) {
-                Ok(text) => Ok(index::html_links(&text, url, wanted)),
+                Ok(text) => Ok(index_page::html_links(&text, url, wanted)),
                 Err(_) => directory_links(&path, wanted),
             };
         }
@@ -76,14 +76,14 @@ impl Fetcher<'_> {
             return Ok(Vec::new());
         }
         let (text, kind, from) = self.page(url, |error| no_project(project, url, error), progress)?;
-        index::links(&text, &kind, &from, wanted)
+        index_page::links(&text, &kind, &from, wanted)
     }
 
     /// A page, asked for until it comes; `absent` words that there is none.
     fn page(&self, url: &Url, absent: impl Fn(Error) -> Error, progress: Progress) -> Result<(String, String, Url)> {
         let mut tries = 0;
         loop {
-            match self.client()?.page(url, index::ACCEPT) {
+            match self.client()?.page(url, index_page::ACCEPT) {
                 Ok(page) => return Ok(page),
                 Err(FetchError::Again(error, pause)) => {
                     if !self.again(&error, &mut tries, pause, progress) {

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::fetch::{Fetcher, Goal, Progress, file_path};
-use super::index::Link;
 use super::places::project_url;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
+use crate::index_page::Link;
 
 /// Most files of a version that are fetched to learn their digest, when a place states none.
 const MOST_TRIES: usize = 4;

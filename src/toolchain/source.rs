@@ -8,12 +8,12 @@ use url::Url;
 use super::archive;
 use super::fetch::{Event, Fetcher, Goal, Progress};
 use super::git;
-use super::index::{Link, file_name, shown};
 use super::releases;
 use super::settings::IndexSettings;
 use super::store::{Store, remove_leftovers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, DigestBuilder, flush, set_mode, with_lock_or_wait, write_atomic};
+use crate::index_page::{Link, file_name, shown};
 use crate::recipe::Source;
 use crate::ui::{Ui, size};
 

@@ -46,8 +46,8 @@ impl Contents {
 
     fn each(&self, wheel: &Path, visit: &mut Visitor<'_>) -> Result<()> {
         let bytes = self.wheel.bytes();
-        let budget = Limits::USUAL.budget(bytes.len() as u64);
-        read(Form::Zip, bytes, &budget, visit).map_err(|stop| stop.error(|error| odd(wheel).because(error)))
+        let quota = Limits::USUAL.quota(bytes.len() as u64);
+        read(Form::Zip, bytes, &quota, visit).map_err(|stop| stop.error(|error| odd(wheel).because(error)))
     }
 
     /// Writes the files below `root`; `progress` is told how many bytes came.

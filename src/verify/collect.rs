@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex};
+use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::Foreign;
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
@@ -45,6 +45,8 @@ pub(super) struct Subjects<'a> {
     pub(super) foreign: &'a [Foreign],
     /// What package managers are told of packages.
     pub(super) indexes: &'a [PackageIndex],
+    /// Members that would leave their packages.
+    pub(super) strays: &'a [Stray],
 }
 
 /// One tree of files.
@@ -70,7 +72,7 @@ pub(super) fn labels(bundles: &[Bundle]) -> Vec<String> {
 
 /// Facts of all subjects. What cannot be read is said in `incomplete`; this never fails as a whole.
 pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Collected {
-    let Subjects { bundles, foreign, indexes } = subjects;
+    let Subjects { bundles, foreign, indexes, strays } = subjects;
     let mut incomplete = Vec::new();
     let mut work: Vec<(usize, Entry)> = Vec::new();
     let labels = labels(bundles);
@@ -132,8 +134,10 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let mut indexes = indexes.to_vec();
     indexes.sort();
     indexes.dedup();
+    let mut strays = strays.to_vec();
+    strays.sort();
     let loads = Loads::of(&packages, &rules.manifests.loaders);
-    Collected { facts: BundleFacts { packages, foreign, indexes, loads, rules: rules.clone() }, incomplete }
+    Collected { facts: BundleFacts { packages, foreign, indexes, strays, loads, rules: rules.clone() }, incomplete }
 }
 
 /// Files and links of a bundle without its own manifest. A prefix that several packages are

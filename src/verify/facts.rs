@@ -20,6 +20,8 @@ pub struct BundleFacts {
     pub foreign: Vec<Contents>,
     /// What package managers are told of the packages, sorted.
     pub indexes: Vec<PackageIndex>,
+    /// Members that would leave their packages, sorted.
+    pub strays: Vec<Stray>,
     /// What the loader takes from the packages for the names that their files ask for.
     pub loads: Loads,
     /// What is known beside them.
@@ -59,6 +61,17 @@ pub struct PackageIndex {
     pub depends: Vec<String>,
     /// CUDA release that its manifest names.
     pub cuda: Option<CudaVersion>,
+}
+
+/// A member of a package that would leave it, and is not unpacked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stray {
+    /// The file of the package.
+    pub package: String,
+    /// The member's name, as far as it is text.
+    pub member: String,
+    /// How it would leave, in words that follow the name.
+    pub why: String,
 }
 
 /// One file or link.
@@ -128,6 +141,11 @@ impl Contents {
     /// The subject of a finding about one of its files. A file that is examined by itself is its own subject.
     pub fn subject(&self, path: &str) -> String {
         if self.name == path { path.to_owned() } else { format!("{}: {path}", self.name) }
+    }
+
+    /// The file or link at a path.
+    pub fn file(&self, path: &str) -> Option<&FileFacts> {
+        self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().map(|index| &self.files[index])
     }
 
     /// Every ELF object with the subject of a finding about it and the file that holds it.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::PackageIndex;
 use super::unpack::{is_package, is_searched, unpack};
+use super::{PackageIndex, Stray};
 use crate::bundle::{Bundle, manifests_below};
+use crate::container::{ContainerError, Refusal};
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content, Entry, EntryKind};
@@ -24,6 +25,8 @@ pub struct Opened {
     pub foreign: Vec<Foreign>,
     /// What package managers are told of the packages.
     pub indexes: Vec<PackageIndex>,
+    /// Members that would leave their packages; they are among `incomplete`, too.
+    pub strays: Vec<Stray>,
     /// Packages that hold nothing, or a broken manifest: they cannot be examined.
     pub incomplete: Vec<Incomplete>,
     /// Unpacked packages; they go away with this value.
@@ -178,8 +181,13 @@ impl Opened {
         let dir = tempfile::Builder::new().prefix("simpack-verify-").tempdir()?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut refused = Vec::new();
-        let index = unpack(path, dir.path(), &mut |error| refused.push(error.to_string()));
-        refused.iter().for_each(|reason| self.gap(&name, reason));
+        let index = unpack(path, dir.path(), &mut |error| refused.push(error));
+        for error in refused {
+            self.gap(&name, &error.to_string());
+            if let ContainerError::Refused { path, why: why @ (Refusal::Name | Refusal::LinkOut) } = error {
+                self.strays.push(Stray { package: name.clone(), member: path, why: why.to_string() });
+            }
+        }
         match index {
             Err(reason) => self.gap(&name, &format!("cannot be unpacked: {reason}")),
             Ok(index) => {

@@ -18,7 +18,8 @@ pub fn verify(bundles: &[Bundle], context: &VerifyContext, settings: &Settings) 
 impl Opened {
     /// Examines everything that was opened. What could not be opened is in the report.
     pub fn verify(&self, context: &VerifyContext, settings: &Settings) -> Report {
-        let subjects = Subjects { bundles: &self.bundles, foreign: &self.foreign, indexes: &self.indexes };
+        let Self { bundles, foreign, indexes, strays, .. } = self;
+        let subjects = Subjects { bundles, foreign, indexes, strays };
         let mut report = examine(subjects, context, settings);
         report.add_incomplete(self.incomplete.clone());
         report

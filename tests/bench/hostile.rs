@@ -1,5 +1,5 @@
 //! `cargo bench --bench hostile [SHAPE...]`: what hostile files of each shape cost, in time and memory, beside what
-//! they may cost: 64 MiB and 8 bytes for each byte, 1 s and 50 ns for each byte.
+//! they may cost: 64 MiB and 8 bytes for each byte, 1 s and 50 ns of processor time for each byte.
 //!
 //! - SIMPACK: the program to measure, else the one of this build.
 //! - SIMPACK_BENCH_SIZES: sizes in KiB, separated by spaces, else `64 4096 65536`.
@@ -7,15 +7,15 @@
 //!
 //! Programs end after a minute of processor time or with 8 GiB of memory.
 
-use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 #[path = "../suite/hostile_files.rs"]
 mod hostile_files;
+#[path = "../suite/hostile_run.rs"]
+mod hostile_run;
 
 use hostile_files::{SHAPES, Shape};
+use hostile_run::{Ended, within};
 
 const MOST_SECONDS: u64 = 60;
 const MOST_MEMORY: u64 = 8 << 30;
@@ -26,40 +26,6 @@ const VERBS: [(&str, &[&str]); 5] = [
     ("abi", &["abi", "dump"]),
     ("slice", &["slice", "--capability", "9.0", "--dry-run", "--deep"]),
 ];
-
-struct Run {
-    time: Duration,
-    /// Bytes.
-    peak: u64,
-    status: i32,
-}
-
-/// Runs a program to its end; what the kernel says of this one child.
-#[allow(clippy::zombie_processes)] // `wait4` waits for it, because it tells the memory.
-fn run(command: &mut Command) -> Run {
-    let limit = |what, most| {
-        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: the limit lives through the call.
-        unsafe { libc::setrlimit(what, &limit) };
-    };
-    // SAFETY: only system calls between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            limit(libc::RLIMIT_CPU, MOST_SECONDS);
-            limit(libc::RLIMIT_AS, MOST_MEMORY);
-            Ok(())
-        });
-    }
-    let start = Instant::now();
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: the child is ours and waited for once; both places live through the call.
-    let waited = unsafe { libc::wait4(child.id().cast_signed(), &mut status, 0, usage.as_mut_ptr()) };
-    assert!(waited > 0);
-    // SAFETY: zeroed, and filled by the call.
-    let peak = unsafe { usage.assume_init() }.ru_maxrss.cast_unsigned() << 10;
-    Run { time: start.elapsed(), peak, status }
-}
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
@@ -82,8 +48,9 @@ fn main() {
             let file = dir.path().join(shape.file);
             std::fs::write(&file, &bytes).unwrap();
             for (verb, args) in VERBS.iter().filter(|(verb, _)| verbs.iter().any(|wanted| wanted == verb)) {
-                let run = run(Command::new(&program).args(*args).arg(&file).current_dir(dir.path()));
-                report(&shape, bytes.len() as u64, verb, &run);
+                let mut command = Command::new(&program);
+                command.args(*args).arg(&file).current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+                report(&shape, bytes.len() as u64, verb, &within(MOST_SECONDS, MOST_MEMORY, &mut command));
             }
             std::fs::remove_file(file).unwrap();
         }
@@ -91,7 +58,7 @@ fn main() {
 }
 
 /// One row of the table.
-fn report(shape: &Shape, bytes: u64, verb: &str, run: &Run) {
+fn report(shape: &Shape, bytes: u64, verb: &str, run: &Ended) {
     let Shape { class, name, .. } = shape;
     let seconds = run.time.as_secs_f64();
     let most_seconds = 1.0 + bytes as f64 * 50e-9;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 8] = [
     &["amount", "budget", "config", "data", "error", "fs", "near", "parallel", "printable", "process", "ui", "wrap"],
-    &["arch", "container", "report"],
+    &["arch", "container", "index_page", "report"],
     &["build_system", "bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
     &["engine", "doctor", "generate", "inspect", "pack", "patch", "project", "slice", "verify"],

@@ -36,7 +36,8 @@ fn fuzz(name: &str) {
     let text = run(&[&format!("-max_total_time={seconds}"), "-seed=1"], &[&found, &seeds]);
     let executed = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     let executed: u64 = executed.unwrap_or_default().trim().parse().unwrap_or_else(|_| panic!("{text}"));
-    assert!(executed > 1000, "{name} ran {executed} times only in {seconds} s\n{text}");
+    // Those that write files are the slowest.
+    assert!(executed > 300, "{name} ran {executed} times only in {seconds} s\n{text}");
 }
 
 /// Where inputs that crash are kept.
@@ -67,10 +68,13 @@ macro_rules! targets {
 // Sorted; one file in `targets/` each.
 targets! {
     archive,
+    channel,
+    conda,
     cubin,
     elf_edit,
     elf_facts,
     fatbin,
+    index_page,
     instructions,
     ld_cache,
     loader,
@@ -78,6 +82,7 @@ targets! {
     package,
     ptx,
     recipe,
+    record,
     slice,
     spirv,
     symbols,

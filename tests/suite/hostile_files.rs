@@ -14,7 +14,7 @@ const fn shape(class: &'static str, name: &'static str, file: &'static str, make
     Shape { class, name, file, make }
 }
 
-pub const SHAPES: [Shape; 39] = [
+pub const SHAPES: [Shape; 42] = [
     shape("names", "sections-share-one", "a.so", sections_share_a_name),
     shape("names", "exports-share-one", "a.so", |size| symbols_share_a_name(size, 1)),
     shape("names", "imports-share-one", "a.so", |size| symbols_share_a_name(size, 0)),
@@ -40,6 +40,9 @@ pub const SHAPES: [Shape; 39] = [
         overlapping(size, b".text\0", 1, 6, &[0xc5, 0xf5, 0xfe, 0xc0, 0xc3])
     }),
     shape("sections", "constants-overlap", "a.so", |size| overlapping(size, b".rodata\0", 1, 2, b"libcuda.so\0")),
+    shape("slices", "sections-by-symbols", "a.so", code_sections_by_symbols),
+    shape("slices", "packed-relocations", "a.so", packed_relocations),
+    shape("slices", "symbol-tables-overlap", "a.o", symbol_tables_overlap),
     shape("fatbins", "bombs", "a.fatbin", bombs),
     shape("fatbins", "groups-share-a-name", "a.fatbin", group_members),
     shape("fatbins", "small-entries", "a.fatbin", small_entries),
@@ -322,6 +325,47 @@ fn overlapping(size: usize, name: &[u8], kind: u64, flags: u64, unit: &[u8]) -> 
     let at = elf.put(&content);
     for _ in 0..size / 128 {
         elf.section(1, kind, flags, (at, content.len()), 0, 0);
+    }
+    elf.finish()
+}
+
+/// Each symbol could be compared with each section of device code.
+fn code_sections_by_symbols(size: usize) -> Vec<u8> {
+    let symbols: Vec<u8> = (0..size / 96).flat_map(|_| symbol(1, 0x11, 0, 1, u64::MAX)).collect();
+    let mut elf = library(&long_name(1), &symbols, |_| Vec::new());
+    elf.names(b"\0.nv_fatbin\0.dynsym\0");
+    let table = elf.put(&symbols);
+    elf.section(12, 11, 2, (table, symbols.len()), 0, 0);
+    let code = container(&[entry(2, 80, &[0; 64])]);
+    for _ in 0..size / 4 / (code.len() + 64) {
+        let at = elf.put(&code);
+        elf.section(1, 1, 2, (at, code.len()), 0, 0);
+    }
+    elf.finish()
+}
+
+/// A bit of the table is a pointer of eight bytes.
+fn packed_relocations(size: usize) -> Vec<u8> {
+    let table = [64u64.to_le_bytes().to_vec(), vec![0xff; size / 8 * 8]].concat();
+    let mut elf = library(&long_name(1), &[], |elf| vec![(36, elf.put(&table)), (35, table.len() as u64)]);
+    elf.names(b"\0.nv_fatbin\0");
+    let code = container(&[entry(2, 80, &[0; 64])]);
+    let at = elf.put(&code);
+    elf.section(1, 1, 2, (at, code.len()), 0, 0);
+    elf.finish()
+}
+
+/// Each symbol names a container, and each section holds all symbols.
+fn symbol_tables_overlap(size: usize) -> Vec<u8> {
+    let mut elf = Elf { kind: 1, ..Elf::new() };
+    elf.names(b"\0.nv_fatbin\0.symtab\0");
+    let code = container(&[entry(2, 80, &[0; 64])]).repeat(2);
+    let at = elf.put(&code);
+    elf.section(1, 1, 2, (at, code.len()), 0, 0);
+    let symbols: Vec<u8> = (0..size / 48).flat_map(|_| symbol(0, 0x11, 0, 2, 0)).collect();
+    let table = elf.put(&symbols);
+    for _ in 0..size / 128 {
+        elf.section(12, 2, 0, (table, symbols.len()), 1, 0);
     }
     elf.finish()
 }

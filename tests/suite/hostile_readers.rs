@@ -3,13 +3,14 @@
 
 #[path = "hostile_files.rs"]
 mod hostile_files;
+#[path = "hostile_run.rs"]
+mod hostile_run;
 
-use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hostile_files::{SHAPES, Shape};
+use hostile_run::{Ended, within};
 
 use crate::support::{program, scratch, simpack};
 
@@ -19,41 +20,38 @@ const SIZE: usize = 512 << 10;
 const PROGRAM: u64 = 96 << 20;
 /// Seconds of processor time: not a measure, but an end for what would have none.
 const MOST_SECONDS: u64 = 120;
+/// Bytes of address space: threads reserve what they never use.
+const MOST_ADDRESSES: u64 = 4 << 30;
 const HONEST: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.entry honest(.param .u64 a) { ret; }\n";
+
+/// Shapes that are much of something and no more: all of them is read. Of the others each verb leaves something out and
+/// says so.
+const WHOLE: [&str; 15] = [
+    "names/many-short-symbols",
+    "versions/needs-overlap",
+    "versions/nodes-by-symbols",
+    "quadratic/entries-by-symbols",
+    "quadratic/segments-by-symbols",
+    "notes/one-long-build-id",
+    "sections/constants-overlap",
+    "cubins/kernels-share-a-name",
+    "cubins/many-kernels",
+    "ptx/one-exploding-name",
+    "ptx/exploding-names",
+    "ptx/exploding-rust-name",
+    "ptx/many-kernels",
+    "offload/small-entries",
+    "spirv/many-names",
+];
 
 /// Exit code, peak memory in bytes, what it printed.
 fn run(dir: &Path, args: &[&str]) -> (i32, u64, String) {
     let output = dir.join("output");
     let mut command = simpack(dir, args);
     command.stdout(fs_err::File::create(&output).unwrap().into_file()).stderr(Stdio::null());
-    let limit = |what, most| {
-        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: the limit lives through the call.
-        unsafe { libc::setrlimit(what, &limit) };
-    };
-    // SAFETY: only system calls between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            limit(libc::RLIMIT_CPU, MOST_SECONDS);
-            // Threads reserve address space that they never use.
-            limit(libc::RLIMIT_AS, 4 << 30);
-            Ok(())
-        });
-    }
-    let (status, peak) = ended(&mut command);
-    assert!(libc::WIFEXITED(status), "{args:?} ended by signal {}", libc::WTERMSIG(status));
+    let Ended { status, peak, time } = within(MOST_SECONDS, MOST_ADDRESSES, &mut command);
+    assert!(libc::WIFEXITED(status), "{args:?} ended by signal {} after {time:?}", libc::WTERMSIG(status));
     (libc::WEXITSTATUS(status), peak, String::from_utf8_lossy(&fs_err::read(output).unwrap()).into_owned())
-}
-
-#[allow(clippy::zombie_processes)] // `wait4` waits for it, because it tells the memory.
-fn ended(command: &mut Command) -> (i32, u64) {
-    let child = command.spawn().unwrap();
-    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: the child is ours and waited for once; both places live through the call.
-    let waited = unsafe { libc::wait4(child.id().cast_signed(), &mut status, 0, usage.as_mut_ptr()) };
-    assert!(waited > 0);
-    // SAFETY: zeroed, and filled by the call.
-    (status, unsafe { usage.assume_init() }.ru_maxrss.cast_unsigned() << 10)
 }
 
 /// Runs the verbs that read a tree on one with the shape and an honest file.
@@ -64,6 +62,7 @@ fn bounded(shape: &Shape) {
     let bytes = (shape.make)(SIZE);
     fs_err::write(tree.join(shape.file), &bytes).unwrap();
     fs_err::write(tree.join("honest.ptx"), HONEST).unwrap();
+    let mut told = false;
     let most = PROGRAM + (64 << 20) + 8 * bytes.len() as u64;
     for args in [
         &["inspect", "--kernels", "--deep", "--json", "tree"][..],
@@ -79,7 +78,16 @@ fn bounded(shape: &Shape) {
         if args[0] == "inspect" {
             assert!(printed.contains("honest"), "{name}: the honest file is not examined\n{printed:.2000}");
         }
+        if args.contains(&"--json") {
+            let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            let gaps = if args[0] == "inspect" { &report["subjects"][0]["unexamined"] } else { &report["incomplete"] };
+            let gaps = gaps.as_array().unwrap();
+            assert!(gaps.iter().all(|gap| !gap.to_string().contains("honest")), "{name}: {gaps:?}");
+            told |= gaps.iter().any(|gap| gap.to_string().contains(shape.file));
+        }
     }
+    let name = format!("{}/{}", shape.class, shape.name);
+    assert_eq!(told, !WHOLE.contains(&name.as_str()), "{name}: what was left out is told");
 }
 
 macro_rules! classes {
@@ -99,7 +107,7 @@ macro_rules! classes {
     };
 }
 
-classes! { archives, cubins, fatbins, names, notes, offload, ptx, quadratic, sections, spirv, versions }
+classes! { archives, cubins, fatbins, names, notes, offload, ptx, quadratic, sections, slices, spirv, versions }
 
 /// A setting allows more: what was left out is examined then.
 #[test]

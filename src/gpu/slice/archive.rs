@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes, made};
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
+use crate::gpu::members::LONGEST_NAME;
 use crate::parallel::side_by_side;
 
 const MAGIC: &[u8] = b"!<arch>\n";
@@ -49,12 +50,16 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
     );
     let mut sum = Sum::default();
     for (member, planned) in members.iter_mut().zip(plans) {
-        let name = name(member.header, names);
+        let name = || name(member.header, names);
         let inner = match planned {
             Some(Ok(inner)) => inner,
             None | Some(Err(SliceError::Nothing)) => continue,
-            Some(Err(error)) => return Err(damaged(&format!("member {name}: {error}"))),
+            Some(Err(error)) => return Err(damaged(&format!("member {}: {error}", name()))),
         };
+        let name = name();
+        let said = inner.containers.len() + inner.losses.len() + inner.notes.len() + inner.warnings.len();
+        let too_much = || damaged("its members say too much for its size");
+        order.budget.keep((said * (name.len() + 64)) as u64).ok_or_else(too_much)?;
         let base = (member.at + HEADER_SIZE) as u64;
         member.parts = inner.parts.iter().map(|part| shifted(part, base)).collect();
         member.size = inner.new_length;
@@ -165,6 +170,8 @@ fn name(header: &[u8], names: &[u8]) -> String {
     let long = text.strip_prefix('/').and_then(|digits| digits.parse::<usize>().ok()).and_then(|at| names.get(at..));
     match long {
         Some(rest) => {
+            // Many headers may name one text.
+            let rest = &rest[..rest.len().min(LONGEST_NAME)];
             let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
             String::from_utf8_lossy(&rest[..end]).trim_end_matches('/').to_owned()
         }

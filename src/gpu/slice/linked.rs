@@ -11,9 +11,8 @@ use self::writes::Writes;
 use super::hidden;
 use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
 use super::pointers::{Targets, follow};
-use super::survey::Survey;
-use crate::elf::{Dynamic, ElfError, Image, Section};
-use crate::gpu::device_code::SECTIONS;
+use super::survey::{Survey, code_sections};
+use crate::elf::{Dynamic, Image, Section};
 use crate::gpu::fatbin::fatbins_within;
 
 /// Bytes of a section header.
@@ -82,13 +81,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
 
 fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<Vec<Region<'i>>, SliceError> {
     let mut regions = Vec::new();
-    for (index, section) in image.sections.iter().enumerate() {
-        if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() || section.size == 0 {
-            continue;
-        }
-        let bytes = image
-            .section_bytes(section)
-            .ok_or_else(|| ElfError::damaged(format!("{} reaches past the end of the file", section.name)))?;
+    for (index, section, bytes) in code_sections(image)? {
         let mut pieces = Vec::new();
         for container in fatbins_within(bytes, &image.budget)? {
             let (at, size) = (section.offset + container.at, container.size);
@@ -98,11 +91,6 @@ fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<
         if !pieces.is_empty() {
             regions.push(Region { index, section, pieces });
         }
-    }
-    let mut ranges: Vec<(u64, u64)> = regions.iter().map(|region| (region.section.offset, region.end())).collect();
-    ranges.sort_unstable();
-    if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-        return Err(ElfError::damaged("its device code sections overlap").into());
     }
     Ok(regions)
 }

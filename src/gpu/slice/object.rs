@@ -6,11 +6,10 @@ use object::elf;
 
 use super::hidden;
 use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
-use super::survey::Survey;
+use super::survey::{Survey, code_sections};
 use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image, Section};
-use crate::gpu::device_code::SECTIONS;
 use crate::gpu::fatbin::fatbins_within;
 
 const RELA_SIZE: u64 = 24;
@@ -36,12 +35,7 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     let (room, mut survey) = (order.room, Survey::new(order));
     let (mut notes, mut warnings) = (Vec::new(), Vec::new());
     let mut regions = Vec::new();
-    for (index, section) in image.sections.iter().enumerate() {
-        if !SECTIONS.contains(&section.name.as_str()) || !section.in_file() || section.size == 0 {
-            continue;
-        }
-        let cut = || ElfError::damaged(format!("{} reaches past the end of the file", section.name));
-        let bytes = image.section_bytes(section).ok_or_else(cut)?;
+    for (index, section, bytes) in code_sections(image)? {
         let mut pieces = Vec::new();
         for container in fatbins_within(bytes, &image.budget)? {
             let (at, size) = (container.at, container.size);
@@ -91,7 +85,6 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
             writes.push(word(image.header.sections_at + region.index as u64 * 64 + 32, end));
         }
     }
-    // Of sections that lie in each other the gaps can add up to more; the result is read back.
     let gone_before = |offset: u64| gaps.iter().filter(|(at, _)| *at < offset).map(|(_, gone)| gone).sum::<u64>();
     let moved = |offset: u64| offset.saturating_sub(gone_before(offset));
     if !gaps.is_empty() {
@@ -168,10 +161,18 @@ fn follow(image: &Image<'_>, regions: &[Region<'_>]) -> Result<Vec<Write>, Strin
     let region = |index: usize| regions.iter().find(|region| region.index == index);
     let inside = |region: &Region<'_>, at: u64| format!("something points into {} at {at:#x}", region.section.name);
     let mut writes = Vec::new();
+    let mut put = |at: u64, value: u64| {
+        writes.push(word(at, value));
+        image.budget.keep_many::<Write>(3).ok_or("its tables name too much for its size")
+    };
     let cut = || "its tables reach past the end of the file".to_owned();
     for section in &image.sections {
         if section.kind == elf::SHT_SYMTAB_SHNDX || (section.kind == elf::SHT_REL && section.size > 0) {
             return Err("it has tables of a form that is not followed".to_owned());
+        }
+        if matches!(section.kind, elf::SHT_SYMTAB | elf::SHT_RELA) {
+            // Sections may overlap.
+            image.budget.work(section.size).ok_or("its tables take too much work for its size")?;
         }
         if section.kind == elf::SHT_SYMTAB {
             let table = image.section_bytes(section).map(Bytes).ok_or_else(cut)?;
@@ -179,7 +180,7 @@ fn follow(image: &Image<'_>, regions: &[Region<'_>]) -> Result<Vec<Write>, Strin
                 let (owner, value) = (table.u16(at + 6).ok_or_else(cut)?, table.u64(at + 8).ok_or_else(cut)?);
                 let Some(region) = region(usize::from(owner)) else { continue };
                 let place = region.places.get(&value).ok_or_else(|| inside(region, value))?;
-                writes.push(word(section.offset + at + 8, *place));
+                put(section.offset + at + 8, *place)?;
             }
         }
         if section.kind == elf::SHT_RELA {
@@ -195,7 +196,7 @@ fn follow(image: &Image<'_>, regions: &[Region<'_>]) -> Result<Vec<Write>, Strin
                 let addend = table.u64(at + 16).ok_or_else(cut)?;
                 if info & 15 == elf::STT_SECTION.0 {
                     let place = region.places.get(&addend).ok_or_else(|| inside(region, addend))?;
-                    writes.push(word(section.offset + at + 16, *place));
+                    put(section.offset + at + 16, *place)?;
                 } else if addend != 0 {
                     return Err(inside(region, addend));
                 }

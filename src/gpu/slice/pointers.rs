@@ -110,50 +110,59 @@ fn relocated(
             if info as u32 != relative || !targets.starts.contains(&addend) {
                 return Err(inside(addend));
             }
-            found.push(Pointer { at: at + entry + 16, target: addend });
-            in_place(image, place, addend, found);
+            keep(image, found, Pointer { at: at + entry + 16, target: addend })?;
+            if let Some(at) = image.offset_of(place)
+                && image.bytes.u64(at) == Some(addend)
+            {
+                keep(image, found, Pointer { at, target: addend })?;
+            }
         }
     }
     if let (Some(address), Some(size)) = (dynamic.value(elf::DT_RELR), dynamic.value(elf::DT_RELRSZ)) {
         let at = image.offset_of(address).ok_or_else(cut)?;
         let table = Bytes(image.bytes.get(at, size).ok_or_else(cut)?);
         for place in packed(table) {
+            look(image, 4)?;
             let Some(at) = image.offset_of(place) else { return Err(cut()) };
             let target = image.bytes.u64(at).ok_or_else(cut)?;
             if targets.holds(target) {
                 if !targets.starts.contains(&target) {
                     return Err(inside(target));
                 }
-                found.push(Pointer { at, target });
+                keep(image, found, Pointer { at, target })?;
             }
         }
     }
     Ok(())
 }
 
-fn in_place(image: &Image<'_>, place: u64, target: u64, found: &mut Vec<Pointer>) {
-    if let Some(at) = image.offset_of(place)
-        && image.bytes.u64(at) == Some(target)
-    {
-        found.push(Pointer { at, target });
-    }
+/// Remembers a pointer: tables may overlap, and name the same place again and again.
+fn keep(image: &Image<'_>, found: &mut Vec<Pointer>, pointer: Pointer) -> Result<(), String> {
+    image.budget.keep_many::<Pointer>(1).ok_or_else(too_much)?;
+    found.push(pointer);
+    Ok(())
 }
 
-/// Places of packed relative relocations (gABI, "SHT_RELR").
-fn packed(table: Bytes<'_>) -> Vec<u64> {
-    let mut places = Vec::new();
+/// Pays for a look at so many bytes: sections may overlap.
+fn look(image: &Image<'_>, bytes: u64) -> Result<(), String> {
+    image.budget.work(bytes).ok_or_else(too_much)
+}
+
+fn too_much() -> String {
+    "its tables name too much for its size".to_owned()
+}
+
+/// Places of packed relative relocations (gABI, "SHT_RELR"), one by one: eight bytes may name 63.
+fn packed(table: Bytes<'_>) -> impl Iterator<Item = u64> {
     let mut next = 0u64;
-    for index in 0..table.len() / 8 {
-        let Some(word) = table.u64(index * 8) else { break };
-        if word & 1 == 0 {
-            places.push(word);
-            next = word.wrapping_add(8);
-        } else {
-            places.extend((0..63).filter(|bit| word >> (bit + 1) & 1 == 1).map(|bit| next.wrapping_add(bit * 8)));
-            next = next.wrapping_add(63 * 8);
-        }
-    }
-    places
+    let words = (0..table.len() / 8).map_while(move |index| table.u64(index * 8));
+    words.flat_map(move |word| {
+        let is_bitmap = word & 1 == 1;
+        let first = if is_bitmap { next } else { word };
+        next = first.wrapping_add(if is_bitmap { 63 * 8 } else { 8 });
+        let bits = if is_bitmap { word >> 1 } else { 1 };
+        (0..63).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| first.wrapping_add(bit * 8))
+    })
 }
 
 /// A file at fixed addresses has no relocations: its wrappers hold the addresses, and nothing else may.
@@ -161,6 +170,7 @@ fn fixed(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Resu
     for section in image.sections.iter().filter(|section| section.flags.0 & elf::SHF_ALLOC.0 != 0) {
         let own = targets.holds(section.address);
         let Some(bytes) = image.section_bytes(section).map(Bytes).filter(|_| !own) else { continue };
+        look(image, bytes.len())?;
         let is_wrappers = section.name == WRAPPERS;
         // Code holds addresses in four bytes at any position, data in eight bytes at aligned ones.
         if section.flags.0 & elf::SHF_EXECINSTR.0 != 0 {
@@ -175,7 +185,7 @@ fn fixed(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Resu
             if !is_wrappers || !targets.starts.contains(&target) {
                 return Err(format!("data in {} names the device code at {target:#x}", section.name));
             }
-            found.push(Pointer { at: section.offset + at, target });
+            keep(image, found, Pointer { at: section.offset + at, target })?;
         }
     }
     Ok(())
@@ -203,6 +213,7 @@ fn symbols(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Re
         let Some(table) = image.section_bytes(section).map(Bytes) else {
             return Err("the symbols reach past the end of the file".to_owned());
         };
+        look(image, section.size)?;
         for at in (0..section.size / SYMBOL_SIZE).map(|index| index * SYMBOL_SIZE) {
             let (Some(info), Some(owner), Some(value)) = (table.u8(at + 4), table.u16(at + 6), table.u64(at + 8))
             else {
@@ -214,7 +225,7 @@ fn symbols(image: &Image<'_>, targets: &Targets, found: &mut Vec<Pointer>) -> Re
                 continue;
             }
             if targets.starts.contains(&value) {
-                found.push(Pointer { at: section.offset + at + 8, target: value });
+                keep(image, found, Pointer { at: section.offset + at + 8, target: value })?;
             } else if !targets.section_start(value) && info & 15 != elf::STT_SECTION.0 {
                 return Err(inside(value));
             }
@@ -231,6 +242,7 @@ fn code(image: &Image<'_>, targets: &Targets, order: Order<'_>) -> Result<(), St
     let mut chunks = Vec::new();
     for section in image.sections.iter().filter(|section| section.flags.0 & elf::SHF_EXECINSTR.0 != 0) {
         let Some(bytes) = image.section_bytes(section) else { continue };
+        look(image, bytes.len() as u64)?;
         for start in (0..bytes.len()).step_by(CHUNK) {
             let end = bytes.len().min(start + CHUNK + INSTRUCTION - 1);
             chunks.push((section.address.wrapping_add(start as u64), &bytes[start..end]));

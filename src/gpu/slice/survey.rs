@@ -7,9 +7,42 @@ use super::names::kernels;
 use super::pick::pick;
 use super::plan::{ContainerSlice, Loss, Order, Part, TargetBytes};
 use crate::arch::Capability;
+use crate::elf::{ElfError, Image, Section};
+use crate::gpu::device_code::SECTIONS;
 use crate::gpu::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
 use crate::parallel::side_by_side;
+
+/// Compilers make one of each name; every pointer of a file is compared with all of them.
+const MOST_SECTIONS: usize = 16;
+
+/// A section of device code, with its place in the list of sections and its bytes.
+type CodeSection<'i, 'f> = (usize, &'i Section, &'f [u8]);
+
+/// The sections of device code.
+///
+/// # Errors
+/// A section reaches past the end of the file, two share bytes, or there are more than any compiler makes: what each of
+/// many would give is not even read.
+pub(super) fn code_sections<'i, 'f>(image: &'i Image<'f>) -> Result<Vec<CodeSection<'i, 'f>>, ElfError> {
+    let is_code =
+        |section: &Section| SECTIONS.contains(&section.name.as_str()) && section.in_file() && section.size > 0;
+    let mut found = Vec::new();
+    for (index, section) in image.sections.iter().enumerate().filter(|(_, section)| is_code(section)) {
+        let cut = || ElfError::damaged(format!("{} reaches past the end of the file", section.name));
+        found.push((index, section, image.section_bytes(section).ok_or_else(cut)?));
+    }
+    if found.len() > MOST_SECTIONS {
+        return Err(ElfError::damaged(format!("it has {} sections of device code", found.len())));
+    }
+    let mut ranges: Vec<(u64, u64)> =
+        found.iter().map(|(_, section, _)| (section.offset, section.offset + section.size)).collect();
+    ranges.sort_unstable();
+    match ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        true => Err(ElfError::damaged("its device code sections overlap")),
+        false => Ok(found),
+    }
+}
 
 /// Containers with what remains of each, and the sums.
 pub(super) struct Survey<'o, 'a> {

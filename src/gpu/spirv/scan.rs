@@ -117,6 +117,8 @@ struct Scan {
     extensions: BTreeSet<String>,
     spec_constants: BTreeSet<(u32, Option<String>)>,
     workgroup_bytes: Option<u64>,
+    /// Resources and push constants.
+    variables: BTreeSet<u32>,
     resources: usize,
     unexamined: Vec<String>,
     /// What all types together cost.
@@ -415,6 +417,7 @@ impl Scan {
         }
         self.cost = self.cost.saturating_add(known.cost).saturating_add(known.cost).saturating_add(name_size);
         self.resources += 1;
+        self.variables.insert(id);
         self.kept_rest.extend([4 << 16 | op::VARIABLE, kind, id, class]);
         Some(())
     }
@@ -440,7 +443,15 @@ impl Scan {
         // An entry point of our own, so that spirq tells of every resource: GLCompute, function 1, "all".
         let mut declarations = vec![MAGIC, 0x0001_0600, 0, u32::MAX, 0];
         declarations.extend([4 << 16 | op::ENTRY_POINT, 5, 1, u32::from_le_bytes(*b"all\0")]);
-        declarations.append(&mut self.kept_names);
+        // spirq takes long for many names: those of functions and values say nothing to it.
+        let mut names = self.kept_names.as_slice();
+        while let [head, id, ..] = *names {
+            let (one, rest) = names.split_at((head >> 16) as usize);
+            if self.types.contains_key(&id) || self.constants.contains_key(&id) || self.variables.contains(&id) {
+                declarations.extend(one);
+            }
+            names = rest;
+        }
         declarations.append(&mut self.kept_decorations);
         declarations.append(&mut self.kept_rest);
         let module = SpirvModule {

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::record::{DOCTOR_SCHEMA, DoctorJson, Recorded, redaction};
+use super::redaction::redaction;
 use super::repair::repair;
 use crate::data::Data;
 use crate::doctor::{
-    Action, Facts, PageOptions, actions, examine, page, registry,
+    Action, DOCTOR_SCHEMA, DoctorJson, Facts, PageOptions, Recorded, actions, examine, page, registry,
     smoke::{self, SmokeReport},
 };
 use crate::error::{DENIED, Error, Result};
 use crate::fit::Distribution;
+use crate::fs;
 use crate::inspect::reach;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
@@ -74,7 +75,7 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     let Subjects { wanted, names, foreign } = subjects(request)?;
     let found = match &request.replay {
         Some(file) => {
-            let recorded = Recorded::read(file)?;
+            let recorded = Recorded::parse(file, &fs::read_to_string(file)?)?;
             Recorded { machine: Machine::take(&recorded.machine, &wanted), ..recorded }
         }
         None => {

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rattler_conda_types::{MatchSpec, ParseStrictness};
 use serde_json::{Value, json};
 
 use super::super::{KERNEL_ABI_VERSION, Package, PackageKind, Rendered, SLOT_VERSION, kernel_abi_name, slot_name};
-use super::info;
+use super::{info, selection};
 use crate::arch::{KernelTarget, Version, VersionPolicy};
-use crate::bundle::{BundleManifest, Condition, Dependency, DeviceRange, Ecosystem, Versions};
+use crate::bundle::{BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::manifest::Vendor;
@@ -22,24 +21,6 @@ pub enum BuildText {
     Named(String),
     /// Exactly this.
     Fixed(String),
-}
-
-/// Conditions on the machine, which conda knows as virtual packages.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// What must be known and fit.
-    pub depends: Vec<String>,
-    /// What must fit where it is known.
-    pub constrains: Vec<String>,
-}
-
-/// The package that a match spec asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its name.
-    pub name: String,
-    /// Its build string, where the spec asks for exactly one.
-    pub build: Option<String>,
 }
 
 /// Match specs of the packages of one distribution. A dependency on exactly one build names the build string of a
@@ -125,49 +106,6 @@ fn ranged(name: &str, versions: &Versions) -> String {
     format!("{name} {versions}").trim_end().to_owned()
 }
 
-/// What a match spec of a channel asks for; none for one that names no single package.
-pub fn wanted(spec: &str) -> Option<Wanted> {
-    let spec = MatchSpec::from_str(spec, ParseStrictness::Lenient).ok()?;
-    let build = match spec.build {
-        Some(rattler_conda_types::StringMatcher::Exact(build)) => Some(build),
-        _ => None,
-    };
-    Some(Wanted { name: spec.name.as_exact()?.as_normalized().to_owned(), build })
-}
-
-/// Conditions as virtual packages: `__cuda` is the CUDA version of the driver, and `__cuda_arch` (CEP 46) the lowest
-/// compute capability of the machine's GPUs. Clients that do not know `__cuda_arch` leave it out. SASS therefore
-/// *depends* on it: nobody gets machine code by guess. What serves unknown GPUs, too, only *constrains* it: it fits
-/// where nothing is known, and not where the GPU is known to be another.
-pub fn selection(conditions: &[Condition]) -> Selection {
-    let mut selection = Selection::default();
-    for condition in conditions {
-        match condition {
-            Condition::Driver { cuda } => selection.depends.push(format!("__cuda >={cuda}")),
-            Condition::Glibc { from } => selection.depends.push(format!("__glibc >={from}")),
-            Condition::Device { ranges, if_unknown } => {
-                let list = if *if_unknown { &mut selection.constrains } else { &mut selection.depends };
-                let ranges: Vec<String> = ranges.iter().map(devices).collect();
-                list.push(format!("__cuda_arch {}", ranges.join("|")));
-            }
-        }
-    }
-    selection
-}
-
-fn devices(range: &DeviceRange) -> String {
-    match range {
-        DeviceRange::Only(capabilities) => {
-            capabilities.iter().map(|capability| format!("=={capability}")).collect::<Vec<_>>().join("|")
-        }
-        DeviceRange::From { from, below, except } => {
-            let below = below.map(|below| format!(",<{below}")).unwrap_or_default();
-            let except: String = except.iter().map(|capability| format!(",!={capability}")).collect();
-            format!(">={from}{below}{except}")
-        }
-    }
-}
-
 /// How the build string of a package is made.
 pub fn build_text(package: &Package) -> BuildText {
     let BundleManifest { target, cuda, kernel_abi, .. } = &package.manifest;
@@ -221,14 +159,6 @@ mod tests {
         assert_eq!(compatible("x", version, VersionPolicy::Major), "x >=1.2.3,<2.0a0");
         assert_eq!(compatible("x", version, VersionPolicy::MajorMinor), "x >=1.2.3,<1.3.0a0");
         assert_eq!(compatible("x", version, VersionPolicy::Capability), "x ==1.2.3");
-    }
-
-    #[test]
-    fn specs_of_other_packages_are_read() {
-        let exact = Wanted { name: "sim-kernels-sm_90".to_owned(), build: Some("cuda13_k1_h2".to_owned()) };
-        assert_eq!(wanted("sim-kernels-sm_90 ==1.2.0 cuda13_k1_h2"), Some(exact));
-        assert_eq!(wanted("libfoo >=1,<2"), Some(Wanted { name: "libfoo".to_owned(), build: None }));
-        assert_eq!(wanted("!!"), None);
     }
 
     #[test]

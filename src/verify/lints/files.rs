@@ -13,6 +13,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "build-path-leak", parameters: &[], check: build_path_leak },
         Predicate { id: "doubly-claimed", parameters: &[], check: doubly_claimed },
         Predicate { id: "empty-glob", parameters: &[], check: empty_glob },
+        Predicate { id: "member-outside", parameters: &[], check: member_outside },
         Predicate { id: "unclaimed-file", parameters: &[], check: unclaimed_file },
     ]
 }
@@ -22,7 +23,7 @@ fn artifact_digest(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for artifact in &package.manifest.artifacts {
             let subject = package.subject(&artifact.path);
-            let Some(file) = package.files().iter().find(|file| file.path == artifact.path) else {
+            let Some(file) = package.contents.file(&artifact.path) else {
                 hits.add(subject, "is in the manifest and not in the package");
                 continue;
             };
@@ -98,6 +99,12 @@ fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn empty_glob(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for (kind, glob) in &facts.rules.staging.empty_globs {
         hits.add("staging", format!("`{glob}` of component `{kind}` matches nothing that was installed"));
+    }
+}
+
+fn member_outside(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for stray in &facts.strays {
+        hits.add(format!("{}: {}", stray.package, stray.member), stray.why.clone());
     }
 }
 

@@ -151,6 +151,18 @@ fn members_that_are_not_unpacked_are_said_and_the_rest_is_examined() {
     );
     let names: Vec<String> = opened.foreign[0].entries().unwrap().into_iter().map(|entry| entry.path).collect();
     assert_eq!(names, ["a/b/up", "lib/good"]);
+    // What leads out is a fault of the package; a pipe is only not examined.
+    let found = said(&opened.verify(&context(), &Settings::default()));
+    let strays: Vec<&String> = found.iter().filter(|line| line.starts_with("member-outside")).collect();
+    assert_eq!(
+        strays,
+        [
+            "member-outside | hostile.tar.zst: ../up | leaves the archive",
+            "member-outside | hostile.tar.zst: /absolute | leaves the archive",
+            "member-outside | hostile.tar.zst: out | is a link that leaves the tree",
+            "member-outside | hostile.tar.zst: round | is a link that leaves the tree",
+        ]
+    );
 }
 
 #[test]

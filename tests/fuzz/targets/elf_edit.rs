@@ -2,9 +2,7 @@
 //! wanted, keeps everything else, needs no second pass and has a bounded size.
 //!
 //! The last sixteen bytes of the input are edits, a byte each; what is before them is the file.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use simpack::elf::edit::{Edits, NeededEdit, PathTag, Place, SearchPathEdit, State, plan};
 use simpack::elf::facts;
 
@@ -34,7 +32,7 @@ fn edits(byte: u8) -> Edits {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((file, program)) = input.split_last_chunk::<EDITS>() else { return };
     let first = file.len();
     let mut file = file.to_vec();
@@ -53,4 +51,4 @@ fuzz_target!(|input: &[u8]| {
         file = edited;
     }
     assert!(file.len() < 3 * first + (64 << 10), "{first} bytes became {}", file.len());
-});
+}

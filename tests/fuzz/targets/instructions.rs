@@ -1,19 +1,12 @@
 //! The instructions of host code: any bytes are decoded, or passed over.
-#![no_main]
 
-#[path = "../allocation.rs"]
-mod allocation;
-
-use libfuzzer_sys::fuzz_target;
 use simpack::elf::{Image, facts, host_code};
 
-fuzz_target!(|bytes: &[u8]| {
-    allocation::bounded(bytes, || {
-        let (Ok(image), Ok(facts)) = (Image::parse(bytes), facts(bytes)) else { return };
-        let Ok(Some(code)) = host_code(&image, &facts) else { return };
-        // What is needed is needed by somebody.
-        for (need, used) in &code.needs {
-            assert!(used.count > 0 && !used.functions.is_empty(), "{need}");
-        }
-    });
-});
+pub fn run(bytes: &[u8]) {
+    let (Ok(image), Ok(facts)) = (Image::parse(bytes), facts(bytes)) else { return };
+    let Ok(Some(code)) = host_code(&image, &facts) else { return };
+    // What is needed is needed by somebody.
+    for (need, used) in &code.needs {
+        assert!(used.count > 0 && !used.functions.is_empty(), "{need}");
+    }
+}

@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::fs::Digest;
 
 /// What to ask an index for: JSON when it can, HTML otherwise.
-pub(crate) const ACCEPT: &str =
+pub const ACCEPT: &str =
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
 /// A link to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Link {
+pub struct Link {
     /// Where the file is, without fragment.
     pub url: Url,
     /// The digest that the index states.
@@ -37,7 +37,7 @@ struct ProjectFile {
 ///
 /// # Errors
 /// The page says that it is JSON and is not.
-pub(crate) fn links(text: &str, kind: &str, base: &Url, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<(String, Link)>> {
+pub fn links(text: &str, kind: &str, base: &Url, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<(String, Link)>> {
     if kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json")) {
         return json_links(text, base, wanted);
     }
@@ -58,7 +58,7 @@ fn json_links(text: &str, base: &Url, wanted: &dyn Fn(&str) -> bool) -> Result<V
 }
 
 /// The same among the anchors of an HTML page.
-pub(crate) fn html_links(text: &str, page: &Url, wanted: &dyn Fn(&str) -> bool) -> Vec<(String, Link)> {
+pub fn html_links(text: &str, page: &Url, wanted: &dyn Fn(&str) -> bool) -> Vec<(String, Link)> {
     let mut base = page.clone();
     let mut found = Vec::new();
     let mut rest = text;
@@ -138,14 +138,14 @@ fn link(base: &Url, page: &Url, href: &str) -> Option<Link> {
 }
 
 /// Whether two addresses have scheme, host and port in common: what one may see, the other may, too.
-pub(crate) fn same_place(one: &Url, other: &Url) -> bool {
+pub fn same_place(one: &Url, other: &Url) -> bool {
     one.scheme() == other.scheme()
         && one.host() == other.host()
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
 /// Last part of the path, with `%2B` and the like decoded.
-pub(crate) fn file_name(url: &Url) -> Option<String> {
+pub fn file_name(url: &Url) -> Option<String> {
     let last = url.path_segments()?.next_back()?;
     let mut bytes = Vec::with_capacity(last.len());
     let mut rest = last.as_bytes();
@@ -166,7 +166,7 @@ pub(crate) fn file_name(url: &Url) -> Option<String> {
 }
 
 /// An address for messages: without login data.
-pub(crate) fn shown(url: &Url) -> String {
+pub fn shown(url: &Url) -> String {
     let mut url = url.clone();
     if !url.username().is_empty() || url.password().is_some() {
         let _ = url.set_username("");

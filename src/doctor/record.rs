@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::doctor::smoke::SmokeReport;
-use crate::doctor::{Action, Foreign, PrefixFit};
+use super::smoke::SmokeReport;
+use super::{Action, Foreign, PrefixFit};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, Reach};
-use crate::fs;
 use crate::machine::{MACHINE_SCHEMA, Machine, Redaction};
 use crate::report::ReportJson;
 
@@ -46,14 +45,20 @@ pub struct DoctorJson<'a> {
 /// All that is not concluded from something else: a record gives it back.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Recorded {
-    pub(super) schema: u32,
-    pub(super) machine: Machine,
-    pub(super) channel: Option<String>,
-    pub(super) offers: Vec<Distribution>,
+pub struct Recorded {
+    /// Always [`DOCTOR_SCHEMA`].
+    pub schema: u32,
+    /// The machine.
+    pub machine: Machine,
+    /// The channel that was asked about.
+    pub channel: Option<String>,
+    /// What there was to install.
+    pub offers: Vec<Distribution>,
+    /// How far binaries reach that simpack did not make.
     #[serde(rename = "foreign", deserialize_with = "reaches")]
-    pub(super) reaches: Vec<Reach>,
-    pub(super) smoke: Vec<SmokeReport>,
+    pub reaches: Vec<Reach>,
+    /// Smoke tests that ran.
+    pub smoke: Vec<SmokeReport>,
 }
 
 fn reaches<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Reach>, D::Error> {
@@ -62,17 +67,16 @@ fn reaches<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Re
 }
 
 impl Recorded {
-    /// Reads a record.
+    /// Reads the record that `file` holds.
     ///
     /// # Errors
     /// It is no record, or one of a later form.
-    pub(super) fn read(file: &Path) -> Result<Self> {
-        let text = fs::read_to_string(file)?;
+    pub fn parse(file: &Path, text: &str) -> Result<Self> {
         let wrong = |what: String| {
             Error::file(file, what).hint("a record is what `simpack doctor --json` printed, the whole of it")
         };
         let value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("it is no record: {error}")))?;
+            serde_json::from_str(text).map_err(|error| wrong(format!("it is no record: {error}")))?;
         if !(value["schema"].is_u64() && value["machine"].is_object()) {
             return Err(wrong("it is no record: there is no schema and no machine in it".to_owned()));
         }
@@ -87,7 +91,7 @@ impl Recorded {
     ///
     /// # Errors
     /// An internal error.
-    pub(super) fn redacted(self, redaction: &Redaction) -> Result<Self> {
+    pub fn redacted(self, redaction: &Redaction) -> Result<Self> {
         Ok(Self {
             schema: self.schema,
             machine: redacted(redaction, &self.machine)?,
@@ -101,26 +105,4 @@ impl Recorded {
 
 fn redacted<T: Serialize + DeserializeOwned>(redaction: &Redaction, value: &T) -> Result<T> {
     redaction.apply(value).map_err(|error| Error::bug("a record without names is no record").because(error))
-}
-
-/// What of this user and this machine may not stand in a record.
-pub(super) fn redaction() -> Redaction {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let (user, home) = account().unzip();
-    let host = fs_err::read_to_string("/proc/sys/kernel/hostname").ok();
-    Redaction {
-        home: variable("HOME").or(home),
-        user: variable("USER").or_else(|| variable("LOGNAME")).or(user),
-        host: host.map(|name| name.trim().to_owned()),
-    }
-}
-
-/// Name and home of the user, where no variable tells: batch systems and containers set none.
-fn account() -> Option<(String, String)> {
-    // SAFETY: a number that is always there.
-    let own = unsafe { libc::getuid() }.to_string();
-    let text = fs_err::read_to_string("/etc/passwd").ok()?;
-    let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let line = lines.find(|fields| fields.get(2).is_some_and(|id| *id == own))?;
-    Some((line.first()?.to_string(), line.get(5)?.to_string()))
 }
