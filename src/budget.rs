@@ -29,6 +29,11 @@ pub fn raise_limits(factor: u64) {
     FACTOR.store(factor.max(1), Relaxed);
 }
 
+/// How many times the usual limits are.
+pub fn factor() -> u64 {
+    FACTOR.load(Relaxed)
+}
+
 /// What a reader may spend. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<Account>);
@@ -70,7 +75,7 @@ impl Budget {
     }
 
     fn with(memory: u64, work: u64, depth: u32, common: Option<Self>) -> Self {
-        let factor = FACTOR.load(Relaxed);
+        let factor = factor();
         Self(Arc::new(Account {
             memory: AtomicU64::new(memory.saturating_mul(factor)),
             work: AtomicU64::new(work.saturating_mul(factor)),

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use zip::write::SimpleFileOptions;
 
+use crate::config::LIMITS;
 use crate::error::Error;
 
 /// A member. Its path stays inside, its links lead inside as far as their text says.
@@ -59,10 +60,10 @@ pub enum ContainerError {
     #[error("damaged archive: {0}")]
     Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It goes on and on.
-    #[error("it unpacks to more than an honest archive of its size: {0} bytes")]
+    #[error("it unpacks to more than an honest archive of its size: {0} bytes; {limits}=8 allows eight times as much", limits = LIMITS.variable())]
     Bomb(u64),
     /// It has too many members.
-    #[error("it has more than {0} members")]
+    #[error("it has more than {0} members; {limits}=8 allows eight times as many", limits = LIMITS.variable())]
     Members(usize),
     /// A member is refused; the next may be read.
     #[error("{path} {why}")]

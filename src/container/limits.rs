@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Read};
 
 use super::ContainerError;
+use crate::budget;
 
 /// What is still taken for an honest container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +30,18 @@ impl Limits {
     pub const USUAL: Self =
         Self { member: 64 << 30, least: 1 << 30, ratio: 200, members: 1 << 20, depth: 4, dictionary: 256 << 10 };
 
-    /// What a container of `size` bytes may give.
+    /// What a container of `size` bytes may give, or so many times as much as the user allows.
     pub fn quota(self, size: u64) -> Quota {
+        self.times(budget::factor()).usual(size)
+    }
+
+    fn times(self, factor: u64) -> Self {
+        let members = self.members.saturating_mul(usize::try_from(factor).unwrap_or(usize::MAX));
+        let [member, least, ratio] = [self.member, self.least, self.ratio].map(|limit| limit.saturating_mul(factor));
+        Self { member, least, ratio, members, ..self }
+    }
+
+    fn usual(self, size: u64) -> Quota {
         let most = self.least.max(size.saturating_mul(self.ratio));
         Quota { limits: self, most, left: Cell::new(most), members: Cell::new(self.members) }
     }
@@ -85,5 +96,23 @@ impl<R: Read> Read for Counted<'_, R> {
         self.left = own;
         self.quota.left.set(all);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_can_be_raised() {
+        let few = Limits { member: 6, least: 4, ratio: 2, members: 2, ..Limits::USUAL };
+        let read = |limits: Limits, size: u64| {
+            let quota = limits.usual(size);
+            let ended = io::copy(&mut quota.counted(io::repeat(0).take(5), true), &mut io::sink());
+            (ended.is_ok(), [(); 3].map(|()| quota.member().is_ok()))
+        };
+        assert_eq!(read(few, 1), (false, [true, true, false]));
+        assert_eq!(read(few, 3), (true, [true, true, false]), "a larger container may give more");
+        assert_eq!(read(few.times(2), 1), (true, [true, true, true]));
     }
 }

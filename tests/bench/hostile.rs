@@ -19,12 +19,16 @@ use hostile_run::{Ended, within};
 
 const MOST_SECONDS: u64 = 60;
 const MOST_MEMORY: u64 = 8 << 30;
-const VERBS: [(&str, &[&str]); 5] = [
+/// The first argument, and those before the file.
+const VERBS: [(&str, &[&str]); 8] = [
     ("inspect", &["inspect", "--kernels", "--deep"]),
     ("json", &["inspect", "--kernels", "--deep", "--json"]),
     ("verify", &["verify", "--deep"]),
     ("abi", &["abi", "dump"]),
+    ("diff", &["abi", "diff"]),
     ("slice", &["slice", "--capability", "9.0", "--dry-run", "--deep"]),
+    ("patch", &["patch", "--set-runpath", "/opt/lib", "--check"]),
+    ("resolve", &["resolve"]),
 ];
 
 fn main() {
@@ -33,7 +37,7 @@ fn main() {
         std::env::var(name).unwrap_or_else(|_| usual.to_owned()).split_whitespace().map(str::to_owned).collect()
     };
     let sizes = list("SIMPACK_BENCH_SIZES", "64 4096 65536");
-    let verbs = list("SIMPACK_BENCH_VERBS", "inspect json verify abi slice");
+    let verbs = list("SIMPACK_BENCH_VERBS", "inspect json verify abi diff slice patch resolve");
     let program = std::env::var("SIMPACK").unwrap_or_else(|_| env!("CARGO_BIN_EXE_simpack").to_owned());
     let dir = tempfile::tempdir().unwrap();
     println!("| class | shape | bytes | verb | seconds | of allowed | MiB | of allowed | |");
@@ -49,7 +53,14 @@ fn main() {
             std::fs::write(&file, &bytes).unwrap();
             for (verb, args) in VERBS.iter().filter(|(verb, _)| verbs.iter().any(|wanted| wanted == verb)) {
                 let mut command = Command::new(&program);
-                command.args(*args).arg(&file).current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+                // What differs is between two.
+                command
+                    .args(*args)
+                    .args((*verb == "diff").then_some(&file))
+                    .arg(&file)
+                    .current_dir(dir.path())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null());
                 report(&shape, bytes.len() as u64, verb, &within(MOST_SECONDS, MOST_MEMORY, &mut command));
             }
             std::fs::remove_file(file).unwrap();
