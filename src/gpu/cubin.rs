@@ -129,7 +129,8 @@ impl ToolNote<'_> {
     /// texts, so each description is paid for.
     fn describe(&self, budget: &Budget) -> Option<String> {
         let release = self.version.rsplit_once("release ").map_or(&*self.version, |(_, release)| release);
-        budget.keep_text(self.name.len() + 1 + release.len())?;
+        // Here, and where it is printed.
+        budget.keep_text(2 * (self.name.len() + 1 + release.len()))?;
         Some(format!("{} {release}", self.name))
     }
 }
