@@ -3,7 +3,7 @@
 //! and its bytes, is refused by name and never passed over.
 //!
 //! Members come one after another as values with a reader; what to do with them is the caller's: look at them, write
-//! them into a [`Extraction`], pack them again. Directories need no reader of their own: [`crate::fs::walk`] lists them.
+//! them into an [`Extraction`], pack them again. Directories need no reader of their own: [`crate::fs::walk`] lists them.
 
 mod entry;
 mod extraction;
