@@ -40,7 +40,6 @@ pub mod build_system;
 pub mod bundle;
 pub mod elf;
 pub mod gpu;
-#[cfg(feature = "tool")]
 pub mod lastrun;
 pub mod lock;
 pub mod machine;
@@ -53,38 +52,26 @@ pub mod fit;
 pub mod lint;
 pub mod package;
 pub mod plan;
-#[cfg(feature = "tool")]
 pub mod probe;
-#[cfg(feature = "tool")]
 pub mod toolchain;
 
 // Floor 4
 pub mod doctor;
-#[cfg(feature = "tool")]
 pub mod engine;
-#[cfg(feature = "tool")]
 pub mod generate;
 pub mod inspect;
-#[cfg(feature = "conda")]
 pub mod pack;
-#[cfg(feature = "tool")]
 pub mod patch;
-#[cfg(feature = "tool")]
 mod project;
 pub mod slice;
-#[cfg(feature = "tool")]
 pub mod verify;
 
 // Floor 5
-#[cfg(feature = "tool")]
 pub mod offers;
-#[cfg(feature = "tool")]
 pub mod pipeline;
 
 // Floor 6
-#[cfg(feature = "tool")]
 pub mod ops;
 
 // Floor 7
-#[cfg(feature = "tool")]
 pub mod cli;

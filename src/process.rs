@@ -3,7 +3,6 @@
 mod answering;
 mod bubblewrap;
 mod interrupt;
-#[cfg(feature = "tool")]
 mod landlock;
 mod lineage;
 mod namespaces;

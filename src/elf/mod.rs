@@ -13,7 +13,6 @@ pub(crate) mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
-#[cfg(feature = "instructions")]
 mod instructions;
 pub mod ld_cache;
 mod names;
@@ -28,7 +27,6 @@ pub use dynamic::{Dynamic, DynamicEntry};
 pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
-#[cfg(feature = "instructions")]
 pub use instructions::{HostCode, Need, Use, host_code};
 pub use names::library_names;
 pub use property::isa_level;

@@ -4,12 +4,10 @@
 //! package manager is made in the module of that format, and nowhere else.
 
 mod compression;
-#[cfg(feature = "conda")]
 pub mod conda;
 mod epoch;
 mod names;
 mod selection;
-#[cfg(feature = "tool")]
 pub mod tar;
 mod value;
 mod write;

@@ -102,7 +102,6 @@ pub fn conditions(
     vec![Condition::Driver { cuda: driver }, Condition::Device { ranges: vec![range], if_unknown }]
 }
 
-#[cfg(feature = "tool")]
 #[cfg(test)]
 mod tests {
     use rattler_conda_types::{ParseStrictness, Version, VersionSpec};

@@ -121,7 +121,6 @@ fn unchanged(file: &fs_err::File, sha256: Digest, size: u64) -> Result<()> {
     Ok(file.file().rewind()?)
 }
 
-#[cfg(feature = "tool")]
 impl BuiltPackage {
     /// Gives a finished archive its name, in one step.
     pub(super) fn publish(archive: tempfile::NamedTempFile, target: PathBuf, subdir: &str) -> Result<Self> {

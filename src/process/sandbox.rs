@@ -104,10 +104,7 @@ impl Sandbox {
         match &self.by {
             Isolation::Bubblewrap(program) => Ok(bubblewrap::command(self, program, call)),
             Isolation::Namespaces { user } => namespaces::command(self, *user, call),
-            #[cfg(feature = "tool")]
             Isolation::Landlock => super::landlock::command(self, call),
-            #[cfg(not(feature = "tool"))]
-            Isolation::Landlock => Err(Error::toolchain("this program was built without landlock")),
         }
     }
 

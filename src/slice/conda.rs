@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
 use crate::package::conda::selection;
 
-#[cfg(feature = "tool")]
 mod write;
 
 /// A `.conda` package that is being sliced, unpacked.
@@ -242,7 +241,6 @@ fn agrees(root: &Path) -> std::result::Result<(), String> {
     Ok(())
 }
 
-#[cfg(feature = "tool")]
 #[cfg(test)]
 mod tests {
     use rattler_conda_types::compression_level::CompressionLevel;

@@ -3,7 +3,6 @@
 //! What is planned is a few headers; the code itself is copied by the kernel from file to file, so that
 //! memory does not depend on the size of a library.
 
-#[cfg(feature = "conda")]
 mod conda;
 mod readback;
 mod tree;
@@ -12,7 +11,6 @@ mod write;
 
 use std::path::PathBuf;
 
-#[cfg(feature = "conda")]
 pub use conda::{Conda, CondaLabel};
 pub use readback::read_back;
 pub use tree::tree_members;

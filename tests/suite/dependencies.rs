@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Licences that ask for no more than a notice, or, the MPL, for the sources of what was changed in its own files.
-const LICENCES: [&str; 12] = [
+const LICENCES: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -17,6 +17,7 @@ const LICENCES: [&str; 12] = [
     "ISC",
     "MIT",
     "MPL-2.0",
+    "NCSA",
     "Unicode-3.0",
     "Zlib",
 ];

@@ -13,7 +13,6 @@ mod minimal;
 mod musl;
 mod object;
 mod process;
-#[cfg(feature = "tool")]
 mod remembered;
 mod search;
 mod search_path;
@@ -23,14 +22,12 @@ mod tokens;
 mod tree;
 mod versions;
 
-#[cfg(feature = "tool")]
 pub(crate) use answer::file_name;
 pub use answer::{Candidate, End, Link, LoadedObject, MissingVersion, Outcome, PathEntry, Resolution, Rule};
 pub use loader::{Cpu, Environment, Libc, Loader};
 pub use minimal::library_named;
 pub use object::{NeedKind, Object, Rejection, read_object};
 pub use process::{Open, Process, Refusal};
-#[cfg(feature = "tool")]
 pub use remembered::Remembered;
 pub use tokens::normal;
 pub use tree::{FileId, MemoryTree, OpenFile, Opened, Source, Tree};
