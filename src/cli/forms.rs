@@ -17,10 +17,11 @@ use crate::ops::select::{SELECT_SCHEMA, Selection};
 use crate::ops::{abi, inspect, resolve, slice};
 use crate::pipeline::Summary;
 use crate::plan::{BuildPlan, PLAN_SCHEMA};
+use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 23] = [
+pub const FORMS: [Form; 25] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -45,6 +46,12 @@ pub const FORMS: [Form; 23] = [
     Form { name: "generate", version: 1, about: "`simpack generate TARGET --json`", schema: of::<Generated> },
     Form { name: "inspect", version: 1, about: "`simpack inspect --json`", schema: of::<inspect::Inspection> },
     Form {
+        name: "kernel-table",
+        version: 1,
+        about: "kernel tables, as JSON; for editors",
+        schema: toml_schema::<KernelTableKeys>,
+    },
+    Form {
         name: "kernels",
         version: KERNELS_SCHEMA,
         about: "kernels.json beside device code",
@@ -60,6 +67,7 @@ pub const FORMS: [Form; 23] = [
     },
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
+    Form { name: "recipe", version: 1, about: "simpack.toml, as JSON; for editors", schema: toml_schema::<RecipeKeys> },
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
     Form { name: "resolve", version: 1, about: "`simpack resolve --json`", schema: of::<resolve::Answers> },
     Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },

@@ -5,6 +5,9 @@ mod file;
 mod files;
 mod form;
 mod host;
+mod keys;
+#[cfg(test)]
+mod keys_tests;
 mod matrix;
 mod model;
 mod parse;
@@ -21,6 +24,7 @@ pub use file::{
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
 pub use host::{HostKind, HostToolchain};
+pub use keys::{KernelTableKeys, RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CpuLevel, CudaToolchain, DriverPolicy, KernelGroup, LintSettings,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostic::Spanned;
-use super::parse::reader::{Fields, Reader, Value};
+use super::parse::reader::{Reader, Value};
 use super::parse::words::{not_relative, placeholders};
 
 /// Words in arguments that are replaced, in braces: the driver's index of the device, and the kernels' target.
@@ -65,26 +65,22 @@ pub(super) fn smoke(reader: &mut Reader, value: &Value<'_>) -> Option<Smoke> {
     let code = fields.get("code").and_then(|value| pointer(reader, value));
     let seconds = fields.get("seconds").and_then(|value| pointer(reader, value));
     let limit = fields.get("limit").and_then(|value| reader.integer(value, "limit", 1..=3600));
-    let smoke = Smoke {
-        command: command?,
-        cpu,
-        cuda,
-        equal: equal.unwrap_or_default(),
-        near: near.unwrap_or_default(),
-        code: code.map(|code| code.value),
-        seconds: seconds.map(|seconds| seconds.value),
-        limit: limit.and_then(|limit| u32::try_from(limit.value).ok()).unwrap_or(DEFAULT_LIMIT),
-    };
-    complete(reader, fields, &smoke);
-    Some(smoke)
-}
-
-fn complete(reader: &mut Reader, fields: Fields<'_, '_>, smoke: &Smoke) {
-    if smoke.equal.is_empty() && smoke.near.is_empty() {
+    let (equal, near) = (equal.unwrap_or_default(), near.unwrap_or_default());
+    if equal.is_empty() && near.is_empty() {
         let mistake = reader.mistake(fields.span.clone(), "[smoke] compares nothing");
         reader.push(mistake.hint("say what must agree: equal = [\"/digest\"], or near = { \"/rate\" = 6 }"));
     }
     fields.finish(reader);
+    Some(Smoke {
+        command: command?,
+        cpu,
+        cuda,
+        equal,
+        near,
+        code: code.map(|code| code.value),
+        seconds: seconds.map(|seconds| seconds.value),
+        limit: limit.and_then(|limit| u32::try_from(limit.value).ok()).unwrap_or(DEFAULT_LIMIT),
+    })
 }
 
 fn plain(list: Vec<Spanned<String>>) -> Vec<String> {
@@ -110,7 +106,7 @@ fn pointer(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     if is_pointer(&text.value) {
         return Some(text);
     }
-    let mistake = reader.mistake(text.span, format!("`{}` is no JSON pointer", text.value));
+    let mistake = reader.mistake(text.span, format!("`{}` is not a JSON pointer", text.value));
     reader.push(mistake.hint("it begins with a slash: /digest, /populations/0/rate"));
     None
 }
@@ -124,7 +120,7 @@ fn near(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, u32> {
     let Some(fields) = reader.fields(value, "near of [smoke]") else { return found };
     for (key, value) in fields.entries() {
         if !is_pointer(&key.value) {
-            reader.wrong(key.span, format!("`{}` is no JSON pointer", key.value));
+            reader.wrong(key.span, format!("`{}` is not a JSON pointer", key.value));
         } else if let Some(digits) = reader.integer(value, "the number of digits", 1..=17) {
             found.insert(key.value, u32::try_from(digits.value).unwrap_or(17));
         }

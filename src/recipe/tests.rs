@@ -341,7 +341,7 @@ fn a_smoke_test_is_read_and_its_mistakes_are_shown() {
         ("command = []\nequal = [\"/a\"]", "command names no program"),
         ("command = [\"/bin/sh\"]\nequal = [\"/a\"]", "it lies in the prefix"),
         (run, "[smoke] compares nothing"),
-        (&format!("{run}equal = [\"digest\"]"), "`digest` is no JSON pointer"),
+        (&format!("{run}equal = [\"digest\"]"), "`digest` is not a JSON pointer"),
         (&format!("{run}near = {{ \"/rate\" = 0 }}"), "the number of digits must be from 1 to 17"),
         (&format!("{run}equal = [\"/a\"]\ncpu = [\"{{device}}\"]"), "unknown placeholder `{device}` in cpu"),
         (&format!("{run}equal = [\"/a\"]\ncuda = [\"{{gpu}}\"]"), "unknown placeholder `{gpu}` in cuda"),

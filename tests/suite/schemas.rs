@@ -142,6 +142,17 @@ fn what_the_verbs_print_and_write_fits_the_schemas() {
     let kernels = files(&volley.dist).into_iter().find(|file| file.starts_with("tar/volley-kernels-sm_90")).unwrap();
     print("rebuild", 0, &["rebuild", volley.dist.join(kernels).to_str().unwrap()], &mut pairs);
 
+    // What people write, as an editor sees it.
+    for (form, name) in [("recipe", "/simpack.toml"), ("kernel-table", "/table.toml")] {
+        for root in ["recipes", "tests/recipes"].map(checkout) {
+            for file in files(&root).into_iter().filter(|file| file.ends_with(name)) {
+                let text = fs_err::read_to_string(root.join(&file)).unwrap();
+                let path = dir.path().join(format!("{}-{form}.json", pairs.len()));
+                fs_err::write(&path, serde_json::to_string(&text.parse::<toml::Table>().unwrap()).unwrap()).unwrap();
+                pairs.push((form, path));
+            }
+        }
+    }
     let summary = dir.path().join("summary.json");
     fs_err::write(&summary, volley.summary.to_string()).unwrap();
     pairs.push(("build", summary));

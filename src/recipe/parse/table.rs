@@ -108,9 +108,14 @@ fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32
     let types: Vec<(&str, Option<u32>)> =
         SCALARS.iter().map(|&(name, size)| (name, Some(size))).chain([("struct", None)]).collect();
     let kind = fields.required(reader, "type").and_then(|value| reader.choice(value, "type", &types));
-    let size = match kind.as_ref()?.value {
-        Some(size) => scalar(reader, &mut fields, size),
-        None => structure(reader, &mut fields),
+    let size = match kind.map(|kind| kind.value) {
+        Some(Some(size)) => scalar(reader, &mut fields, size),
+        Some(None) => structure(reader, &mut fields),
+        None => {
+            // Keys that are known, whatever the type was meant to be.
+            let _known = ["size", "align"].map(|key| fields.get(key));
+            None
+        }
     };
     fields.finish(reader);
     let (size, align) = size?;
@@ -120,7 +125,7 @@ fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32
 fn scalar(reader: &mut Reader, fields: &mut Fields<'_, '_>, size: u32) -> Option<(u32, u32)> {
     for key in ["size", "align"] {
         if let Some(value) = fields.get(key) {
-            reader.wrong(value.span(), format!("`{key}` has a place beside type `struct` only"));
+            reader.wrong(value.span(), format!("`{key}` goes with type `struct` only"));
         }
     }
     Some((size, size))

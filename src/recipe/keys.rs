@@ -1,0 +1,548 @@
+//! The keys of a recipe and of a kernel table as their maintainers see them: what `simpack schema recipe` prints, from
+//! which editors complete, and what the book's reference is generated from. The reader (`parse`) has the last word; a
+//! test holds both to the same keys, and reads every example.
+#![allow(dead_code, reason = "the schemas of these types are all that is used")]
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::form::KernelForm;
+use super::model::CpuLevel;
+use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, VersionPolicy};
+use crate::build_system::BuildDriver;
+use crate::elf::edit::PathTag;
+
+/// What only the maintainers of a simulator know. Names, pins and search paths are derived from it.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case", title = "simpack.toml")]
+pub struct RecipeKeys {
+    /// Version of the recipe's language; always in the first line.
+    #[schemars(range(min = 1, max = 1), example = 1)]
+    edition: u32,
+    /// The simulator.
+    simulator: Simulator,
+    /// Where the source is: `path`, or `git` with `rev`, or `url` with `sha256`, or `pypi` with `version` and
+    /// `sha256`. Without the table it is the recipe's directory.
+    source: Option<Source>,
+    /// What is built for.
+    matrix: Option<Matrix>,
+    /// How the host part is compiled.
+    toolchain: Option<Toolchain>,
+    /// The parts of the simulator: each becomes a package. There must be a `core`.
+    component: Components,
+    /// Kernel groups by name: device code that ships together. The name is yours: lower-case letters, digits and `_`.
+    kernels: Option<BTreeMap<String, KernelGroup>>,
+    /// How the host part finds the libraries of the driver.
+    driver: Option<Driver>,
+    /// Levels of lints, and findings that are accepted.
+    lint: Option<Lint>,
+    /// Settings of package formats.
+    package: Option<Package>,
+    /// The simulator's own smoke test, which travels in core's `simpack.json`: one short run that prints JSON, and what
+    /// of it must agree between the CPU and every GPU.
+    smoke: Option<SmokeTest>,
+}
+
+/// The simulator.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Simulator {
+    /// Name, with which the names of all packages begin: lower-case letters, digits, `-` and `_`.
+    #[schemars(example = &"mysim")]
+    name: String,
+    /// Version.
+    #[schemars(example = &"1.2.0")]
+    version: String,
+    /// Licence, as an SPDX expression.
+    #[schemars(example = &"BSD-3-Clause")]
+    license: String,
+    /// One line about it.
+    #[schemars(example = &"spiking networks on CPU and GPU")]
+    summary: String,
+    /// Address of its home page.
+    #[schemars(example = &"https://mysim.example.org")]
+    homepage: Option<String>,
+}
+
+/// Where the source is.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Source {
+    /// Directory, relative to the recipe's.
+    #[schemars(example = &"..")]
+    path: Option<String>,
+    /// Address of a git repository.
+    #[schemars(example = &"https://git.example.org/mysim.git")]
+    git: Option<String>,
+    /// Commit of the repository: all 40 digits, because branches and tags move.
+    #[schemars(example = &"0123456789abcdef0123456789abcdef01234567")]
+    rev: Option<String>,
+    /// Address of an archive.
+    #[schemars(example = &"https://www.example.org/mysim-1.2.0.tar.gz")]
+    url: Option<String>,
+    /// Name of a project on the package index: its source distribution or wheel is the source.
+    #[schemars(example = &"mysim")]
+    pypi: Option<String>,
+    /// Version of the project.
+    #[schemars(example = &"1.2.0")]
+    version: Option<String>,
+    /// Digest of the archive: `sha256sum FILE` prints it.
+    #[schemars(example = &"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
+    sha256: Option<String>,
+}
+
+/// What is built for.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Matrix {
+    /// Platforms of the host part.
+    #[schemars(extend("default" = ["linux-64"]), example = ["linux-64"])]
+    platforms: Option<Vec<Platform>>,
+    /// CUDA releases. A build makes packages for all of them; the host part is built once, for the first.
+    #[schemars(example = ["13.0"])]
+    cuda: Option<Vec<CudaVersion>>,
+    /// Compute capabilities to compile machine code for. Each CUDA release takes those that it knows.
+    #[schemars(example = ["7.5", "8.0", "9.0", "10.0f"])]
+    capabilities: Option<Vec<Capability>>,
+    /// Compute capabilities to compile PTX for: what reaches devices that are newer than the machine code.
+    /// Without the key: the lowest of `capabilities`. An empty list makes no PTX.
+    #[schemars(example = ["7.5"])]
+    ptx: Option<Vec<Capability>>,
+    /// What holds for one CUDA release of the list alone, by the release: `[matrix.release."11.8"]`.
+    release: Option<BTreeMap<String, Release>>,
+}
+
+/// What holds for one CUDA release alone.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Release {
+    /// Its capabilities, instead of those of the matrix.
+    #[schemars(example = ["7.5", "8.0"])]
+    capabilities: Option<Vec<Capability>>,
+    /// Its PTX, instead of that of the matrix.
+    #[schemars(example = ["7.5"])]
+    ptx: Option<Vec<Capability>>,
+    /// Where its nvcc comes from: `pinned`, `system` (`CUDA_HOME`, then `PATH`), or a directory that holds `bin/nvcc`.
+    #[schemars(extend("default" = "pinned"), example = &"system")]
+    toolchain: Option<String>,
+    /// The host compiler that its nvcc calls. Without the key one is found that this nvcc accepts.
+    #[schemars(example = &"g++-11")]
+    cxx: Option<String>,
+}
+
+/// How the host part is compiled.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Toolchain {
+    /// The host compiler: `"zig"`, `"system"`, or a table.
+    #[schemars(extend("default" = "zig"), example = &"system")]
+    host: Option<HostChoice>,
+    /// The CUDA release that the host part is built for; the first of the matrix without it.
+    cuda: Option<ToolchainCuda>,
+}
+
+/// The host compiler.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum HostChoice {
+    /// Its name.
+    Name(HostName),
+    /// Its name and what is asked of it.
+    Table(Host),
+}
+
+/// Which host compiler.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum HostName {
+    /// The pinned compiler, which links against a glibc of your choice.
+    Zig,
+    /// The machine's own. The packages depend on the glibc that the code turns out to need.
+    System,
+}
+
+/// The host compiler, and what is asked of it.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Host {
+    /// Which compiler.
+    #[schemars(rename = "use", extend("default" = "zig"), example = &"zig")]
+    kind: Option<HostName>,
+    /// Lowest major version of the machine's g++.
+    #[schemars(example = &">=12")]
+    cxx: Option<String>,
+    /// Newest glibc that the code may need; of zig.
+    #[schemars(extend("default" = "2.28"), example = &"2.17")]
+    glibc: Option<GlibcVersion>,
+    /// The lowest processor that the host part is for. It sets no compiler flag: `verify --deep` holds the code to it.
+    #[schemars(example = &"x86-64-v2")]
+    cpu: Option<CpuLevel>,
+}
+
+/// A CUDA release for the host part.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct ToolchainCuda {
+    /// The release, one of the matrix.
+    #[schemars(example = &"13.0")]
+    release: CudaVersion,
+}
+
+/// The parts of the simulator.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Components {
+    /// The host library and its programs, without device code.
+    core: Component,
+    /// Runtime compilation: what compiles device code on the user's machine.
+    rtc: Option<Component>,
+    /// Device code. Its files are placed from the kernel groups, so it takes no `files`.
+    kernels: Option<Component>,
+    /// Headers, CMake package, pkg-config.
+    dev: Option<Component>,
+    /// Static libraries.
+    #[schemars(rename = "static")]
+    archives: Option<Component>,
+    /// Device sources.
+    source: Option<Component>,
+    /// The package that brings core and the selector. It holds no files, so it takes neither `build` nor `files`.
+    meta: Option<Component>,
+}
+
+/// One part of the simulator.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Component {
+    /// What the version of its package promises. Without the key: `major`, of kernels `capability`, of rtc
+    /// `major.minor`.
+    #[schemars(example = &"major")]
+    policy: Option<VersionPolicy>,
+    /// How it is built. A component without one takes its files from what the builds of others install.
+    build: Option<Build>,
+    /// Globs over the installed files that belong to it. A file that no component claims, or two claim, is a finding.
+    /// Without the key: the usual places, such as `lib/libNAME.so.*` and `bin/*` of core, `include/**` and
+    /// `lib/lib*.so` of dev.
+    #[schemars(example = ["lib/libmysim.so.*", "bin/mysim"])]
+    files: Option<Vec<String>>,
+    /// Packages that it needs and simpack does not make: a library of the GPU vendor by its name in the vendor table,
+    /// any other conda package after `conda:`, each with a range of versions or without.
+    #[schemars(example = ["nvrtc >=13.0,<14", "conda:numpy >=1.26"])]
+    uses: Option<Vec<String>>,
+    /// Names that its code passes to `dlopen`: `resolve` and `verify` look for them.
+    #[schemars(example = ["libnvrtc.so.13"])]
+    opens: Option<Vec<String>>,
+}
+
+/// How a component is built.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Build {
+    /// The build system.
+    #[schemars(extend("default" = "cmake"), example = &"cmake")]
+    driver: Option<BuildDriver>,
+    /// Directory of its top file, relative to the source.
+    #[schemars(extend("default" = "."), example = &"core")]
+    source: Option<String>,
+    /// Options: cache entries of CMake, variables of make, the environment of a script. In texts `{kernel-abi}`,
+    /// `{version}`, `{prefix}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
+    /// are replaced.
+    #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]
+    options: Option<BTreeMap<String, OptionValue>>,
+    /// Globs over the files that the build reads, relative to its directory. It sees no others, and is done again when
+    /// one of these changes.
+    #[schemars(example = ["CMakeLists.txt", "include/**", "src/**"])]
+    inputs: Option<Vec<String>>,
+    /// Targets of make; of driver `script` the script's file name.
+    #[schemars(example = ["install"])]
+    targets: Option<Vec<String>>,
+}
+
+/// The value of an option.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum OptionValue {
+    /// Text.
+    Text(String),
+    /// A number, taken as text.
+    Number(i64),
+    /// `ON` or `OFF` for CMake, `1` or `0` for others.
+    Switch(bool),
+}
+
+/// Device code that ships together.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct KernelGroup {
+    /// What it ships as. All groups of a recipe ship in one form; nothing builds `spirv` yet.
+    #[schemars(extend("default" = "cubin"), example = &"cubin")]
+    form: Option<KernelForm>,
+    /// Translation units, relative to the source; of form `cubin`.
+    #[schemars(example = ["kernels/neuron.cu"])]
+    sources: Option<Vec<String>>,
+    /// The kernel table, relative to the recipe or the source; of forms `cubin` and `library`.
+    #[schemars(example = &"kernels/table.toml")]
+    table: Option<String>,
+    /// Globs over the installed files that are cut to one target; of form `slice`.
+    #[schemars(example = ["lib/libmysim.so.*"])]
+    files: Option<Vec<String>>,
+    /// Flags of nvcc; of form `cubin`. Targets and outputs are simpack's own.
+    #[schemars(example = ["-O3", "-std=c++17"])]
+    flags: Option<Vec<String>>,
+    /// Axes of choices that change the device code, by name: every combination is built. Of forms `cubin` and `slice`;
+    /// the choices of a `slice` are empty tables.
+    variants: Option<BTreeMap<String, BTreeMap<String, Additions>>>,
+    /// What some capabilities add, by a range such as `<8.0`, `>=9.0` or `>=8.0,<9.0`; of form `cubin`.
+    when: Option<BTreeMap<String, Additions>>,
+}
+
+/// What a variant or a range of capabilities adds to the flags of a group.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Additions {
+    /// Names for the preprocessor, without `-D`.
+    #[schemars(example = ["ACCUMULATE_FIXED", "WIDTH=4"])]
+    define: Option<Vec<String>>,
+    /// Flags of nvcc.
+    #[schemars(example = ["-maxrregcount=64"])]
+    flags: Option<Vec<String>>,
+}
+
+/// How the host part finds the libraries of the driver.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Driver {
+    /// Driver profiles, whose directories enter the search path of the libraries.
+    #[schemars(extend("default" = ["conventional"]), example = ["conventional", "container", "wsl", "nixos"])]
+    profiles: Option<Vec<String>>,
+    /// The ELF tag of the search path.
+    #[schemars(extend("default" = "runpath"), example = &"runpath")]
+    tag: Option<PathTag>,
+}
+
+/// Levels of lints, and findings that are accepted.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Lint {
+    /// Ids of lints that do not report.
+    #[schemars(example = ["ptx-below-sass"])]
+    allow: Option<Vec<String>>,
+    /// Ids of lints that report for your information.
+    #[schemars(example = ["ptx-below-sass"])]
+    note: Option<Vec<String>>,
+    /// Ids of lints that warn.
+    #[schemars(example = ["build-path-leak"])]
+    warn: Option<Vec<String>>,
+    /// Ids of lints that stop the build.
+    #[schemars(example = ["build-path-leak"])]
+    deny: Option<Vec<String>>,
+    /// Findings that are accepted.
+    waivers: Option<Vec<WaiverKeys>>,
+}
+
+/// A finding that is accepted, and why.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct WaiverKeys {
+    /// Id of the lint.
+    #[schemars(example = &"soname-policy")]
+    id: String,
+    /// Glob over the finding's subject, as the report shows it.
+    #[schemars(example = &"mysim-core: lib/libold.so*")]
+    subject: String,
+    /// Why it is accepted. Reports repeat it.
+    #[schemars(example = &"renamed in 2.0")]
+    reason: String,
+}
+
+/// Settings of package formats.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Package {
+    /// conda packages.
+    conda: Option<Conda>,
+}
+
+/// conda packages.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Conda {
+    /// Name of the channel. Without the key: the simulator's name.
+    #[schemars(example = &"mysim")]
+    channel: Option<String>,
+    /// Build number that is added to each package's own: raise it to replace packages of the same version.
+    #[schemars(range(min = 0, max = 9999), extend("default" = 0), example = 1)]
+    build_number: Option<u64>,
+    /// Accounts that look after generated recipes.
+    #[schemars(example = ["somebody"])]
+    maintainers: Option<Vec<String>>,
+}
+
+/// The simulator's own smoke test.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct SmokeTest {
+    /// Program, relative to the prefix, and arguments of every run.
+    #[schemars(example = ["bin/mysim", "run", "share/mysim/small.toml", "--json"])]
+    command: Vec<String>,
+    /// Further arguments for the CPU.
+    #[schemars(example = ["--backend", "cpu"])]
+    cpu: Option<Vec<String>>,
+    /// Further arguments for one CUDA device and one target, which must run exactly that or fail. `{device}` and
+    /// `{target}` are replaced.
+    #[schemars(example = ["--backend", "cuda", "--device", "{device}", "--code", "{target}"])]
+    cuda: Option<Vec<String>>,
+    /// JSON pointers into what it prints: the same value everywhere. `equal` or `near` must be there.
+    #[schemars(example = ["/digest"])]
+    equal: Option<Vec<String>>,
+    /// JSON pointers to numbers, each with the significant digits that must agree with the CPU's.
+    #[schemars(example = BTreeMap::from([("/rate", 6)]))]
+    near: Option<BTreeMap<String, u32>>,
+    /// JSON pointer to a text that ends in the target that ran.
+    #[schemars(example = &"/device_code")]
+    code: Option<String>,
+    /// JSON pointer to the seconds that the simulator itself measured.
+    #[schemars(example = &"/run_seconds")]
+    seconds: Option<String>,
+    /// Seconds after which a run is ended.
+    #[schemars(range(min = 1, max = 3600), extend("default" = 60), example = 120)]
+    limit: Option<u32>,
+}
+
+/// The kernels that core launches, and the layouts of their parameters. The kernel ABI tag is a digest over it.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case", title = "kernel table")]
+pub struct KernelTableKeys {
+    /// Version of the table's language.
+    #[schemars(range(min = 1, max = 1), example = 1)]
+    edition: u32,
+    /// The kernels.
+    kernel: Vec<KernelKeys>,
+}
+
+/// One kernel.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct KernelKeys {
+    /// Its name in the device code: declare it `extern "C"`, or give the mangled name.
+    #[schemars(example = &"mysim_step")]
+    name: String,
+    /// Its translation unit: the file's name, or the end of its path.
+    #[schemars(example = &"neuron.cu")]
+    source: Option<String>,
+    /// Its parameters in order. Offsets follow from natural alignment.
+    params: Vec<Parameter>,
+    /// Buffers of a kernel in SPIR-V, which nothing builds yet.
+    bindings: Option<Vec<Binding>>,
+}
+
+/// A parameter of a kernel.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Parameter {
+    /// Its name, for messages.
+    #[schemars(example = &"input")]
+    name: String,
+    /// Its type.
+    #[schemars(rename = "type", example = &"ptr")]
+    kind: ParameterType,
+    /// Bytes; of a `struct`.
+    #[schemars(example = 12)]
+    size: Option<u32>,
+    /// Alignment in bytes, a power of two; of a `struct`.
+    #[schemars(example = 4)]
+    align: Option<u32>,
+}
+
+/// Type of a parameter.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+enum ParameterType {
+    /// A pointer, 8 bytes.
+    Ptr,
+    /// An unsigned integer.
+    U64,
+    /// An unsigned integer.
+    U32,
+    /// An unsigned integer.
+    U16,
+    /// An unsigned integer; a `bool`, too.
+    U8,
+    /// A signed integer.
+    I64,
+    /// A signed integer.
+    I32,
+    /// A signed integer.
+    I16,
+    /// A signed integer.
+    I8,
+    /// A `double`.
+    F64,
+    /// A `float`.
+    F32,
+    /// Anything passed by value; it takes `size` and `align`.
+    Struct,
+}
+
+/// A buffer that a kernel in SPIR-V binds.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Binding {
+    /// Descriptor set.
+    #[schemars(extend("default" = 0), example = 0)]
+    set: Option<u32>,
+    /// Binding in the set.
+    #[schemars(example = 1)]
+    binding: u32,
+    /// Kind of the buffer.
+    #[schemars(rename = "type", example = &"storage-buffer")]
+    kind: BindingType,
+    /// Bytes of the part with a fixed size.
+    #[schemars(example = 4)]
+    size: u32,
+    /// Bytes of each element of an open end.
+    #[schemars(example = 8)]
+    stride: Option<u32>,
+}
+
+/// Kind of a buffer.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum BindingType {
+    /// A storage buffer.
+    StorageBuffer,
+    /// A uniform buffer.
+    UniformBuffer,
+}
+
+/// The schema of a file in TOML, which has no null: a key that may be absent is absent.
+pub fn toml_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.root_schema_for::<T>();
+    if let Some(map) = schema.as_object_mut() {
+        map.values_mut().for_each(without_null);
+    }
+    schema
+}
+
+fn without_null(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    let is_null = |kind: &Value| kind == "null" || kind.get("type").is_some_and(|kind| kind == "null");
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Object(map) => {
+            for key in ["type", "anyOf"] {
+                let Some(Value::Array(kinds)) = map.get_mut(key) else { continue };
+                kinds.retain(|kind| !is_null(kind));
+                if let [only] = kinds.as_mut_slice() {
+                    let only = only.take();
+                    match (map.remove(key), only) {
+                        (_, Value::Object(reference)) => map.extend(reference),
+                        (_, kind) => _ = map.insert(key.to_owned(), kind),
+                    }
+                }
+            }
+            map.values_mut().for_each(without_null);
+        }
+        _ => {}
+    }
+}
