@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::fit::Distribution;
 use crate::fs;
 use crate::pack::{self, Offer};
+use crate::package::conda::exactly;
 use crate::verify;
 
 /// Directories of a channel.
@@ -119,11 +120,11 @@ fn of_packages(path: &Path) -> Result<Vec<Source>> {
 /// Specs as they follow from names and versions alone.
 fn plain(distribution: Distribution, channel: Option<PathBuf>) -> Source {
     let kernels = distribution.kernels.iter().map(|kernels| {
-        let spec = format!("{} =={}", kernels.package, kernels.version);
+        let spec = exactly(&kernels.package, &kernels.version.to_string());
         ((kernels.package.clone(), kernels.cuda), spec)
     });
     let kernels = kernels.collect();
     let core = distribution.core.as_ref().map_or(&distribution.simulator, |core| &core.package);
-    let simulator = format!("{core} =={}", distribution.version);
+    let simulator = exactly(core, &distribution.version.to_string());
     Source { simulator, kernels, channel, wheels: Vec::new(), distribution }
 }

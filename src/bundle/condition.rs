@@ -19,6 +19,7 @@ pub enum Condition {
         /// The ranges.
         ranges: Vec<DeviceRange>,
         /// It holds, too, where nobody tells the capability.
+        #[serde(rename = "if-unknown", alias = "if_unknown")]
         if_unknown: bool,
     },
     /// This glibc or a newer one.

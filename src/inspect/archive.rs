@@ -3,11 +3,11 @@
 use std::io::Read;
 
 use super::examine::{Examined, examine, is_interesting};
-use super::facts::{Gap, Inspected};
-use super::package;
+use super::facts::{Gap, Inspected, PackageFacts};
 use crate::budget::Budget;
 use crate::container::{Entry, Form, Kind, Limits, Quota, Stop, read, read_tar};
 use crate::gpu::Look;
+use crate::package::{Metadata, PackageFormat};
 
 /// A member that is packed and larger than this is not held in memory to be examined, and that is said.
 const MOST_HELD: u64 = 1 << 30;
@@ -76,7 +76,7 @@ impl Walk<'_> {
         if let Err(error) = entry.content.take(HEAD).read_to_end(&mut bytes) {
             return self.gap(&path, &format!("cannot be unpacked: {error}"));
         }
-        let wanted = is_interesting(&bytes, self.look) || package::is_metadata(inside) || form.is_some();
+        let wanted = is_interesting(&bytes, self.look) || PackageFormat::of_member(inside).is_some() || form.is_some();
         if !wanted {
             return self.seen(size);
         }
@@ -105,9 +105,12 @@ impl Walk<'_> {
             return self.inside(&path, |walk| read(form, bytes, quota, &mut |entry| walk.entry(&path, entry)));
         }
         self.seen(bytes.len() as u64);
-        if package::is_metadata(inside) && archive == self.package {
-            match package::read(self.package, inside, bytes) {
-                Ok(facts) => self.found.packages.push(facts),
+        if let Some(format) = PackageFormat::of_member(inside).filter(|_| archive == self.package) {
+            let package = self.package.to_owned();
+            match format.read(inside, bytes) {
+                Ok(Metadata { name, version, depends }) => {
+                    self.found.packages.push(PackageFacts { path: package, format, name, version, depends });
+                }
                 Err(reason) => self.gap(&path, &reason),
             }
         }

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::archive;
 use super::examine::{Examined, examine, is_interesting};
-use super::facts::{Gap, Inspected, PackageFormat};
+use super::facts::{Gap, Inspected};
 use crate::budget::Budget;
 use crate::container::Form;
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, EntryKind};
 use crate::gpu::Look;
+use crate::package::PackageFormat;
 use crate::parallel::{side_by_side, threads};
 use crate::ui::Ui;
 

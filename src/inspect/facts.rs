@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::arch::{Capability, GlibcVersion, KernelTarget};
 use crate::elf::{FileKind, Machine, demangled, most_words};
 use crate::gpu::{CodeImage, CodeKind, Kernel, Param, Resources, SpirvModule};
+use crate::package::PackageFormat;
 
 /// One of the paths that were given.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -42,18 +43,6 @@ pub struct PackageFacts {
     pub version: String,
     /// What it depends on, as it writes it.
     pub depends: Vec<String>,
-}
-
-/// Who reads a package's metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PackageFormat {
-    /// conda: `info/index.json`.
-    Conda,
-    /// pip: `METADATA` of a wheel, `PKG-INFO` of a source archive.
-    Python,
-    /// simpack: `simpack.json`. Where a package manager has its own, that one counts.
-    Simpack,
 }
 
 /// Something that was not examined.

@@ -8,7 +8,6 @@ mod collect;
 mod coverage;
 mod examine;
 mod facts;
-mod package;
 mod page;
 mod reach;
 

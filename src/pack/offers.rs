@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
-use crate::package::conda::{Wanted, wanted};
+use crate::package::conda::{Record, exactly, records};
 use crate::package::{kernel_abi_name, release_of, selector_name};
 
 /// One release of a simulator in a channel.
@@ -22,24 +20,6 @@ pub struct Offer {
     pub kernels: BTreeMap<(String, CudaVersion), String>,
 }
 
-/// The part of an index that is read; others may have more.
-#[derive(Deserialize)]
-struct Index {
-    #[serde(default)]
-    packages: BTreeMap<String, Record>,
-    #[serde(default, rename = "packages.conda")]
-    conda: BTreeMap<String, Record>,
-}
-
-#[derive(Deserialize)]
-struct Record {
-    name: String,
-    version: String,
-    build_number: u64,
-    #[serde(default)]
-    depends: Vec<String>,
-}
-
 /// A build of the selector: its build number, the kernel package that it brings, and that one's spec.
 type Selected = (u64, KernelPackage, String);
 
@@ -49,21 +29,18 @@ type Selected = (u64, KernelPackage, String);
 /// # Errors
 /// An index is no JSON, or none of a channel.
 pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
-    let mut records: Vec<Record> = Vec::new();
+    let mut all: Vec<Record> = Vec::new();
     for bytes in indexes {
-        let index: Index = serde_json::from_slice(bytes)
-            .map_err(|error| Error::new(crate::error::ErrorKind::File, "no channel's index").because(error))?;
-        records.extend(index.packages.into_values().chain(index.conda.into_values()));
+        let no_index = |error| Error::new(crate::error::ErrorKind::File, "no channel's index").because(error);
+        all.extend(records(bytes).map_err(no_index)?);
     }
     let mut found: BTreeMap<(String, Version), Vec<Selected>> = BTreeMap::new();
-    for record in &records {
+    for record in &all {
         let Some((simulator, kernels, spec)) = selected(record) else { continue };
         found.entry((simulator, kernels.version)).or_default().push((record.build_number, kernels, spec));
     }
-    let mut offers: Vec<Offer> = found
-        .into_iter()
-        .map(|((simulator, version), kernels)| offer(&simulator, version, kernels, &records))
-        .collect();
+    let mut offers: Vec<Offer> =
+        found.into_iter().map(|((simulator, version), kernels)| offer(&simulator, version, kernels, &all)).collect();
     offers.sort_by(|a, b| {
         let key = |offer: &Offer| offer.distribution.simulator.clone();
         key(a).cmp(&key(b)).then(b.distribution.version.cmp(&a.distribution.version))
@@ -77,15 +54,14 @@ fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
     let cuda = release_of(record.build_number)?;
     let version: Version = record.version.parse().ok()?;
     let start = format!("{}-", record.name);
-    let (spec, package, build, target) = record.depends.iter().find_map(|spec| {
-        let Wanted { name, build } = wanted(spec)?;
-        let target: KernelTarget = name.strip_prefix(&start)?.parse().ok()?;
-        Some((spec, name, build?, target))
+    let (spec, wanted, target) = record.wanted().find_map(|(spec, wanted)| {
+        let target: KernelTarget = wanted.name()?.strip_prefix(&start)?.parse().ok()?;
+        Some((spec, wanted, target))
     })?;
     let kernels = KernelPackage {
-        package,
+        package: wanted.name()?.to_owned(),
         version,
-        build: Some(build),
+        build: Some(wanted.build()?.to_owned()),
         target,
         cuda,
         ptx_isa: None,
@@ -93,14 +69,14 @@ fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
         installed: false,
         problem: None,
     };
-    Some((simulator.to_owned(), kernels, spec.clone()))
+    Some((simulator.to_owned(), kernels, spec.to_owned()))
 }
 
 /// The tag in a package's dependency on the package that ties kernels to a core.
 fn kernel_abi(record: &Record, simulator: &str) -> Option<KernelAbiTag> {
     let name = kernel_abi_name(simulator);
-    let tie = record.depends.iter().filter_map(|spec| wanted(spec)).find(|wanted| wanted.name == name);
-    tie?.build?.parse().ok()
+    let (_, tie) = record.wanted().find(|(_, wanted)| wanted.name() == Some(&name))?;
+    tie.build()?.parse().ok()
 }
 
 fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records: &[Record]) -> Offer {
@@ -134,11 +110,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
         kernels: kernels.into_iter().map(|(_, kernels, _)| kernels).collect(),
     };
     distribution.settle();
-    Offer {
-        simulator: format!("{} =={version}", brings.unwrap_or_else(|| simulator.to_owned())),
-        kernels: specs,
-        distribution,
-    }
+    Offer { simulator: exactly(brings.as_deref().unwrap_or(simulator), &text), kernels: specs, distribution }
 }
 
 #[cfg(test)]

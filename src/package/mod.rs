@@ -6,15 +6,18 @@
 mod compression;
 pub mod conda;
 mod epoch;
+mod metadata;
 mod names;
 mod selection;
 pub mod tar;
 mod value;
+mod wheel;
 mod write;
 mod writer;
 
 pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use epoch::{check_epoch, parse_epoch};
+pub use metadata::{Metadata, PackageFormat};
 pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, kernel_abi_name, selector_name, slot_name};
 pub use selection::{build_number, conditions, device_range, lowest_driver, preference, release_of, rtc_build_number};
 pub use value::{Package, PackageKind};

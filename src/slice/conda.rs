@@ -11,7 +11,7 @@ use crate::bundle::{Condition, is_manifest, read_manifest};
 use crate::container::{Form, Stop, unpack};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
-use crate::package::conda::selection;
+use crate::package::conda::{INDEX, INFO, PATHS, selection};
 
 mod write;
 
@@ -51,7 +51,7 @@ impl Conda {
     pub fn unpack(path: &Path, root: &Path) -> Result<Self> {
         let damaged = || Error::incomplete(path, "the package is damaged");
         extract(path, root).map_err(|stop| stop.error(|error| damaged().because(error).hint("download it again")))?;
-        let index = json(&Tree::at(root)?, "info/index.json").map_err(|error| damaged().because(error))?;
+        let index = json(&Tree::at(root)?, INDEX).map_err(|error| damaged().because(error))?;
         agrees(root).map_err(|what| damaged().because(what).hint("download it again"))?;
         Ok(Self { path: path.to_owned(), root: root.to_owned(), index })
     }
@@ -62,7 +62,7 @@ impl Conda {
     /// A file cannot be read.
     pub fn members(&self) -> Result<Vec<Member>> {
         let mut members = super::tree_members(&self.root)?;
-        members.retain(|member| !member.name.starts_with("info/"));
+        members.retain(|member| !member.name.starts_with(INFO));
         Ok(members)
     }
 
@@ -84,7 +84,7 @@ impl Conda {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_.+!-".contains(c);
         match !text.is_empty() && !text.starts_with('.') && text.chars().all(plain) {
             true => Ok(text),
-            false => Err(Error::file(&self.path, format!("its info/index.json has no usable `{key}`"))),
+            false => Err(Error::file(&self.path, format!("its {INDEX} has no usable `{key}`"))),
         }
     }
 
@@ -119,8 +119,8 @@ impl Conda {
             }
         }
         changed.extend(manifests(&self.path, layout, sliced, label)?);
-        put(&tree, "info/index.json", &self.new_index(label)?)?;
-        put(&tree, "info/paths.json", &paths(&tree, &changed)?)
+        put(&tree, INDEX, &self.new_index(label)?)?;
+        put(&tree, PATHS, &paths(&tree, &changed)?)
     }
 
     fn new_index(&self, label: &CondaLabel) -> Result<Value> {
@@ -193,7 +193,7 @@ fn unsliced(build: &str) -> &str {
 
 /// `paths.json` with what the changed files are now.
 fn paths(tree: &Tree, changed: &BTreeSet<String>) -> Result<Value> {
-    let mut list = json(tree, "info/paths.json")?;
+    let mut list = json(tree, PATHS)?;
     for entry in list["paths"].as_array_mut().into_iter().flatten() {
         let Some(name) = entry["_path"].as_str().filter(|name| changed.contains(*name)).map(str::to_owned) else {
             continue;
@@ -219,7 +219,7 @@ fn extract(path: &Path, root: &Path) -> std::result::Result<(), Stop> {
 /// Whether the files of an unpacked package are what its `paths.json` says.
 fn agrees(root: &Path) -> std::result::Result<(), String> {
     let tree = Tree::at(root).map_err(|error| error.to_string())?;
-    let list = json(&tree, "info/paths.json").map_err(|error| error.to_string())?;
+    let list = json(&tree, PATHS).map_err(|error| error.to_string())?;
     for entry in list["paths"].as_array().into_iter().flatten() {
         let name = entry["_path"].as_str().unwrap_or_default();
         if Path::new(name).components().any(|part| !matches!(part, Component::Normal(_))) {

@@ -7,6 +7,7 @@ use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsL
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
+use crate::package::conda::Record;
 use crate::recipe::ComponentKind;
 
 use super::{Loads, Rules};
@@ -48,17 +49,11 @@ pub struct Contents {
     pub files: Vec<FileFacts>,
 }
 
-/// What a package manager is told of a package: `info/index.json` of a conda package.
+/// What a package manager is told of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageIndex {
-    /// Name.
-    pub name: String,
-    /// Version.
-    pub version: String,
-    /// Build string.
-    pub build: String,
-    /// Match specs of what it needs.
-    pub depends: Vec<String>,
+    /// What conda is told.
+    pub record: Record,
     /// CUDA release that its manifest names.
     pub cuda: Option<CudaVersion>,
 }

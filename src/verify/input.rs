@@ -193,7 +193,7 @@ impl Opened {
             Ok(index) => {
                 let made = self.tree(dir.path(), &name)?;
                 let cuda = self.bundles.last().filter(|_| made).and_then(|bundle| bundle.manifest.cuda);
-                self.indexes.extend(index.map(|index| PackageIndex { cuda, ..index }));
+                self.indexes.extend(index.map(|record| PackageIndex { record, cuda }));
                 let platform = platform(&name).map(str::to_owned);
                 let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None, platform };
                 if !made && !self.add_foreign(foreign)? {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::PackageIndex;
 use crate::container::{self, ContainerError, Form};
 use crate::fs;
+use crate::package::conda::{INDEX, INFO, Record};
 
 /// What the name of a package that is named ends with. Directories are searched for the first ones: other archives
 /// there are as often something else.
@@ -31,11 +31,7 @@ fn ends_with(path: &Path, ends: &[&str]) -> bool {
 ///
 /// # Errors
 /// Not a package, damaged, or a bomb; the causes in words.
-pub(super) fn unpack(
-    path: &Path,
-    to: &Path,
-    refuse: &mut dyn FnMut(ContainerError),
-) -> Result<Option<PackageIndex>, String> {
+pub(super) fn unpack(path: &Path, to: &Path, refuse: &mut dyn FnMut(ContainerError)) -> Result<Option<Record>, String> {
     let form = form(path)?;
     // The modes of a wheel's files are its installer's.
     let unpacked = container::unpack(path, form, to, form == Form::Zip, &mut |refused| {
@@ -65,35 +61,16 @@ fn form(path: &Path) -> Result<Form, String> {
 }
 
 /// What conda is told of an unpacked package, taken out of the tree.
-fn told(to: &Path) -> Result<Option<PackageIndex>, String> {
-    let info = to.join("info");
-    if !info.is_dir() {
+fn told(to: &Path) -> Result<Option<Record>, String> {
+    if !to.join(INFO).is_dir() {
         return Ok(None);
     }
-    let index = index(&info)?;
-    fs_err::remove_dir_all(info).map_err(|error| error.to_string())?;
-    Ok(index)
-}
-
-/// `info/index.json`, as far as the lints ask.
-fn index(info: &Path) -> Result<Option<PackageIndex>, String> {
-    #[derive(serde::Deserialize)]
-    struct Index {
-        name: String,
-        version: String,
-        build: String,
-        #[serde(default)]
-        depends: Vec<String>,
-    }
-    let file = info.join("index.json");
-    if !file.is_file() {
-        return Ok(None);
-    }
-    let bytes = fs::read(&file).map_err(|error| error.to_string())?;
-    match serde_json::from_slice(&bytes) {
-        Ok(Index { name, version, build, depends }) => {
-            Ok(Some(PackageIndex { name, version, build, depends, cuda: None }))
-        }
-        Err(error) => Err(format!("its info/index.json: {error}")),
-    }
+    let file = to.join(INDEX);
+    let record = match file.is_file() {
+        true => Some(fs::read(&file).map_err(|error| error.to_string())?),
+        false => None,
+    };
+    let record = record.map(|bytes| Record::read(&bytes).map_err(|error| format!("its {INDEX}: {error}")));
+    fs_err::remove_dir_all(to.join(INFO)).map_err(|error| error.to_string())?;
+    record.transpose()
 }

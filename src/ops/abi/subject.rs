@@ -94,12 +94,12 @@ impl Subject {
         }
         for foreign in &opened.foreign {
             // A conda package says which release it is, and so does the name of a wheel, `numpy-2.3.5`.
-            let index = opened.indexes.first().map(|index| index.version.as_str());
+            let index = opened.indexes.first().map(|index| index.record.version.as_str());
             let version = index.or_else(|| foreign.name.rsplit_once('-').map(|(_, version)| version));
             let alone = opened.foreign.len() == 1;
             let release = version.and_then(|version| version.parse().ok()).filter(|_| alone);
             self.release = self.release.take().or(release);
-            let package = opened.indexes.first().filter(|_| alone).map(|index| (index.name.clone(), None));
+            let package = opened.indexes.first().filter(|_| alone).map(|index| (index.record.name.clone(), None));
             for entry in foreign.entries()? {
                 if let EntryKind::File { .. } = entry.kind {
                     self.add(&foreign.root.join(&entry.path), &entry.path, package.clone())?;

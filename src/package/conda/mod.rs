@@ -3,14 +3,14 @@
 mod archive;
 mod channel;
 mod info;
+mod read;
 mod selection;
 mod specs;
-mod wanted;
 
 pub use self::{
     archive::Conda,
     channel::index,
     specs::{BuildText, Specs, build_text},
 };
+pub use read::{INDEX, INFO, PATHS, Record, Wanted, exactly, records};
 pub use selection::{Selection, selection};
-pub use wanted::{Wanted, wanted};

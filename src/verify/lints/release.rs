@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rattler_conda_types::{MatchSpec, Matches, PackageName, PackageRecord, ParseStrictness, VersionWithSource};
-
-use super::super::{BundleFacts, PackageFacts, PackageIndex};
+use super::super::{BundleFacts, PackageFacts};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::package::conda::{Record, Wanted};
 use crate::recipe::ComponentKind;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -84,24 +83,22 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let external = parameters.texts("external");
     let own: BTreeSet<&str> = facts.packages.iter().map(PackageFacts::name).collect();
-    let records: Vec<PackageRecord> = facts.indexes.iter().filter_map(record).collect();
-    for index in facts.indexes.iter().filter(|index| own.contains(index.name.as_str())) {
+    let records: Vec<&Record> = facts.indexes.iter().map(|index| &index.record).collect();
+    for index in records.iter().filter(|record| own.contains(record.name.as_str())) {
         let package = facts.packages.iter().find(|package| package.name() == index.name);
         for text in &index.depends {
-            let spec = match MatchSpec::from_str(text, ParseStrictness::Lenient) {
-                Ok(spec) => spec,
+            let wanted = match Wanted::read(text) {
+                Ok(wanted) => wanted,
                 Err(error) => {
-                    hits.add(&index.name, format!("its dependency `{text}` is no match spec"))
-                        .evidence(error.to_string());
+                    hits.add(&index.name, format!("its dependency `{text}` is no match spec")).evidence(error);
                     continue;
                 }
             };
-            let name = text.split([' ', '=', '<', '>', '!', '~']).next().unwrap_or(text);
-            if name.starts_with("__") || records.iter().any(|record| spec.matches(record)) {
+            let name = wanted.name().unwrap_or(text);
+            if wanted.is_of_machine() || records.iter().any(|record| wanted.is_met_by(record)) {
                 continue;
             }
-            let have: Vec<String> = facts
-                .indexes
+            let have: Vec<String> = records
                 .iter()
                 .filter(|other| other.name == name)
                 .map(|other| format!("{} {}", other.version, other.build))
@@ -119,11 +116,4 @@ fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut H
             }
         }
     }
-}
-
-fn record(index: &PackageIndex) -> Option<PackageRecord> {
-    let name: PackageName = index.name.parse().ok()?;
-    let version: VersionWithSource = index.version.parse().ok()?;
-    let build = rattler_conda_types::package::BuildString::new_unchecked(index.build.as_str());
-    Some(PackageRecord::new(name, version, build))
 }

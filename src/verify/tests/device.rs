@@ -11,6 +11,7 @@ use crate::fs::Digest;
 use crate::gpu::fixture::{Store, container, entry};
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::lint::Settings;
+use crate::package::conda::Record;
 use crate::recipe::ComponentKind;
 use crate::report::{Level, Report, Verdict};
 use crate::verify::{Opened, PackageIndex, open};
@@ -254,10 +255,13 @@ fn the_driver_follows_from_the_code() {
     );
     let sealed = with_code("compute_75").seal();
     let index = |asks: &str| PackageIndex {
-        name: "volley-kernels".to_owned(),
-        version: "1.2.0".to_owned(),
-        build: "b".to_owned(),
-        depends: vec![asks.to_owned(), "volley-kernels-compute_75 ==1.2.0 x".to_owned()],
+        record: Record {
+            name: "volley-kernels".to_owned(),
+            version: "1.2.0".to_owned(),
+            build: "b".to_owned(),
+            build_number: 0,
+            depends: vec![asks.to_owned(), "volley-kernels-compute_75 ==1.2.0 x".to_owned()],
+        },
         cuda: sealed.bundle.manifest.cuda,
     };
     let opened =
@@ -343,10 +347,13 @@ fn nothing_of_a_release_is_forgotten() {
 fn dependencies_are_there_or_declared() {
     let core = Tree::core().uses("hdf5 >=1.14").seal();
     let index = |name: &str, depends: &[&str]| PackageIndex {
-        name: name.to_owned(),
-        version: "1.2.0".to_owned(),
-        build: "h0_0".to_owned(),
-        depends: depends.iter().map(ToString::to_string).collect(),
+        record: Record {
+            name: name.to_owned(),
+            version: "1.2.0".to_owned(),
+            build: "h0_0".to_owned(),
+            build_number: 0,
+            depends: depends.iter().map(ToString::to_string).collect(),
+        },
         cuda: None,
     };
     let of = |depends: &[&str]| {

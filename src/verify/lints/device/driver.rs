@@ -4,6 +4,7 @@ use crate::arch::CudaVersion;
 use crate::gpu::{CodeImage, CodeKind};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::Manifests;
+use crate::package::conda::Record;
 use crate::recipe::ComponentKind;
 use crate::verify::{BundleFacts, PackageFacts, PackageIndex};
 
@@ -97,12 +98,10 @@ fn driver_minimum(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-/// What the selector's build for a kernel package asks of the driver: `__cuda >=13.0`.
+/// What the selector's build for a kernel package asks of the driver.
 fn selected(facts: &BundleFacts, package: &PackageFacts) -> Option<CudaVersion> {
-    let brings =
-        |depends: &[String]| depends.iter().any(|spec| spec.split([' ', '=', '<', '>']).next() == Some(package.name()));
+    let brings = |record: &Record| record.wanted().any(|(_, wanted)| wanted.name() == Some(package.name()));
     // Packages of several CUDA releases share their names.
-    let is_its = |index: &&PackageIndex| index.cuda == package.manifest.cuda && brings(&index.depends);
-    let asked = facts.indexes.iter().filter(is_its).flat_map(|index| &index.depends);
-    asked.filter_map(|spec| spec.strip_prefix("__cuda >=")?.parse().ok()).min()
+    let is_its = |index: &&PackageIndex| index.cuda == package.manifest.cuda && brings(&index.record);
+    facts.indexes.iter().filter(is_its).filter_map(|index| index.record.driver()).min()
 }
