@@ -17,7 +17,7 @@ pub const DENIED: u8 = 1;
 /// Exit code of an examination that could not see everything.
 pub const INCOMPLETE: u8 = 7;
 
-/// All exit codes of simpack with their meaning: `simpack --help` prints them, README.md repeats them.
+/// All exit codes of simpack with their meaning: `simpack --help` and the book repeat them.
 pub const EXIT_CODES: [(u8, &str); 11] = [
     (0, "done, or nothing worse than warnings"),
     (DENIED, "denied findings"),
@@ -57,7 +57,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Exit code of the process; the table is in README.md and in `simpack --help`.
+    /// Exit code of the process; [`EXIT_CODES`] says what each means.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Usage => 2,

@@ -1,6 +1,6 @@
 //! Settings of the user: one table of them, a file, `SIMPACK_*` variables, and where each value came from.
 //!
-//! `table` is the single list that reading, `simpack config --list` and the README follow; `read` makes a
+//! `table` is the single list that reading, `simpack config --list` and the book follow; `read` makes a
 //! [`Config`] of a file and an environment.
 
 mod read;

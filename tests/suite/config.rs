@@ -183,20 +183,6 @@ fn logs_fold_where_they_are_shown() {
     assert!(quiet.stderr.is_empty() && quiet.stdout.contains("volley-kernels-sm_90"), "{quiet:?}");
 }
 
-/// The README's table is this table.
-#[test]
-fn the_readme_lists_every_setting() {
-    let readme = fs_err::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let rows: Vec<String> = SETTINGS
-        .iter()
-        .map(|setting| {
-            format!("| `{}` | `{}` | {} | {} |", setting.name, setting.variable(), setting.default, setting.about)
-        })
-        .collect();
-    let table = rows.join("\n");
-    assert!(readme.contains(&table), "the README's table of settings must be:\n{table}");
-}
-
 /// Whoever reads a variable of simpack's own reads a setting: no variable is missing from the list.
 #[test]
 fn no_variable_is_read_beside_the_table() {

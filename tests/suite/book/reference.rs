@@ -85,8 +85,7 @@ fn name_of_verb(verb: &clap::Command) -> String {
     verb.get_name().to_owned()
 }
 
-/// Rows of a table of settings, as the program knows them.
-pub fn settings_rows() -> String {
+fn settings() -> String {
     let row = |setting: &simpack::config::Setting| {
         let of = match setting.kind {
             Kind::Path => "path".to_owned(),
@@ -98,10 +97,7 @@ pub fn settings_rows() -> String {
         let (name, variable) = (setting.name, setting.variable());
         format!("| `{name}` | `{variable}` | {of} | {} | {} |\n", setting.default, setting.about)
     };
-    SETTINGS.iter().map(row).collect()
-}
-
-fn settings() -> String {
+    let rows: String = SETTINGS.iter().map(row).collect();
     let environment: String =
         ENVIRONMENT.iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about))).collect();
     format!(
@@ -109,10 +105,9 @@ fn settings() -> String {
          The command line outweighs variables, and these the user's file: `~/.config/simpack/config.toml`, or \
          `$XDG_CONFIG_HOME/simpack/config.toml`. `SIMPACK_CONFIG` names another one. Keys of the file are those of the \
          table; unknown keys are refused. `simpack config --list` shows every setting with its value and where that \
-         came from.\n\n## The settings\n\n| key | variable | values | default | sets |\n|---|---|---|---|---|\n{}\n\
+         came from.\n\n## The settings\n\n| key | variable | values | default | sets |\n|---|---|---|---|---|\n{rows}\n\
          ## Other variables\n\nVariables that are not simpack's own, and that it looks at:\n\n| variable | does |\n\
-         |---|---|\n{environment}",
-        settings_rows()
+         |---|---|\n{environment}"
     )
 }
 
