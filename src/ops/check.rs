@@ -1,6 +1,6 @@
 //! `simpack check`: reads a recipe and shows all of its mistakes. Nothing of the recipe is run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,8 +10,10 @@ use crate::data::Data;
 use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::project::{files_of, find, source_elsewhere};
-use crate::recipe::{self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Recipe, Selection};
+use crate::project::{files_of, find, source_elsewhere, unsaid_inputs};
+use crate::recipe::{
+    self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Recipe, Selection, Source,
+};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -26,6 +28,10 @@ pub(crate) struct Checked<'a> {
     mistakes: Vec<DiagnosticRecord>,
     /// One for every CUDA release of the matrix; none when there are mistakes.
     recipes: &'a [Recipe],
+    /// What could be said better, in a recipe without mistakes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    warnings: Vec<DiagnosticRecord>,
 }
 
 /// Checks the recipe `asked` for (a file, a directory, an embedded name, or the current one) for every CUDA release of
@@ -47,11 +53,25 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
     };
-    let records = mistakes.iter().map(Diagnostic::record).collect();
-    if !ui.json(&Checked { schema: 1, path: &path, mistakes: records, recipes })? {
-        ui.say(if mistakes.is_empty() { summary(recipes, &found.shown()) } else { complaint(mistakes) });
+    let warnings = match recipes.first().filter(|recipe| matches!(recipe.source, Source::Path(_))) {
+        Some(recipe) => warnings(recipe, &text, &path)?,
+        None => Vec::new(),
+    };
+    let records = |of: &[Diagnostic]| of.iter().map(Diagnostic::record).collect();
+    let (mistakes_json, warnings_json) = (records(mistakes), records(&warnings));
+    if !ui.json(&Checked { schema: 1, path: &path, mistakes: mistakes_json, recipes, warnings: warnings_json })? {
+        let said = recipe::render_all(&warnings);
+        ui.say(if mistakes.is_empty() { said + &summary(recipes, &found.shown()) } else { complaint(mistakes) });
     }
     Ok(if mistakes.is_empty() { 0 } else { ErrorKind::Recipe.exit_code() })
+}
+
+/// Where builds write when they are not told otherwise.
+const WRITTEN: [&str; 2] = ["dist", "target/simpack"];
+
+fn warnings(recipe: &Recipe, text: &str, path: &str) -> Result<Vec<Diagnostic>> {
+    let file = recipe::parse(text, path).map_err(|mistakes| recipe::as_error(&mistakes))?;
+    unsaid_inputs(recipe, &file, &Document::new(path, text), &WRITTEN.map(Path::new))
 }
 
 /// The source tree of a recipe whose source is elsewhere; none offline when it is not in the cache.

@@ -79,7 +79,7 @@ impl BuildInputs {
         let source = source_root(recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(SYMBOLS_DIR);
-        let scanned = scan(&source, &[&request.dist, &request.work, &symbols, &lock.path])?;
+        let scanned = scan(recipe, &source, &[&request.dist, &request.work, &symbols, &lock.path])?;
         let looked_at = tools.looked_at().map(|mut all| {
             all.extend([file, lock.path.clone(), symbols.clone()]);
             all.extend(below(&symbols).unwrap_or_default());
@@ -87,7 +87,7 @@ impl BuildInputs {
             all.extend(scanned.looked_at);
             all
         });
-        let sources = scanned.files;
+        let (sources, left_out) = (scanned.files, scanned.left_out);
         let hygiene = examine(recipe, &source, &sources)?;
         let headers = build_headers()?;
         let mut versions = tools.versions(&recipes);
@@ -96,8 +96,13 @@ impl BuildInputs {
             let data = ToolVersion { version, sha256: Some(sha256) };
             versions.values_mut().for_each(|tools| drop(tools.insert(DATA.to_owned(), data.clone())));
         }
-        let plan_inputs =
-            PlanInputs { sources, tools: versions, source_date_epoch: epoch, cuda_builds: hygiene.cuda_builds.clone() };
+        let plan_inputs = PlanInputs {
+            sources,
+            left_out,
+            tools: versions,
+            source_date_epoch: epoch,
+            cuda_builds: hygiene.cuda_builds.clone(),
+        };
         Ok(Self {
             recipes,
             manifests,

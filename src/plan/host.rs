@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use globset::{Glob, GlobSetBuilder};
-
 use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
@@ -130,7 +128,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
         direct: None,
         action: Action::Host {
             driver: spec.driver,
-            source: directory(spec).to_owned(),
+            source: spec.directory().to_owned(),
             options,
             targets: spec.targets.clone(),
             target,
@@ -182,25 +180,8 @@ fn filled(value: &str, recipe: &Recipe, targets: &[KernelTarget], tag: Option<&K
         .replace("{cuda-gencode}", &gencode(targets))
 }
 
-/// Directory of a build below the source root; empty for the root.
-fn directory(spec: &BuildSpec) -> &str {
-    match spec.source.trim_matches('/').trim_start_matches("./") {
-        "." => "",
-        dir => dir,
-    }
-}
-
 fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
-    let mut globs = GlobSetBuilder::new();
-    for glob in &spec.inputs {
-        globs.add(Glob::new(glob).map_err(|error| Error::recipe(format!("`{glob}` is not a glob")).because(error))?);
-    }
-    let globs = globs.build().map_err(|error| Error::recipe("the inputs of a build are no globs").because(error))?;
-    let dir = directory(spec);
-    let below = |path: &str| match dir {
-        "" => Some(path.to_owned()),
-        dir => Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned()),
-    };
-    let read = inputs.sources.iter().filter(|(path, _)| below(path).is_some_and(|rest| globs.is_match(rest)));
+    let reads = spec.reads()?;
+    let read = inputs.sources.iter().filter(|(path, _)| reads.contain(path, inputs.left_out.contains(*path)));
     Ok(read.map(|(path, digest)| KeyPart::new(format!("file {path}"), digest)).collect())
 }

@@ -23,6 +23,8 @@ pub const DATA: &str = "data";
 pub struct PlanInputs {
     /// Every file of the source, `/`-joined below its root, with its digest.
     pub sources: BTreeMap<String, Digest>,
+    /// Those of them that count only where the `inputs` of a build name them.
+    pub left_out: BTreeSet<String>,
     /// Tools of each CUDA release by name (`nvcc`, `c++`, `cmake`, `ninja`), as they enter keys and provenance.
     pub tools: BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>>,
     /// Seconds since 1970 that stand in for every time stamp.

@@ -1,38 +1,43 @@
 //! The files of a source tree with their digests: what a plan's keys are made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::ignored::Ignored;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
-use crate::recipe::{Recipe, Source};
+use crate::recipe::{BuildSpec, Inputs, Recipe, Source};
 
 /// A source tree as it was found.
 pub(crate) struct Scanned {
-    /// Every file by its path below the root.
+    /// Every file that may count, by its path below the root.
     pub files: BTreeMap<String, Digest>,
+    /// Those of them that the tree leaves out: they count only where the recipe names them.
+    pub left_out: BTreeSet<String>,
     /// All places that a change of the tree would show at: files, directories, and links that lead nowhere.
     pub looked_at: Vec<PathBuf>,
 }
 
-/// Every file below `root` but version control and the files and directories in `outside` (the build's own
-/// output may lie in the source tree).
+/// Every file below the source's `root` but the files and directories in `outside` (the build's own output may lie in the
+/// source tree). Of a directory of the user the version control's does not count, and what the directory leaves out
+/// only as far as the recipe names it; what was fetched counts whole.
 ///
 /// # Errors
 /// A file cannot be read, is none, or a link leads out of the tree to a place that the user's setting does not allow: a
 /// source of others must not bring the user's own files into a package.
-pub(crate) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
+pub(crate) fn scan(recipe: &Recipe, root: &Path, outside: &[&Path]) -> Result<Scanned> {
     let outside: Vec<_> = outside.iter().filter_map(|dir| fs_err::canonicalize(dir).ok()).collect();
     let root = fs_err::canonicalize(root)?;
     let mut allowed = vec![root.clone()];
     let places = config::current().text(ALLOWED).unwrap_or_default();
     allowed
         .extend(places.split(':').filter(|place| !place.is_empty()).filter_map(|dir| fs_err::canonicalize(dir).ok()));
-    let mut found = Scanned { files: BTreeMap::new(), looked_at: Vec::new() };
-    let kept =
-        |entry: &walkdir::DirEntry| entry.file_name() != ".git" && !outside.iter().any(|dir| entry.path() == dir);
-    for entry in walkdir::WalkDir::new(&root).follow_links(true).into_iter().filter_entry(kept) {
+    let mut ignored = matches!(recipe.source, Source::Path(_)).then(|| Ignored::below(&root));
+    let named = Named::by(recipe)?;
+    let mut found = Scanned { files: BTreeMap::new(), left_out: BTreeSet::new(), looked_at: Vec::new() };
+    let mut entries = walkdir::WalkDir::new(&root).follow_links(true).into_iter();
+    while let Some(entry) = entries.next() {
         let entry = match entry {
             Ok(entry) => entry,
             // A link to nothing, or to a directory above it, adds no file.
@@ -42,21 +47,65 @@ pub(crate) fn scan(root: &Path, outside: &[&Path]) -> Result<Scanned> {
             }
             Err(error) => return Err(Error::file(&root, error)),
         };
+        let is_dir = entry.file_type().is_dir();
+        let left_out = ignored.as_mut().map_or(Ok(false), |ignored| ignored.leaves_out(&entry))?;
+        let path = fs::relative(&root, entry.path())?;
+        let is_named = || match is_dir {
+            true => entry.file_name() != GIT && named.may_name_below(&path),
+            false => named.name(&path),
+        };
+        if (left_out && !is_named()) || outside.iter().any(|dir| entry.path() == dir) {
+            if is_dir {
+                entries.skip_current_dir();
+            }
+            continue;
+        }
         if entry.path_is_symlink() {
             let target = fs_err::canonicalize(entry.path())?;
             if !allowed.iter().any(|place| target.starts_with(place)) {
                 return Err(leads_out(&root, entry.path(), &target));
             }
         }
-        if !entry.file_type().is_file() && !entry.file_type().is_dir() {
+        if !entry.file_type().is_file() && !is_dir {
             return Err(Error::file(entry.path(), fs::NO_FILE));
         }
-        if entry.file_type().is_file() {
-            found.files.insert(fs::relative(&root, entry.path())?, Digest::of_file(entry.path())?);
+        if !is_dir {
+            found.files.insert(path.clone(), Digest::of_file(entry.path())?);
+            if left_out {
+                found.left_out.insert(path);
+            }
         }
         found.looked_at.push(entry.into_path());
     }
+    found.looked_at.extend(ignored.into_iter().flat_map(|ignored| ignored.read));
     Ok(found)
+}
+
+/// The directory of version control.
+const GIT: &str = ".git";
+
+/// What a recipe names of its source, one way or another.
+struct Named<'a> {
+    inputs: Vec<Inputs>,
+    sources: BTreeSet<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    fn by(recipe: &'a Recipe) -> Result<Self> {
+        let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
+        let inputs = builds.filter(|build| build.inputs.is_some()).map(BuildSpec::reads).collect::<Result<_>>()?;
+        let sources = recipe.groups.iter().flat_map(|group| &group.sources).map(String::as_str).collect();
+        Ok(Self { inputs, sources })
+    }
+
+    fn may_name_below(&self, dir: &str) -> bool {
+        let is_below = |source: &&str| source.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+        self.sources.iter().any(is_below) || self.inputs.iter().any(|inputs| inputs.may_name_below(dir))
+    }
+
+    fn name(&self, path: &str) -> bool {
+        self.sources.contains(path) || self.inputs.iter().any(|inputs| inputs.name(path))
+    }
 }
 
 /// The setting with places that links of a source may lead to.

@@ -50,6 +50,7 @@ pub struct Diagnostic {
     place: Option<(Document, Range<usize>)>,
     notes: Vec<String>,
     hints: Vec<String>,
+    is_warning: bool,
 }
 
 /// A mistake as JSON: lines and columns count from one.
@@ -83,7 +84,14 @@ impl Diagnostic {
 
     /// A mistake in what was asked on the command line.
     pub fn asked(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, notes: Vec::new(), hints: Vec::new() }
+        Self { message: message.into(), place: None, notes: Vec::new(), hints: Vec::new(), is_warning: false }
+    }
+
+    /// Makes it one that stops nothing.
+    #[must_use]
+    pub fn warning(mut self) -> Self {
+        self.is_warning = true;
+        self
     }
 
     /// Adds what would be right.
@@ -139,8 +147,9 @@ impl Diagnostic {
 
     /// The mistake in words, with the line and carets.
     pub fn render(&self) -> String {
+        let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
         let mut group =
-            Level::ERROR.primary_title(self.message.as_str()).elements(self.place.iter().map(|(document, span)| {
+            level.primary_title(self.message.as_str()).elements(self.place.iter().map(|(document, span)| {
                 Snippet::source(&*document.text)
                     .path(&*document.path)
                     .annotation(AnnotationKind::Primary.span(span.clone()))

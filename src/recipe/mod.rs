@@ -5,6 +5,7 @@ mod file;
 mod files;
 mod form;
 mod host;
+mod inputs;
 mod keys;
 #[cfg(test)]
 mod keys_tests;
@@ -24,6 +25,7 @@ pub use file::{
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
 pub use host::{HostKind, HostToolchain};
+pub use inputs::Inputs;
 pub use keys::{KernelTableKeys, RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{

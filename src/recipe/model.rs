@@ -279,8 +279,11 @@ pub struct BuildSpec {
     /// Options: CMake cache entries, make variables, environment of a script. `{kernel-abi}`,
     /// `{version}`, `{prefix}`, `{jobs}` and `{cuda}` in values are replaced.
     pub options: BTreeMap<String, String>,
-    /// Files the build reads, as globs relative to the source directory: they make its key.
-    pub inputs: Vec<String>,
+    /// Files the build reads, as globs relative to the source directory: they make its key. Absent, it reads what the
+    /// directory does not leave out: hidden files, what its `.gitignore` files ignore, what builds write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub inputs: Option<Vec<String>>,
     /// Make targets or the script's file name.
     pub targets: Vec<String>,
 }

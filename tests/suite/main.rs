@@ -16,6 +16,7 @@ mod config;
 mod consumers;
 mod contract;
 mod damaged_manifests;
+mod default_inputs;
 mod dependencies;
 mod device_rules;
 mod doctor_driver;

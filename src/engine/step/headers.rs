@@ -253,7 +253,10 @@ pub(in crate::engine) fn read_by(
         for path in undeclared.iter().skip(1) {
             error = error.detail(format!("undeclared read: {}", path.display()));
         }
-        return Err(error.hint("copy it into the source: what lies outside is in no key"));
+        return Err(error.hint(match undeclared.iter().any(|path| path.starts_with(root)) {
+            true => "it is hidden or ignored by a .gitignore file: it counts where `inputs` of a build name it",
+            false => "copy it into the source: what lies outside is in no key",
+        }));
     }
     if !read.contains_key(unit) {
         return Err(Error::build(format!("the compiler's list of what it read for {unit} does not name it")));

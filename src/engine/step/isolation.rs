@@ -231,7 +231,11 @@ pub(in crate::engine) fn copy_declared<'a>(
 
 /// A source file that is not as it was when the plan was made.
 pub(in crate::engine) fn changed(path: &str) -> Error {
-    Error::build(format!("{path} was changed while it was built")).hint("build again")
+    Error::build(format!("{path} was changed while it was built"))
+        .hint("build again; or, if no build reads it, keep it out: `inputs` of a build name what it reads")
+        .hint(
+            "without `inputs`, a build reads all that is not hidden and that no .gitignore file in the source ignores",
+        )
 }
 
 #[cfg(test)]

@@ -53,7 +53,11 @@ pub(in crate::engine) fn explain(mut error: Error, text: &str, scene: &Scene<'_>
     }
     if let Some(first) = files.first() {
         error = error.hint(match first.strip_prefix(scene.source) {
-            Ok(below) => format!("add `{}` to the `inputs` of the build", below.display()),
+            Ok(below) => format!(
+                "add `{}` to the `inputs` of the build; where it has none, hidden and ignored files do not count, and \
+                 `simpack check` lists what does",
+                below.display()
+            ),
             Err(_) => format!("copy {} into the source: what lies outside is in no key", first.display()),
         });
     }

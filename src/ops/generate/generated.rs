@@ -155,7 +155,8 @@ fn copies(recipe: &Recipe) -> Result<Vec<CopyBuild>> {
         let pattern = |glob: &String| {
             extended(glob).ok_or_else(|| Error::recipe(format!("`{glob}` cannot be a pattern of a shell")))
         };
-        let patterns = spec.inputs.iter().map(pattern).collect::<Result<Vec<_>>>()?;
+        let all = || vec!["**".to_owned()];
+        let patterns = spec.inputs.clone().unwrap_or_else(all).iter().map(pattern).collect::<Result<Vec<_>>>()?;
         copies.push(CopyBuild { component: component.kind, source: spec.source.clone(), patterns });
     }
     Ok(copies)

@@ -60,7 +60,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         settings = Settings::new(&located.recipes.own().lint)?;
         let symbols = read_all_symbols(&located.recipes.own().dir.join(SYMBOLS_DIR))?;
         let source = source_root(located.recipes.own(), located.fetched)?;
-        let sources = scan(&source, &[Path::new(DIST), Path::new(WORK)])?.files;
+        let sources = scan(located.recipes.own(), &source, &[Path::new(DIST), Path::new(WORK)])?.files;
         context = context.recipe(&located.recipes).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }

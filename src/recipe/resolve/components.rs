@@ -209,12 +209,14 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     };
     let options: BTreeMap<_, _> =
         table.options.iter().map(|(key, option)| (key.clone(), text(&option.value))).collect();
+    // What was fetched counts whole; a directory of the user's leaves out what it says itself.
+    let fetched = resolver.is_source_elsewhere();
     let globs = |list: &[Spanned<String>]| list.iter().map(|glob| glob.value.clone()).collect();
     BuildSpec {
         driver,
         source: table.source.as_ref().map_or(".".to_owned(), |source| source.value.clone()),
         options,
-        inputs: table.inputs.as_deref().map_or(vec!["**".to_owned()], globs),
+        inputs: table.inputs.as_deref().map(globs).or_else(|| fetched.then(|| vec!["**".to_owned()])),
         targets: globs(&table.targets),
     }
 }
