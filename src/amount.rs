@@ -49,6 +49,15 @@ pub fn time(text: &str) -> Result<Duration> {
     Duration::try_from_secs_f64(number * factor).map_err(|_| wrong())
 }
 
+/// A time that people wait: `45 s`, `3 min 20 s`, `1 h 5 min`.
+pub fn in_words(time: Duration) -> String {
+    match (time.as_secs() / 3_600, time.as_secs() / 60 % 60, time.as_secs() % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

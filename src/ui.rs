@@ -1,11 +1,15 @@
 //! The one place that writes to the terminal.
 
+mod running;
+
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 
+pub use self::running::RunningSteps;
+use crate::amount::in_words;
 use crate::config::Config;
 use crate::data::DataOrigin;
 use crate::error::Error;
@@ -53,6 +57,13 @@ pub fn size(bytes: u64) -> String {
         1_000..999_500 => format!("{} kB", (bytes + 500) / 1_000),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
+}
+
+/// An estimate of the time that a transfer still takes, once there is enough to go by: a rate that falls to nothing
+/// makes it grow without end.
+fn time_left(elapsed: Duration, left: Duration) -> Option<String> {
+    let is_believable = elapsed >= Duration::from_secs(2) && left <= elapsed.saturating_mul(30);
+    (is_believable && left >= Duration::from_secs(1)).then(|| format!("about {} left", in_words(left)))
 }
 
 /// Seconds since 1970, for GitLab's sections.
@@ -258,18 +269,22 @@ impl Ui {
     pub fn bytes(&self, label: &str, total: u64) -> ProgressBar {
         self.bar(
             total,
-            &format!("  {label:<10} [{{bar:20}}] {{bytes}}/{{total_bytes}}  {{bytes_per_sec}}  {{eta}}  {{msg}}"),
+            &format!("  {label:<10} [{{bar:20}}] {{bytes}}/{{total_bytes}}  {{bytes_per_sec}}  {{left}}  {{msg}}"),
         )
     }
 
-    /// A bar over steps, with time left.
+    /// A bar over items.
     pub fn steps(&self, label: &str, total: u64) -> ProgressBar {
-        self.bar(total, &format!("  {label:<10} {{pos}}/{{len}}  {{wide_msg}}  about {{eta}} left"))
+        self.bar(total, &format!("  {label:<10} {{pos}}/{{len}}  {{wide_msg}}"))
     }
 
     fn bar(&self, total: u64, template: &str) -> ProgressBar {
         let style =
             ProgressStyle::with_template(template).expect("the templates above are valid").progress_chars("##-");
+        let left = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = out.write_str(&time_left(state.elapsed(), state.eta()).unwrap_or_default());
+        };
+        let style = style.with_key("left", left);
         let bar = self.bars.add(ProgressBar::new(total).with_style(style));
         if self.interactive {
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -285,7 +300,15 @@ impl Ui {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::*;
+
+    #[test]
+    fn only_a_believable_time_left_is_told() {
+        let told = |elapsed: u64, left: u64| time_left(Duration::from_secs(elapsed), Duration::from_secs(left));
+        assert_eq!(told(10, 95).as_deref(), Some("about 1 min 35 s left"));
+        assert_eq!((told(1, 5), told(10, 0), told(60, 16 * 365 * 86_400)), (None, None, None));
+        assert_eq!(told(60, u64::MAX), None);
+    }
 
     #[test]
     fn sizes_are_decimal() {

@@ -4,21 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::cache::{Cache, CacheEntry};
+use super::cache::{Cache, CacheEntry, StepKind};
 use super::executor::{Event, Executor, drive};
 use super::expected::waiting;
 use super::history::History;
 use super::local::{Made, Site};
 use super::scheduler::{Processes, Scheduler};
-use super::step::StepRun;
 use super::step::diagnose::Cause;
 use super::step::headers::HeaderStore;
 use super::step::isolation::StepIsolation;
 use super::step::toolset::Toolset;
+use super::step::{StepRun, kind_of};
 use super::tokens::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
@@ -26,7 +25,7 @@ use crate::manifest::MemoryModel;
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, IsolationKind, interrupted};
-use crate::ui::Ui;
+use crate::ui::{RunningSteps, Ui};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -96,34 +95,38 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let _guard = InterruptGuard::new();
     let logs = options.work.join("logs");
     fs_err::create_dir_all(&logs)?;
-    let bar = ui.steps("build", plan.steps.len() as u64);
     let found = look_up(plan, cache, options.jobs)?;
-    bar.set_position(found.len() as u64);
-    let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
     let missing: Vec<usize> = (0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect();
+    let links = |index: &usize| kind_of(&plan.steps[*index]) == StepKind::Host;
+    if let Some(runtime) = tools.runtime.as_ref().filter(|_| missing.iter().any(links)) {
+        runtime.make(ui)?;
+    }
+    let mut history = History::read(&cache.own_dir(HISTORY)?, &plan.simulator);
     let jobs = options.jobs.max(1);
     let tokens = Tokens::new(&options.work, jobs, plan)?;
     let to_run = missing.iter().map(|index| &plan.steps[*index]);
     let site = Site { plan, cache, tokens: &tokens, run: StepRun::new((tools, cache, options, &logs), to_run)? };
     let steps = waiting(plan, &missing, &history, options).into_iter();
     let steps = steps.map(|step| (step, processes(&plan.steps[step.index], &tokens))).collect();
-    let mut progress = Progress { plan, ui, bar: &bar, jobs, done: found, failures: BTreeMap::new() };
+    let known = missing.iter().filter_map(|&index| Some((index, history.of(&plan.steps[index].id)?.seconds)));
+    let shown = ui.running("build", (found.len(), plan.steps.len()), jobs, known.collect());
+    let mut progress = Progress { plan, ui, shown, jobs, done: found, failures: BTreeMap::new() };
     site.with_threads(jobs.min(missing.len()), |local| {
         let mut scheduler = Scheduler::new(jobs, local.memory(), options.keep_going, steps);
         drive(&mut scheduler, local, || interrupted().is_some(), |event| progress.note(event))
     })?;
-    bar.finish_and_clear();
+    let Progress { done, failures, .. } = progress;
     for note in cache.notes() {
         ui.note(format!("  cache      {note}"));
     }
-    for (entry, _) in progress.done.values() {
+    for (entry, _) in done.values() {
         history.note(&entry.made);
     }
     // What steps took is a help, not a result.
     if let Err(error) = history.write() {
         ui.note(format!("  cache      what the steps took is not remembered: {error}"));
     }
-    finish(plan, progress, &logs)
+    finish(plan, (done, failures), &logs)
 }
 
 /// How many processes a step has.
@@ -136,13 +139,13 @@ fn processes(step: &Step, tokens: &Tokens) -> Processes {
 }
 
 /// The outcome, or the first failure.
-fn finish(plan: &BuildPlan, state: Progress<'_>, logs: &Path) -> Result<BuildOutcome> {
-    let kept = format!("{} finished steps are kept; `simpack build` continues from here", state.done.len());
+fn finish(plan: &BuildPlan, (done, failures): (Finished, BTreeMap<usize, Error>), logs: &Path) -> Result<BuildOutcome> {
+    let kept = format!("{} finished steps are kept; `simpack build` continues from here", done.len());
     if let Some(signal) = interrupted() {
         return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).detail(kept));
     }
-    let failed = state.failures.len();
-    if let Some((_, first)) = state.failures.into_iter().next() {
+    let failed = failures.len();
+    if let Some((_, first)) = failures.into_iter().next() {
         let mut error = first.detail(kept);
         if failed > 1 {
             error = error.detail(format!("{} more steps failed; their logs are in {}", failed - 1, logs.display()));
@@ -150,7 +153,7 @@ fn finish(plan: &BuildPlan, state: Progress<'_>, logs: &Path) -> Result<BuildOut
         return Err(error);
     }
     let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new() };
-    for (index, (entry, cached)) in state.done {
+    for (index, (entry, cached)) in done {
         let id = plan.steps[index].id.clone();
         outcome.steps.push(StepReport { id: id.clone(), cached, seconds: entry.made.seconds });
         outcome.entries.insert(id, entry);
@@ -169,7 +172,7 @@ fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
 struct Progress<'a> {
     plan: &'a BuildPlan,
     ui: &'a Ui,
-    bar: &'a ProgressBar,
+    shown: RunningSteps,
     jobs: usize,
     done: Finished,
     failures: BTreeMap<usize, Error>,
@@ -183,7 +186,11 @@ impl Progress<'_> {
     fn note(&mut self, event: Event<'_, Made>) {
         match event {
             Event::Started(call) => {
-                self.bar.set_message(self.id(call.index).to_owned());
+                let others = match call.with.len() {
+                    0 => String::new(),
+                    others => format!(" and {others} more"),
+                };
+                self.shown.started(call.index, &format!("{}{others}", self.id(call.index)));
                 if call.too_large && self.jobs > 1 {
                     let id = self.id(call.index);
                     self.ui.note(format!("  memory     {id} is expected to need more than is free: it runs alone"));
@@ -192,16 +199,19 @@ impl Progress<'_> {
             Event::Made(made) => made.into_iter().for_each(|(index, made)| self.made(index, made)),
             Event::Apart(call, why) => {
                 let (id, others) = (self.id(call.index), call.with.len());
+                self.shown.ended(call.index);
                 self.ui.detail(format!("  build      {id} and {others} more one by one: {why}"));
             }
             Event::OnceMore(index, failure) => {
                 let why = if let Cause::Memory(why) = &failure.cause { why } else { "memory was not enough" };
                 let id = self.id(index);
+                self.shown.ended(index);
                 self.ui.note(format!("  memory     {id}: {why}; once more, alone and with fewer jobs"));
             }
             Event::Failed(call, error) => {
                 let second = "this was the second try, alone and with fewer jobs";
                 let error = if call.again { error.detail(second) } else { error };
+                self.shown.ended(call.index);
                 self.failures.insert(call.index, error);
             }
         }
@@ -211,7 +221,7 @@ impl Progress<'_> {
         let is_cached = made.1;
         self.done.insert(index, made);
         let (done, all) = (self.done.len(), self.plan.steps.len());
-        self.bar.set_position(done as u64);
+        self.shown.done(index, done);
         if !self.ui.is_interactive() && !is_cached {
             self.ui.note(format!("  build      {done}/{all}  {}", self.id(index)));
         }

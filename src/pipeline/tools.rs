@@ -237,7 +237,7 @@ impl Tools {
         let pinned = pinned.into_iter().map(|name| Ok((name, store.tool(name, ui, offline)?.program)));
         let pinned = pinned.collect::<Result<_>>()?;
         let commands = self.compiler.as_ref().map(|compiler| compiler.commands(store, &self.answers, offline, ui));
-        let HostCommands { cc, cxx, companions, cache } = commands.transpose()?.unwrap_or_default();
-        Ok(Toolset { cuda, cc, cxx, companions, pinned, compiler_cache: cache, source_date_epoch: epoch })
+        let HostCommands { cc, cxx, companions, cache, runtime } = commands.transpose()?.unwrap_or_default();
+        Ok(Toolset { cuda, cc, cxx, companions, pinned, compiler_cache: cache, runtime, source_date_epoch: epoch })
     }
 }

@@ -28,7 +28,7 @@ mod tests;
 
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use host::{
-    CompilerKind, HostCommands, HostCompiler, HostSearch, HostSource, host_source, nvcc_host_compiler,
+    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, host_source, nvcc_host_compiler,
     system_host_compiler,
 };
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};

@@ -68,3 +68,44 @@ fn the_recipes_settings_hold_for_a_chosen_compiler() {
         assert!(ran.stderr.contains("the recipe asks for g++ 99 or newer"), "{chosen:?}: {}", ran.stderr);
     }
 }
+
+/// The pinned compiler's own library takes minutes: that is said, it is made before the first step that links, and once.
+#[test]
+fn the_pinned_compiler_says_that_it_makes_its_runtime() {
+    let (dir, view) = (scratch(), CacheView::new(&[]));
+    let (real, own) = (simpack::fs::cache_dir().unwrap().join("zig"), view.root.path().join("zig"));
+    fs_err::create_dir(&own).unwrap();
+    for entry in fs_err::read_dir(fs_err::canonicalize(real).unwrap()).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if path.is_dir() {
+            fs_err::os::unix::fs::symlink(path, own.join(name)).unwrap();
+        }
+    }
+    let run = |args: &[&str]| {
+        let mut command = simpack(dir.path(), args);
+        Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0).stderr
+    };
+    run(&["init", "tiny", "--dir", "tiny"]);
+    // A sandbox would not show what the links above lead to.
+    let build = || run(&["build", "tiny", "--component", "core", "--sandbox", "off"]);
+    let is_said = |said: &str| {
+        let begins = said.find("C++ runtime for glibc 2.28: compiled once, which takes some minutes");
+        let ends = said.find("C++ runtime for glibc 2.28 ready in ");
+        assert_eq!(begins.is_some(), ends.is_some(), "{said}");
+        begins.is_some_and(|at| at < said.find("1/1  host core").unwrap())
+    };
+    let said = build();
+    assert!(is_said(&said), "{said}");
+    let source = dir.path().join("tiny/src/main.cc");
+    let text = fs_err::read_to_string(&source).unwrap();
+    fs_err::write(&source, format!("{text}// changed\n")).unwrap();
+    let said = build();
+    assert!(said.contains("1/1  host core") && !is_said(&said), "{said}");
+    // What comes from the cache of artifacts needs no runtime.
+    for mark in fs_err::read_dir(&own).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        fs_err::remove_file(mark).unwrap();
+    }
+    fs_err::write(&source, text).unwrap();
+    let said = build();
+    assert!(!said.contains("C++ runtime"), "{said}");
+}

@@ -7,6 +7,7 @@ use crate::arch::CudaVersion;
 use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
+use crate::toolchain::CxxRuntime;
 
 /// What glibc's `malloc` is told in a step: to ask the kernel for large pages, and to keep what it has. A compiler lives
 /// for a fraction of a second and takes page after page meanwhile: with it, ptxas of CUDA 13.0 has a third of the page
@@ -46,6 +47,8 @@ pub struct Toolset {
     pub pinned: BTreeMap<&'static str, PathBuf>,
     /// Directory in which the compiler keeps what it builds for itself (zig's libc++); it is there.
     pub compiler_cache: Option<PathBuf>,
+    /// What it builds there before anything can be linked.
+    pub runtime: Option<CxxRuntime>,
     /// Stands in for every time stamp.
     pub source_date_epoch: u64,
 }

@@ -2,10 +2,12 @@
 //! table that says which there are is [`HostToolchain`].
 
 mod compiler;
+mod runtime;
 mod system;
 mod zig;
 
 pub use compiler::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use runtime::CxxRuntime;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,6 +47,8 @@ pub struct HostCommands {
     pub companions: BTreeMap<String, Vec<String>>,
     /// Directory in which it keeps what it builds for itself; it is there.
     pub cache: Option<PathBuf>,
+    /// What it builds there before anything can be linked.
+    pub runtime: Option<CxxRuntime>,
 }
 
 /// The host compiler that a recipe asks for.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{HostCommands, HostSource};
+use super::{CxxRuntime, HostCommands, HostSource};
 use crate::arch::GlibcVersion;
 use crate::bundle::ToolVersion;
 use crate::error::Result;
@@ -43,11 +43,13 @@ impl HostSource for Zig {
         // Zig has none, and the machine's must not stand in for it unseen.
         let refusal = ["/bin/sh", "-c", "echo 'zig has no strip: link with -s' >&2; exit 1", "strip"];
         companions.insert("strip".to_owned(), refusal.map(str::to_owned).to_vec());
+        let cache = fs_err::canonicalize(cache)?;
         Ok(HostCommands {
             cc: words("cc", target),
             cxx: words("c++", target),
             companions,
-            cache: Some(fs_err::canonicalize(cache)?),
+            runtime: Some(CxxRuntime { compiler: zig, glibc: self.glibc, cache: cache.clone() }),
+            cache: Some(cache),
         })
     }
 }
