@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ops;
 use crate::ui::Ui;
 
-/// Look into the cache of built artifacts and make it smaller.
+/// Show the cache of built artifacts, and make it smaller.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CacheCommand {
     /// Show entries, bytes, kinds of steps and last uses.

@@ -10,14 +10,14 @@ use crate::ui::Ui;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  simpack check                       the recipe here, or the embedded one
+  simpack check                       the recipe of the current directory
   simpack check recipes/volley        a recipe on disk
   simpack check --json | jq .mistakes all mistakes, with file, line and column")]
 pub(super) struct CheckArgs {
-    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    /// Recipe: a directory, a file, or the name of an embedded one [default: that of the current directory]
     recipe: Option<String>,
 
-    /// Fetch nothing: a source that is elsewhere and not in the cache is not looked into
+    /// Fetch nothing: a source that is elsewhere and not in the cache is not examined
     #[arg(long)]
     offline: bool,
 }

@@ -73,7 +73,7 @@ pub(super) struct DoctorArgs {
     #[arg(long, help_heading = MACHINE, value_name = "DIR", conflicts_with = "process")]
     root: Option<PathBuf>,
 
-    /// Set a variable in the eyes of the doctor; an empty value unsets
+    /// Examine the machine as if a variable had this value; as if it were not set, if the value is empty
     #[arg(long, help_heading = MACHINE, value_name = "NAME=VALUE")]
     env: Vec<String>,
 

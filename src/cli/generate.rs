@@ -14,7 +14,7 @@ use crate::ui::Ui;
 #[command(after_help = "\
 The texts follow from the recipe alone, so they can be committed: `--check` says whether they are current.
 With `--dist dist` they follow from what was built, too: libraries, link names, lowest releases.
-What they build runs the simulator's own build system and nvcc; simpack is no build dependency of theirs.
+What they build runs the simulator's own build system and nvcc; simpack is not one of their build dependencies.
 Templates lie below templates/generate; files there override those inside simpack.
 
 Examples:
@@ -70,7 +70,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct GenerateArgs {
-    /// Recipe: a directory, a file, or a name below recipes/ [default: ./simpack.toml, else volley]
+    /// Recipe: a directory, a file, or a name below recipes/ [default: that of the current directory]
     recipe: Option<String>,
 
     /// Directory of the files [default: packaging/TARGET beside the recipe, .github/workflows for github]

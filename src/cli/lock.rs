@@ -23,10 +23,10 @@ Examples:
   simpack lock --update                  take the pins of this simpack for everything
   simpack lock recipes/sim --update cmake")]
 pub(super) struct LockArgs {
-    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    /// Recipe: a directory, a file, or the name of an embedded one [default: that of the current directory]
     recipe: Option<String>,
 
-    /// Lock NAME anew: `source`, a tool such as cuda-13.0, or the project of a wheel; everything without NAME
+    /// Lock NAME again: `source`, a tool such as cuda-13.0, or the project of a wheel; everything without NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     update: Option<String>,
 

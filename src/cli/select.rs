@@ -83,7 +83,7 @@ impl SelectArgs {
             devices.push(capability);
         }
         if self.device.iter().any(|text| text == "cpu") && self.device.len() > 1 {
-            return Err(Error::usage("`--device cpu` is a machine without GPUs; it stands alone"));
+            return Err(Error::usage("`--device cpu` is a machine without GPUs and cannot be combined with others"));
         }
         let request = SelectRequest {
             paths: self.paths,

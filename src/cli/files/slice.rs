@@ -42,8 +42,8 @@ the device code keeps its address. The result is read back before it counts. Ker
 left without code are named, and nothing is written then. What stays, goes and is lost is said before
 anything is written.
 
-A wheel stays a wheel: its RECORD is made anew, and its build tag says what it holds. A .conda package
-stays one: paths.json is made anew, its build string says what it holds, and a dependency on
+A wheel stays a wheel: its RECORD is written again, and its build tag says what it holds. A .conda package
+stays one: paths.json is written again, its build string says what it holds, and a dependency on
 __cuda_arch where it runs. Of a directory every file is sliced that can be, and the rest is copied.
 
 Exit codes: 0 done, 1 kernels would lose their code, 2 impossible command line, 6 a file failed
