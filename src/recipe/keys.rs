@@ -250,7 +250,8 @@ struct Build {
     #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]
     options: Option<BTreeMap<String, OptionValue>>,
     /// Globs over the files that the build reads, relative to its directory. It sees no others, and is done again when
-    /// one of these changes.
+    /// one of these changes. Without it the build reads all of a fetched source, and of a directory what that does not leave
+    /// out: hidden files, what its own `.gitignore` files ignore, `dist`, directories with a `CACHEDIR.TAG`, the recipe.
     #[schemars(example = ["CMakeLists.txt", "include/**", "src/**"])]
     inputs: Option<Vec<String>>,
     /// Targets of make; of driver `script` the script's file name.

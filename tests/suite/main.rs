@@ -74,6 +74,8 @@ mod slicing_packages;
 mod slicing_recipe;
 mod smoking;
 mod source;
+mod starting;
+mod starting_here;
 mod toolchain;
 mod unchanged;
 mod verifying;

@@ -34,7 +34,7 @@ fn recipe(into: &Path) {
     append("kernels/tiny.cu", LOCAL_NAMES);
     let table = "\n[[kernel]]\nname = \"tiny_local\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
     append("kernels/table.toml", table);
-    append("src/tiny.cc", "\nconst char *tiny_place() { return __FILE__; }\n");
+    append("src/api.cc", "\nconst char *tiny_place() { return __FILE__; }\n");
 }
 
 /// What a build runs in.
@@ -313,7 +313,7 @@ fn packages_are_rebuilt_and_compared() {
     // Another source: the files that differ are named, with the place.
     let main = root.path().join("recipes/tiny/src/main.cc");
     let text = fs_err::read_to_string(&main).unwrap();
-    fs_err::write(&main, text.replace("after 100 steps", "after 999 steps")).unwrap();
+    fs_err::write(&main, text.replace(r#"\"why\""#, r#"\"how\""#)).unwrap();
     let core = files(dist).into_iter().find(|file| file.starts_with("conda/linux-64/tiny-core")).unwrap();
     let ran = rebuild(root.path(), &["rebuild", dist.join(&core).to_str().unwrap()]).exit(1);
     let line =

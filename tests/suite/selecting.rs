@@ -9,17 +9,17 @@ use simpack::manifest::Manifests;
 use crate::support::{Prefix, Ran};
 
 #[derive(Deserialize)]
-struct Cases {
-    case: Vec<Case>,
+pub struct Cases {
+    pub case: Vec<Case>,
 }
 
 #[derive(Deserialize)]
-struct Case {
-    name: String,
-    device: String,
-    driver: Option<String>,
-    available: Vec<String>,
-    chosen: String,
+pub struct Case {
+    pub name: String,
+    pub device: String,
+    pub driver: Option<String>,
+    pub available: Vec<String>,
+    pub chosen: String,
     #[serde(default)]
     refused: Vec<Refused>,
 }
@@ -30,7 +30,7 @@ struct Refused {
 }
 
 /// `compute_75 cuda13.0 ptx9.0` as volley writes it: `cuda13/compute_75@9.0`.
-fn item(text: &str, manifests: &Manifests) -> Option<String> {
+pub fn item(text: &str, manifests: &Manifests) -> Option<String> {
     // Only CUDA's targets have a directory that volley looks into.
     if !text.starts_with("sm_") && !text.starts_with("compute_") {
         return None;
@@ -50,12 +50,16 @@ fn item(text: &str, manifests: &Manifests) -> Option<String> {
     Some(format!("cuda{major}/{target}{}", isa.map(|isa| format!("@{isa}")).unwrap_or_default()))
 }
 
-#[test]
-fn volley_chooses_what_the_chain_chooses() {
+/// The table, and the manifests that complete it.
+pub fn cases() -> (Cases, Manifests) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs_err::read_to_string(root.join("tests/cases/chain.toml")).unwrap();
-    let cases: Cases = toml::from_str(&text).unwrap();
-    let manifests = Manifests::load(&Data::at(root)).unwrap();
+    (toml::from_str(&text).unwrap(), Manifests::load(&Data::at(root)).unwrap())
+}
+
+#[test]
+fn volley_chooses_what_the_chain_chooses() {
+    let (cases, manifests) = cases();
     let prefix = Prefix::of(&["volley-core"]);
     let (mut asked, mut wrong) = (0, Vec::new());
     for case in &cases.case {
