@@ -78,6 +78,8 @@ impl BuildSystem for Cmake {
         if let (Some(list), Some((nvcc, cxx))) = (step.options.get("CMAKE_CUDA_ARCHITECTURES"), tools.cuda()) {
             configure = configure.env("CUDAARCHS", list).env("CUDACXX", fs::utf8(nvcc)?);
             configure = configure.env("CUDAHOSTCXX", fs::utf8(cxx)?);
+            // Projects from before CMake knew the language find CUDA by a module, which looks here first.
+            configure = configure.env("CUDA_BIN_PATH", fs::utf8(nvcc.parent().unwrap_or(nvcc))?);
         }
         for (name, value) in step.options(PREFIX) {
             configure = configure.arg(format!("-D{name}={value}"));

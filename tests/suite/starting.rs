@@ -18,7 +18,7 @@ fn checkout(below: &str) -> PathBuf {
 }
 
 /// A program or library of one file, by the machine's compiler.
-fn compile(source: &str, args: &[&str], output: &Path) {
+pub fn compile(source: &str, args: &[&str], output: &Path) {
     let compiler = ["c++", "g++", "clang++"].iter().find_map(|name| which::which(name).ok()).unwrap();
     let mut command = Command::new(compiler);
     command.args(["-std=c++17", "-O2", "-ffp-contract=off"]).args(args).arg(checkout(source)).arg("-o").arg(output);

@@ -48,6 +48,12 @@ impl CmakeFiles {
         }
     }
 
+    /// Adds a file of what the project brings of others: it is configured with the same CMake, and may have tests.
+    pub(super) fn add_of_others(&mut self, text: &str) {
+        let of_all = ["cmake_minimum_required", "enable_testing", "include"];
+        self.calls.extend(calls(text).into_iter().filter(|(name, _)| of_all.contains(&name.as_str())));
+    }
+
     /// Arguments of every call of a command.
     fn of<'a>(&'a self, command: &'a str) -> impl Iterator<Item = &'a [String]> {
         self.calls.iter().filter(move |(name, _)| name == command).map(|(_, args)| args.as_slice())

@@ -86,7 +86,7 @@ pub(super) fn recipe(name: &str, survey: &Survey, shape: (Shape, &str)) -> Strin
     if survey.build == Some(BuildFiles::Cmake) && !survey.cmake.has_soversion() {
         line("\n[lint]".into());
         line(
-            "soname-policy = \"warn\" # no target has a SOVERSION: give the libraries one, then remove this line"
+            "warn = [\"soname-policy\"] # no target has a SOVERSION: give the libraries one, then remove this line"
                 .into(),
         );
     }

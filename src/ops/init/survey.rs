@@ -189,8 +189,9 @@ fn read_texts(found: &mut Survey, texts: &[(String, PathBuf)]) -> Result<()> {
         }
         let text = String::from_utf8_lossy(&bytes);
         if path.ends_with("CMakeLists.txt") || path.ends_with(".cmake") {
-            if is_own(path) {
-                found.cmake.add(&text);
+            match is_own(path) {
+                true => found.cmake.add(&text),
+                false => found.cmake.add_of_others(&text),
             }
         } else if is_own(path)
             && found.loads_modules.is_none()
