@@ -1,13 +1,14 @@
-//! The tutorials word for word, from an empty directory to an installed package: their files are written, their commands
-//! are typed, and what comes out runs.
+//! The tutorials and the README's session word for word, from an empty directory to an installed package: their files are
+//! written, their commands are typed, what they show is what comes, and it runs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::starting::compile;
 use crate::support::{Ran, client, need, program, scratch};
 
-/// Somebody who follows a tutorial.
+/// Somebody who follows a page.
 struct Newcomer {
     dir: tempfile::TempDir,
     /// Commands that were typed.
@@ -15,9 +16,14 @@ struct Newcomer {
 }
 
 impl Newcomer {
-    /// Follows a page to its end.
+    /// Follows a tutorial to its end.
     fn of(page: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/tutorial").join(page);
+        Self::until(&format!("docs/src/tutorial/{page}"), None)
+    }
+
+    /// Follows a page, up to the first command of another program if one is named.
+    fn until(page: &str, other: Option<&str>) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
         let text = fs_err::read_to_string(path).unwrap();
         let mut newcomer = Self { dir: scratch(), typed: Vec::new() };
         let (mut file, mut lines) = (None, text.lines());
@@ -26,6 +32,9 @@ impl Newcomer {
                 file = Some(name);
             } else if let Some(language) = line.strip_prefix("```") {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+                if other.is_some_and(|other| block.iter().any(|line| line.starts_with(&format!("$ {other} ")))) {
+                    break;
+                }
                 match file.take() {
                     Some(name) => newcomer.write(name, &block.join("\n")),
                     None if language == "console" => newcomer.type_in(&block),
@@ -46,9 +55,10 @@ impl Newcomer {
         fs_err::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// Types the commands of a block: what follows `$ `, and lines that a backslash joins to it.
+    /// Types the commands of a block: what follows `$ `, and lines that a backslash joins to it. The lines after it are
+    /// what is to be seen, `...` stands for others.
     fn type_in(&mut self, block: &[&str]) {
-        let mut lines = block.iter();
+        let mut lines = block.iter().peekable();
         while let Some(line) = lines.next() {
             let Some(first) = line.strip_prefix("$ ") else { continue };
             let mut command = first.to_owned();
@@ -60,6 +70,11 @@ impl Newcomer {
             let ran =
                 Ran::of(Command::new("bash").args(["-c", &command]).current_dir(self.dir.path()).env("PATH", path));
             assert_eq!(ran.code, Some(0), "$ {command}\n{}{}", ran.stdout, ran.stderr);
+            let seen: BTreeSet<String> = ran.stdout.lines().chain(ran.stderr.lines()).map(likeness).collect();
+            while let Some(shown) = lines.next_if(|line| !line.starts_with("$ ")) {
+                let is_true = *shown == "..." || seen.contains(&likeness(shown));
+                assert!(is_true, "$ {command}\n{}{}\ndoes not show\n{shown}", ran.stdout, ran.stderr);
+            }
             self.typed.push(command);
         }
     }
@@ -78,6 +93,14 @@ impl Newcomer {
         Ran::of(&mut command).exit(0);
         Some(prefix)
     }
+}
+
+/// A line without what differs between runs: words that hold a digit, and the widths of columns.
+fn likeness(line: &str) -> String {
+    let word = |word: &str| {
+        if word.contains(|letter: char| letter.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
+    };
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A program in an environment without anything else.
@@ -115,4 +138,10 @@ fn a_library_that_cannot_be_split() {
     // It runs wherever it is installed; without a driver CUDA's runtime says so.
     let said = run(&prefix, "wave", Path::new("/nowhere")).stdout;
     assert!(said.starts_with("error ") && said.trim_end().ends_with("1 2 3 4"), "{said}");
+}
+
+#[test]
+fn the_session_of_the_readme() {
+    let newcomer = Newcomer::until("README.md", Some("conda"));
+    assert_eq!(newcomer.typed.len(), 3, "{:?}", newcomer.typed);
 }

@@ -11,7 +11,7 @@ const CHOSEN: [(&str, &str); 4] =
 
 /// The tables of a schema as sections of a page, the outermost first.
 pub fn sections(schema: &Value) -> String {
-    let mut page = Page { schema, text: String::new(), shown: BTreeMap::new() };
+    let mut page = Page { schema, text: String::new(), shown: BTreeMap::new(), written: BTreeSet::new() };
     page.table("", schema);
     page.text
 }
@@ -21,6 +21,8 @@ struct Page<'a> {
     text: String,
     /// Names of definitions and where each is shown.
     shown: BTreeMap<&'a str, String>,
+    /// Those that have been written.
+    written: BTreeSet<&'a str>,
 }
 
 /// A table inside of another.
@@ -56,7 +58,7 @@ impl<'a> Page<'a> {
             self.words(key, value);
         }
         for inner in inner.into_values() {
-            if self.shown.get(inner.name) == Some(&inner.path) {
+            if self.written.insert(inner.name) {
                 self.table(&inner.path, &self.schema["$defs"][inner.name]);
             }
         }

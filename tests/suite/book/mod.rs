@@ -1,6 +1,5 @@
 //! The book below `docs/`: its reference is what the program says, its links lead somewhere, its commands exist.
 
-mod follow;
 mod keys;
 mod links;
 mod reference;
