@@ -120,11 +120,11 @@ fn of_packages(path: &Path) -> Result<Vec<Source>> {
 /// Specs as they follow from names and versions alone.
 fn plain(distribution: Distribution, channel: Option<PathBuf>) -> Source {
     let kernels = distribution.kernels.iter().map(|kernels| {
-        let spec = exactly(&kernels.package, &kernels.version.to_string());
+        let spec = exactly(&kernels.package, kernels.version);
         ((kernels.package.clone(), kernels.cuda), spec)
     });
     let kernels = kernels.collect();
     let core = distribution.core.as_ref().map_or(&distribution.simulator, |core| &core.package);
-    let simulator = exactly(core, &distribution.version.to_string());
+    let simulator = exactly(core, distribution.version);
     Source { simulator, kernels, channel, wheels: Vec::new(), distribution }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Weight};
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 
 /// The answer to "may this replace that?".
@@ -38,7 +38,7 @@ pub struct Advice {
     /// What the worst change says.
     pub verdict: Verdict,
     /// Lowest release that the policy allows for these changes, when the old release is known.
-    pub lowest: Option<Release>,
+    pub lowest: Option<Version>,
     /// Whether the new release, when it is known, is high enough.
     pub fits: Option<bool>,
 }
@@ -46,7 +46,7 @@ pub struct Advice {
 /// Verdict and version number. Under `major`, a break raises the first number and an addition the
 /// second; under `major.minor`, a break raises the second and an addition the third. `capability` is
 /// an exact match, for which a symbol says nothing: it is judged like `major.minor`.
-pub fn advise(changes: &[Change], policy: VersionPolicy, old: Option<&Release>, new: Option<&Release>) -> Advice {
+pub fn advise(changes: &[Change], policy: VersionPolicy, old: Option<&Version>, new: Option<&Version>) -> Advice {
     let worst = changes.iter().map(|change| change.weight).max().unwrap_or(Weight::Harmless);
     let verdict = match worst {
         Weight::Harmless => Verdict::Compatible,
@@ -58,7 +58,7 @@ pub fn advise(changes: &[Change], policy: VersionPolicy, old: Option<&Release>, 
         VersionPolicy::MajorMinor | VersionPolicy::Capability => 1,
     };
     let lowest = old.map(|old| match verdict {
-        Verdict::Compatible => old.clone(),
+        Verdict::Compatible => *old,
         Verdict::Additions => old.raised(first + 1),
         Verdict::Incompatible => old.raised(first),
     });

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Interface;
-use crate::arch::Release;
+use crate::arch::Version;
 
 /// Version of the baseline's form.
 pub const BASELINE_SCHEMA: u32 = 1;
@@ -20,7 +20,7 @@ pub struct Baseline {
     /// What was recorded, in a word: a package's or file's name.
     pub subject: String,
     /// Its release, if it is known.
-    pub release: Option<Release>,
+    pub release: Option<Version>,
     /// Libraries by SONAME; by file name where there is none.
     pub libraries: BTreeMap<String, Interface>,
 }

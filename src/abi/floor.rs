@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{SymbolName, SymbolsFile};
-use crate::arch::{Release, VersionPolicy, VersionRange};
+use crate::arch::{Version, VersionPolicy, VersionRange};
 use crate::elf::{Facts, Import};
 
 /// What one consumer needs of one library.
@@ -17,13 +17,13 @@ pub struct Floor {
     /// Package that provides it.
     pub package: String,
     /// Lowest release that has all; none when nothing of the library is used.
-    pub lowest: Option<Release>,
+    pub lowest: Option<Version>,
     /// Symbols that make it so: those that the release before lacked.
     pub because: Vec<SymbolName>,
     /// How many symbols of the library are used.
     pub used: usize,
     /// First release that lacks a symbol, and which: the consumer ends there.
-    pub gone: Option<(Release, SymbolName)>,
+    pub gone: Option<(Version, SymbolName)>,
     /// Symbols that are expected of this library and that its file does not know: newer than the
     /// file, or of another library.
     pub unknown: Vec<SymbolName>,
@@ -74,7 +74,7 @@ pub fn floor(consumer: &Facts, file: &SymbolsFile) -> Option<Floor> {
         }
         match floor.lowest.as_ref().map(|lowest| recorded.since.cmp(lowest)) {
             None | Some(std::cmp::Ordering::Greater) => {
-                floor.lowest = Some(recorded.since.clone());
+                floor.lowest = Some(recorded.since);
                 floor.because = vec![name.clone()];
             }
             Some(std::cmp::Ordering::Equal) => floor.because.push(name.clone()),
@@ -83,7 +83,7 @@ pub fn floor(consumer: &Facts, file: &SymbolsFile) -> Option<Floor> {
         if let Some(gone) = &recorded.gone
             && floor.gone.as_ref().is_none_or(|(first, _)| gone < first)
         {
-            floor.gone = Some((gone.clone(), name.clone()));
+            floor.gone = Some((*gone, name.clone()));
         }
     }
     floor.range = floor.lowest.as_ref().map(|lowest| range(file, lowest, floor.gone.as_ref().map(|(gone, _)| gone)));
@@ -108,11 +108,11 @@ fn lookup<'a>(
 }
 
 /// `>=1.0.1,<2`.
-fn range(file: &SymbolsFile, lowest: &Release, gone: Option<&Release>) -> VersionRange {
+fn range(file: &SymbolsFile, lowest: &Version, gone: Option<&Version>) -> VersionRange {
     let bound = lowest.ended_by(match file.policy {
         VersionPolicy::Major => 0,
         VersionPolicy::MajorMinor | VersionPolicy::Capability => 1,
     });
     let below = gone.filter(|gone| **gone < bound).cloned().unwrap_or(bound);
-    VersionRange { from: Some(lowest.clone()), below: Some(below) }
+    VersionRange { from: Some(*lowest), below: Some(below) }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Interface, SymbolName};
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::budget::Budget;
 
@@ -26,9 +26,9 @@ const FIRST_LINE: &str = "simpack-symbols 1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// First release with it.
-    pub since: Release,
+    pub since: Version,
     /// First release without it.
-    pub gone: Option<Release>,
+    pub gone: Option<Version>,
 }
 
 /// The content of one symbols file.
@@ -129,7 +129,7 @@ impl SymbolsFile {
 
     /// Records the interface of a release. Releases come in any order: a symbol's first release only
     /// moves down, and what an older release lacks is not gone.
-    pub fn update(&mut self, interface: &Interface, release: &Release) -> Update {
+    pub fn update(&mut self, interface: &Interface, release: &Version) -> Update {
         let mut update = Update::default();
         let newest = self.newest().is_none_or(|newest| *release >= newest);
         // A name that cannot be written in a line of its own is no name of a compiler.
@@ -140,12 +140,12 @@ impl SymbolsFile {
         for name in interface.symbols.keys().filter(writable) {
             match self.symbols.get_mut(name) {
                 None => {
-                    self.symbols.insert(name.clone(), Recorded { since: release.clone(), gone: None });
+                    self.symbols.insert(name.clone(), Recorded { since: *release, gone: None });
                     update.added.push(name.clone());
                 }
                 Some(recorded) => {
                     if *release < recorded.since {
-                        recorded.since = release.clone();
+                        recorded.since = *release;
                     }
                     if recorded.gone.as_ref().is_some_and(|gone| gone <= release) {
                         recorded.gone = None;
@@ -156,7 +156,7 @@ impl SymbolsFile {
         if newest {
             for (name, recorded) in &mut self.symbols {
                 if recorded.gone.is_none() && !interface.symbols.contains_key(name) {
-                    recorded.gone = Some(release.clone());
+                    recorded.gone = Some(*release);
                     update.gone.push(name.clone());
                 }
             }
@@ -165,7 +165,7 @@ impl SymbolsFile {
     }
 
     /// The newest release that the file knows of.
-    fn newest(&self) -> Option<Release> {
+    fn newest(&self) -> Option<Version> {
         self.symbols
             .values()
             .flat_map(|recorded| [Some(&recorded.since), recorded.gone.as_ref()])

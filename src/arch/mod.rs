@@ -2,12 +2,14 @@
 
 mod capability;
 mod kernel;
+mod platform;
+mod policy;
 mod range;
-mod release;
 mod version;
 
 pub use capability::{Capability, Suffix};
 pub use kernel::{KernelAbiTag, KernelTarget};
+pub use platform::{CudaVersion, GlibcVersion, Platform};
+pub use policy::VersionPolicy;
 pub use range::VersionRange;
-pub use release::Release;
-pub use version::{CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
+pub use version::Version;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Release;
+use super::Version;
 
 /// Versions from one, inclusive, to below another: `>=13.0,<14`. Without bounds it holds every version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -13,20 +13,20 @@ use super::Release;
 pub struct VersionRange {
     /// Lowest, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Release>,
+    pub from: Option<Version>,
     /// End, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below: Option<Release>,
+    pub below: Option<Version>,
 }
 
 impl VersionRange {
     /// All versions from one on.
-    pub fn at_least(from: Release) -> Self {
+    pub fn at_least(from: Version) -> Self {
         Self { from: Some(from), below: None }
     }
 
     /// Whether a version lies in it.
-    pub fn contains(&self, version: &Release) -> bool {
+    pub fn contains(&self, version: &Version) -> bool {
         self.from.as_ref().is_none_or(|from| from <= version) && self.below.as_ref().is_none_or(|below| version < below)
     }
 }

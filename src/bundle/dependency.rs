@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arch::{KernelAbiTag, KernelTarget, Release, Version, VersionPolicy, VersionRange};
+use crate::arch::{KernelAbiTag, KernelTarget, Version, VersionPolicy, VersionRange};
 use crate::fs::Digest;
 use crate::recipe::Used;
 
@@ -27,7 +27,7 @@ pub enum Dependency {
         /// Its name.
         package: String,
         /// Its version.
-        version: Release,
+        version: Version,
         /// Digest of its manifest, which tells its builds apart.
         manifest: Digest,
     },
@@ -161,7 +161,7 @@ mod tests {
             (">=12", true),
             ("<2", true),
             ("<2,>=1", false),
-            (">=1.0rc1", false),
+            (">=1.0rc1", true),
             (">=01", false),
             ("==1.2.*", false),
         ] {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version, VersionPolicy};
 use crate::bundle::BundleManifest;
 use crate::gpu::Available;
 use crate::manifest::PtxIsa;
@@ -184,7 +184,7 @@ impl Distribution {
             {
                 found.push(format!("{} has kernel ABI {other}, {} has {own}", rtc.package, core.package));
             }
-            if (core.version.major, core.version.minor) != (rtc.version.major, rtc.version.minor) {
+            if !VersionPolicy::MajorMinor.agree(core.version, rtc.version) {
                 let (core, rtc) = (core, rtc);
                 found.push(format!("{} is {}, {} is {}", rtc.package, rtc.version, core.package, core.version));
             }

@@ -39,7 +39,7 @@ fn manifests() -> Manifests {
     Manifests::load(&Data::at("no such directory")).unwrap()
 }
 
-const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
+const VERSION: Version = Version::new(1, 0, 0);
 
 fn tag(letter: &str) -> KernelAbiTag {
     format!("k{}", letter.repeat(12)).parse().unwrap()

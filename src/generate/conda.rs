@@ -18,6 +18,8 @@ use crate::recipe::ComponentKind;
 #[derive(Serialize)]
 struct Values<'a> {
     model: &'a Model,
+    /// The simulator's version in conda's spelling.
+    version: String,
     /// Packages with what follows from their kind.
     outputs: Vec<OutputText<'a>>,
     /// Tools of the host part's builds.
@@ -85,6 +87,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     }
     let values = Values {
         model,
+        version: conda::spelled(model.version),
         outputs: model.packages.iter().map(|output| output_text(output, &Specs::new(&model.name, vendor))).collect(),
         tools,
         headers,
@@ -133,7 +136,7 @@ fn output_text<'a>(output: &'a Output, specs: &Specs<'_>) -> OutputText<'a> {
     sorted.dedup();
     let package = PackageText {
         name: package.name(),
-        version: package.version.to_string(),
+        version: conda::spelled(package.version),
         noarch: package.manifest.platform.is_none(),
         release: *release,
         build: Text { kind, text },

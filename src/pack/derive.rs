@@ -182,7 +182,7 @@ impl Derivation<'_> {
 
     /// A package whose only use is that an environment holds one build of it.
     fn tie(&self, kind: PackageKind, version: u32, manifest: BundleManifest, summary: String) -> Package {
-        let numbers = Version { major: version, minor: 0, patch: 0 };
+        let numbers = Version::new(version.into(), 0, 0);
         let manifest = BundleManifest { version: numbers, policy: VersionPolicy::Capability, ..manifest };
         let mut package = self.package(kind, manifest, None);
         package.manifest.licences.clear();
@@ -402,7 +402,7 @@ impl Derivation<'_> {
         manifest.licences = texts.map(|(name, text)| (name.clone(), Digest::of(text.as_bytes()))).collect();
         Package {
             kind,
-            version: manifest.version.into(),
+            version: manifest.version,
             build_number: self.recipe.package.build_number,
             licences: self.context.licences.clone(),
             summary: self.recipe.summary.clone(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
-use crate::package::conda::{Record, exactly, records};
+use crate::package::conda::{self, Record};
 use crate::package::{kernel_abi_name, release_of, selector_name};
 
 /// One release of a simulator in a channel.
@@ -32,7 +32,7 @@ pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
     let mut all: Vec<Record> = Vec::new();
     for bytes in indexes {
         let no_index = |error| Error::new(crate::error::ErrorKind::File, "no channel's index").because(error);
-        all.extend(records(bytes).map_err(no_index)?);
+        all.extend(conda::records(bytes).map_err(no_index)?);
     }
     let mut found: BTreeMap<(String, Version), Vec<Selected>> = BTreeMap::new();
     for record in &all {
@@ -52,7 +52,7 @@ pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
 fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
     let simulator = record.name.strip_suffix("-kernels")?;
     let cuda = release_of(record.build_number)?;
-    let version: Version = record.version.parse().ok()?;
+    let version: Version = conda::version(&record.version)?;
     let start = format!("{}-", record.name);
     let (spec, wanted, target) = record.wanted().find_map(|(spec, wanted)| {
         let target: KernelTarget = wanted.name()?.strip_prefix(&start)?.parse().ok()?;
@@ -83,7 +83,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     // Of several builds of a package the one that a solver takes.
     kernels.sort_by(|(a, ..), (b, ..)| b.cmp(a));
     kernels.dedup_by(|(_, later, _), (_, first, _)| later.package == first.package && later.cuda == first.cuda);
-    let text = version.to_string();
+    let text = conda::spelled(version);
     let newest = |fits: &dyn Fn(&Record) -> bool| {
         records.iter().filter(|record| record.version == text && fits(record)).max_by_key(|record| record.build_number)
     };
@@ -110,7 +110,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
         kernels: kernels.into_iter().map(|(_, kernels, _)| kernels).collect(),
     };
     distribution.settle();
-    Offer { simulator: exactly(brings.as_deref().unwrap_or(simulator), &text), kernels: specs, distribution }
+    Offer { simulator: conda::exactly(brings.as_deref().unwrap_or(simulator), version), kernels: specs, distribution }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::arch::{KernelAbiTag, KernelTarget, Release};
+use crate::arch::{KernelAbiTag, KernelTarget, Version};
 use crate::bundle::{BundleManifest, Dependency};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
@@ -14,7 +14,7 @@ pub struct Package {
     /// What it is for.
     pub kind: PackageKind,
     /// Version: the simulator's; that of a schema for what only ties packages together.
-    pub version: Release,
+    pub version: Version,
     /// Build number: of packages that differ in nothing else the highest is preferred.
     pub build_number: u64,
     /// Licence texts by file name.
@@ -59,7 +59,7 @@ impl Package {
     /// The manifest does not print.
     pub fn exactly(&self) -> Result<Dependency> {
         let manifest = Digest::of(&self.manifest_json()?);
-        Ok(Dependency::Build { package: self.name().to_owned(), version: self.version.clone(), manifest })
+        Ok(Dependency::Build { package: self.name().to_owned(), version: self.version, manifest })
     }
 
     /// Time stamp of every entry of its archives, in seconds since 1970.

@@ -32,6 +32,8 @@ pub trait Format {
 pub struct Rendered<'a> {
     /// The package.
     pub package: &'a Package,
+    /// Its version, as the format spells it.
+    pub version: String,
     /// What tells its builds apart: conda's build string.
     pub build: String,
     /// Where it runs: conda's `linux-64` or `noarch`.
@@ -47,7 +49,7 @@ pub struct Rendered<'a> {
 impl Rendered<'_> {
     /// File name without its ending: `volley-core-1.0.0-h1234567_0`.
     pub fn stem(&self) -> String {
-        format!("{}-{}-{}", self.package.name(), self.package.version, self.build)
+        format!("{}-{}-{}", self.package.name(), self.version, self.build)
     }
 }
 

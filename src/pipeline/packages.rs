@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
-use crate::arch::{CudaVersion, KernelTarget, Release, VersionRange};
+use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
 use crate::bundle::{Bundle, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, Entry, EntryKind, Tree};
@@ -83,7 +83,7 @@ pub(crate) fn pack(
     write(&Tar)?;
     let packed = rendered.into_iter().zip(built).map(|(rendered, built)| Packed {
         name: rendered.package.name().to_owned(),
-        version: rendered.package.version.to_string(),
+        version: rendered.version.clone(),
         build: rendered.build,
         cuda: rendered.package.manifest.cuda,
         subdir: built.subdir,
@@ -158,7 +158,7 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
         _ => return None,
     };
     let major = job.inputs.tools.host_major();
-    let versions = major.map_or_else(Versions::any, |major| VersionRange::at_least(Release::from(major)).into());
+    let versions = major.map_or_else(Versions::any, |major| VersionRange::at_least(Version::from(major)).into());
     Some(conda_package(package.to_owned(), versions))
 }
 

@@ -78,7 +78,7 @@ colour = "red"
 
 [simulator]
 name = "Volley"
-version = "1.0"
+version = "1.0-beta1"
 licence = "BSD-3-Clause"
 summary = ""
 

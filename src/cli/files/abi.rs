@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::error::Result;
 use crate::ops::abi::{self, DiffRequest, UpdateRequest};
@@ -26,7 +26,7 @@ Examples:
         output: Option<PathBuf>,
         /// Release, when the packages do not say it
         #[arg(long, value_name = "R")]
-        release: Option<Release>,
+        release: Option<Version>,
     },
     /// Compare two releases and say which version number the new one must have
     #[command(after_help = "\
@@ -45,10 +45,10 @@ Examples:
         new: PathBuf,
         /// Release of OLD, when it does not say it itself
         #[arg(long, value_name = "R")]
-        old_release: Option<Release>,
+        old_release: Option<Version>,
         /// Release of NEW, when it does not say it itself
         #[arg(long, value_name = "R")]
-        new_release: Option<Release>,
+        new_release: Option<Version>,
         /// What the version promises: major, major.minor [default: what the packages say, else major]
         #[arg(long, value_name = "POLICY")]
         policy: Option<VersionPolicy>,
@@ -89,7 +89,7 @@ Examples:
         symbols: PathBuf,
         /// Release, when the packages do not say it
         #[arg(long, value_name = "R")]
-        release: Option<Release>,
+        release: Option<Version>,
         /// Package that provides the libraries, when the packages do not say it
         #[arg(long, value_name = "NAME")]
         package: Option<String>,

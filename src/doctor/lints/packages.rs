@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Facts;
+use crate::arch::VersionPolicy;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};
 use crate::recipe::ComponentKind;
@@ -60,12 +61,13 @@ pub(super) fn rtc(facts: &Facts, _: &Parameters, hits: &mut Hits) {
         };
         for core in of(ComponentKind::Core) {
             for rtc in of(ComponentKind::Rtc).filter(|rtc| rtc.simulator == core.simulator) {
-                if (rtc.version.major, rtc.version.minor) != (core.version.major, core.version.minor) {
+                if !VersionPolicy::MajorMinor.agree(core.version, rtc.version) {
+                    let series = VersionPolicy::MajorMinor.series(core.version).unwrap_or_default();
                     hits.add(
                         &rtc.package,
                         format!("version {} does not go with {} {}", rtc.version, core.package, core.version),
                     )
-                    .fix(format!("install {} {}.{}", rtc.package, core.version.major, core.version.minor));
+                    .fix(format!("install {} {series}", rtc.package));
                 }
             }
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::second::{self, SecondOpinion};
 use super::subject::{Subject, is_baseline, read_baseline};
 use crate::abi::{Advice, Baseline, Change, Depth, Verdict, Weight, advise, compare};
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::ui::Ui;
@@ -22,9 +22,9 @@ pub struct DiffRequest {
     /// What is there now.
     pub new: PathBuf,
     /// Release of the old one, when it does not say it itself.
-    pub old_release: Option<Release>,
+    pub old_release: Option<Version>,
     /// Release of the new one.
-    pub new_release: Option<Release>,
+    pub new_release: Option<Version>,
     /// What the version promises; what the packages say, else `major`.
     pub policy: Option<VersionPolicy>,
     /// Ask `abidiff` too.
@@ -52,7 +52,7 @@ pub(crate) struct DiffAnswer<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Side<'a> {
     subject: &'a str,
-    release: Option<&'a Release>,
+    release: Option<&'a Version>,
 }
 
 /// One side of the comparison: a recorded baseline, or one that is taken now.
@@ -67,8 +67,8 @@ struct Opened {
 /// # Errors
 /// A side does not exist or is no baseline, or `abidiff` was asked for and cannot be run.
 pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
-    let old = open(&request.old, request.old_release.clone())?;
-    let new = open(&request.new, request.new_release.clone())?;
+    let old = open(&request.old, request.old_release)?;
+    let new = open(&request.new, request.new_release)?;
     let said = |side: &Opened| {
         side.subject.as_ref().and_then(|subject| subject.libraries().find_map(|library| library.package.as_ref()?.1))
     };
@@ -88,7 +88,7 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
                 .hint("give the old release's package or tree, or leave out --second-opinion"));
         }
     };
-    let side = |opened: &'_ Opened| (opened.baseline.subject.clone(), opened.baseline.release.clone());
+    let side = |opened: &'_ Opened| (opened.baseline.subject.clone(), opened.baseline.release);
     let ((old_name, old_release), (new_name, new_release)) = (side(&old), side(&new));
     let answer = DiffAnswer {
         schema: 1,
@@ -111,7 +111,7 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
     })
 }
 
-fn open(path: &Path, release: Option<Release>) -> Result<Opened> {
+fn open(path: &Path, release: Option<Version>) -> Result<Opened> {
     if is_baseline(path) {
         let mut baseline = read_baseline(path)?;
         baseline.release = release.or(baseline.release);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::subject::Subject;
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::ui::Ui;
@@ -12,7 +12,7 @@ use crate::ui::Ui;
 ///
 /// # Errors
 /// Nothing to read there, or an ELF file that cannot be read: a baseline with holes is none.
-pub fn dump(path: &Path, output: Option<&Path>, release: Option<Release>, ui: &Ui) -> Result<u8> {
+pub fn dump(path: &Path, output: Option<&Path>, release: Option<Version>, ui: &Ui) -> Result<u8> {
     let subject = Subject::open(path)?;
     if let Some((file, reason)) = subject.unreadable.first() {
         return Err(Error::file(file, reason).hint("a baseline records every library; leave this file out"));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::abi::{BASELINE_SCHEMA, Baseline, Interface};
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::elf::{self, Facts, FileKind, is_elf};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub(super) struct Subject {
     /// Its name.
     pub name: String,
     /// Release, when a manifest says it.
-    pub release: Option<Release>,
+    pub release: Option<Version>,
     /// ELF files, sorted by path.
     pub files: Vec<Loaded>,
     /// Files that could not be read as ELF although they begin like one, with the reason.
@@ -79,7 +79,7 @@ impl Subject {
         let mut seen = BTreeSet::new();
         for bundle in &opened.bundles {
             let manifest = &bundle.manifest;
-            self.release = Some(manifest.version.into());
+            self.release = Some(manifest.version);
             // A distribution holds each package as .conda and as .tar.zst.
             if !seen.insert((&manifest.package, manifest.target)) {
                 continue;
@@ -132,7 +132,7 @@ impl Subject {
     }
 
     /// The interfaces of all shared libraries. Of different libraries with one name, each goes by its path.
-    pub(super) fn baseline(&self, release: Option<Release>) -> Baseline {
+    pub(super) fn baseline(&self, release: Option<Version>) -> Baseline {
         let mut by_name: BTreeMap<String, Vec<(&Loaded, Interface)>> = BTreeMap::new();
         for file in self.libraries() {
             by_name.entry(file.library()).or_default().push((file, Interface::of(&file.facts)));
@@ -145,7 +145,7 @@ impl Subject {
                 libraries.extend(files.into_iter().map(|(file, interface)| (file.path.clone(), interface)));
             }
         }
-        let release = release.or_else(|| self.release.clone());
+        let release = release.or(self.release);
         Baseline { schema: BASELINE_SCHEMA, subject: self.name.clone(), release, libraries }
     }
 }

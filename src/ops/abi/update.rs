@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::subject::{Provider, Subject, is_baseline, read_baseline};
 use crate::abi::{Interface, SymbolsFile};
-use crate::arch::Release;
+use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -21,7 +21,7 @@ pub struct UpdateRequest {
     /// Directory of symbols files; made when absent.
     pub symbols: PathBuf,
     /// Release, when the packages do not say it.
-    pub release: Option<Release>,
+    pub release: Option<Version>,
     /// Package that provides the libraries, when the packages do not say it.
     pub package: Option<String>,
     /// What its version promises.
@@ -33,14 +33,14 @@ pub struct UpdateRequest {
 struct Updated {
     file: PathBuf,
     library: String,
-    release: Release,
+    release: Version,
     added: Vec<String>,
     gone: Vec<String>,
 }
 
 /// The libraries of one release that others can name, each with its package if that is known.
 struct Released {
-    release: Option<Release>,
+    release: Option<Version>,
     libraries: Vec<(String, Interface, Option<Provider>)>,
 }
 
@@ -58,7 +58,7 @@ fn released(path: &Path) -> Result<Released> {
     }
     let named = subject.libraries().filter(|file| file.facts.soname.is_some());
     let libraries = named.map(|file| (file.library(), Interface::of(&file.facts), file.package.clone())).collect();
-    Ok(Released { release: subject.release.clone(), libraries })
+    Ok(Released { release: subject.release, libraries })
 }
 
 /// Updates one file a library, each written whole or not at all.
@@ -69,7 +69,7 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
     let mut updates = Vec::new();
     for path in &request.subjects {
         let Released { release, libraries } = released(path)?;
-        let release = request.release.clone().or(release).ok_or_else(|| {
+        let release = request.release.or(release).ok_or_else(|| {
             Error::usage(format!("{} does not say its release", path.display())).hint("give --release, such as 1.0.1")
         })?;
         for (name, interface, said) in libraries {
@@ -93,7 +93,7 @@ pub fn update(request: &UpdateRequest, ui: &Ui) -> Result<u8> {
             updates.push(Updated {
                 file: place,
                 library: name,
-                release: release.clone(),
+                release,
                 added: names(update.added),
                 gone: names(update.gone),
             });

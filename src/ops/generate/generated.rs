@@ -232,7 +232,7 @@ fn named_library(recipe: &Recipe, kind: ComponentKind, files: &[String], policy:
     // A glob over all archives stands for the one of the simulator's name.
     let wild = files.iter().any(|glob| glob == "lib/lib*.a" || glob == "lib/*.a");
     let (base, archive) = named.next().or_else(|| wild.then_some((recipe.name.as_str(), true)))?;
-    let soname = policy.soname_version(recipe.version).unwrap_or_default();
+    let soname = policy.series(recipe.version).unwrap_or_default();
     let file = if archive { format!("lib{base}.a") } else { format!("lib{base}.so.{soname}") };
     Some(Library { component: kind, base: base.to_owned(), soname, archive, file })
 }

@@ -109,7 +109,7 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         subdir: Some(spec.subdir.clone()),
         timestamp: Some(TimestampMs::from_timestamp_millis(timestamp(spec.package)?)),
         track_features: Vec::new(),
-        version: spec.package.version.to_string().parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
+        version: spec.version.parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
     })
 }
 

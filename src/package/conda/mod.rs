@@ -12,5 +12,5 @@ pub use self::{
     channel::index,
     specs::{BuildText, Specs, build_text},
 };
-pub use read::{INDEX, INFO, PATHS, Record, Wanted, exactly, records};
+pub use read::{INDEX, INFO, PATHS, Record, Wanted, exactly, records, spelled, version};
 pub use selection::{Selection, selection};

@@ -6,7 +6,7 @@ use rattler_conda_types::package::BuildString;
 use rattler_conda_types::{MatchSpec, Matches, PackageRecord, ParseStrictness, StringMatcher, VersionWithSource};
 use serde::Deserialize;
 
-use crate::arch::CudaVersion;
+use crate::arch::{CudaVersion, Version};
 
 /// The directory of a package that is the package manager's.
 pub const INFO: &str = "info/";
@@ -113,8 +113,20 @@ impl Wanted {
 }
 
 /// The match spec of exactly one version.
-pub fn exactly(name: &str, version: &str) -> String {
-    format!("{name} =={version}")
+pub fn exactly(name: &str, version: Version) -> String {
+    format!("{name} =={}", spelled(version))
+}
+
+/// A version in conda's spelling. Behind a dot, conda would sort `dev` above `a1`. (`1.0.post1` it sorts above `1.0.1`,
+/// whatever the spelling: three numbers avoid that.)
+pub fn spelled(version: Version) -> String {
+    version.to_string().replace(".dev", "dev")
+}
+
+/// A version from conda's spelling; none for one that PEP 440 does not know.
+pub fn version(spelled: &str) -> Option<Version> {
+    let text = if spelled.contains(".dev") { spelled.to_owned() } else { spelled.replace("dev", ".dev") };
+    text.parse().ok()
 }
 
 #[cfg(test)]
@@ -133,6 +145,39 @@ mod tests {
             |version: &str| Record::read(format!(r#"{{"name": "libfoo", "version": "{version}"}}"#).as_bytes());
         assert!(range.is_met_by(&record("1.5").unwrap()) && !range.is_met_by(&record("2").unwrap()));
         assert!(Wanted::read("!!").is_err());
+    }
+
+    #[test]
+    fn conda_orders_versions_as_they_are() {
+        let ascending = [
+            "0.9",
+            "1.0.dev1",
+            "1.0a1.dev2",
+            "1.0a1",
+            "1.0a1.post1.dev1",
+            "1.0a1.post1",
+            "1.0a2",
+            "1.0b1",
+            "1.0rc1.dev1",
+            "1.0rc1",
+            "1.0",
+            "1.0.post1.dev1",
+            "1.0.post1",
+            "1.1",
+            "1.10",
+            "8.2.2.post1",
+            "8.2.3",
+            "12.5.4.2",
+            "1!0.1",
+        ];
+        let ascending = ascending.map(|text| text.parse::<Version>().unwrap());
+        for pair in ascending.windows(2) {
+            let conda = |at: usize| spelled(pair[at]).parse::<rattler_conda_types::Version>().unwrap();
+            assert!(pair[0] < pair[1] && conda(0) < conda(1), "{pair:?}");
+        }
+        for one in ascending {
+            assert_eq!(version(&spelled(one)).map(|it| it.to_string()), Some(one.to_string()));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::super::{KERNEL_ABI_VERSION, Package, PackageKind, Rendered, SLOT_VERSION, kernel_abi_name, slot_name};
-use super::{info, selection};
+use super::{exactly, info, selection, spelled};
 use crate::arch::{KernelTarget, Version, VersionPolicy};
 use crate::bundle::{BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::Result;
@@ -42,8 +42,8 @@ impl<'a> Specs<'a> {
         match dependency {
             Dependency::Component { package, version, policy } => compatible(package, *version, *policy),
             Dependency::Build { package, version, .. } => match self.builds.get(dependency) {
-                Some(build) => format!("{package} =={version} {build}"),
-                None => format!("{package} =={version}"),
+                Some(build) => format!("{} {build}", exactly(package, *version)),
+                None => exactly(package, *version),
             },
             Dependency::KernelAbi { tag } => {
                 format!("{} {KERNEL_ABI_VERSION}.* {tag}", kernel_abi_name(self.simulator))
@@ -86,7 +86,8 @@ impl<'a> Specs<'a> {
         self.builds.insert(package.exactly()?, build.clone());
         let subdir = package.manifest.platform.map_or_else(|| "noarch".to_owned(), |platform| platform.to_string());
         let run_exports = self.run_exports(package);
-        let rendered = Rendered { package, build, subdir, depends, constrains, run_exports };
+        let version = spelled(package.version);
+        let rendered = Rendered { package, version, build, subdir, depends, constrains, run_exports };
         info::check(&rendered)?;
         Ok(rendered)
     }
@@ -97,8 +98,8 @@ impl<'a> Specs<'a> {
 /// would pass. An exact policy accepts this version only.
 fn compatible(name: &str, version: Version, policy: VersionPolicy) -> String {
     match policy.upper_bound(version) {
-        Some(bound) => format!("{name} >={version},<{bound}.0a0"),
-        None => format!("{name} =={version}"),
+        Some(bound) => format!("{name} >={},<{bound}.0a0", spelled(version)),
+        None => exactly(name, version),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::super::{BundleFacts, PackageFacts};
 use crate::abi::{ChangeKind, Interface, SymbolName, SymbolsFile, Weight};
-use crate::arch::Release;
-use crate::arch::VersionPolicy;
+use crate::arch::{Version, VersionPolicy};
 use crate::elf::demangled;
 use crate::lint::{Hits, Parameters, Predicate};
 
@@ -37,7 +36,7 @@ fn count(number: usize) -> String {
 }
 
 /// The release in which such a change may appear.
-fn right(policy: VersionPolicy, weight: Weight, last: &Release) -> Release {
+fn right(policy: VersionPolicy, weight: Weight, last: &Version) -> Version {
     let place = match policy {
         VersionPolicy::Major => 0,
         VersionPolicy::MajorMinor | VersionPolicy::Capability => 1,
@@ -47,7 +46,7 @@ fn right(policy: VersionPolicy, weight: Weight, last: &Release) -> Release {
 
 fn abi_broken(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for (package, subject, file, interface) in recorded(facts) {
-        let release = Release::from(package.manifest.version);
+        let release = package.manifest.version;
         let promised = file.symbols.iter().filter(|(_, recorded)| {
             recorded.since <= release && recorded.gone.as_ref().is_none_or(|gone| *gone > release)
         });
@@ -75,8 +74,8 @@ fn abi_unrecorded(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
         let words = format!("exports {} that its symbols file does not know", count(new.len()));
         let hit = hits.add(subject, words).evidence_lines(shown(new.into_iter()));
-        let release = Release::from(package.manifest.version);
-        let last = file.symbols.values().map(|recorded| recorded.since.clone()).max();
+        let release = package.manifest.version;
+        let last = file.symbols.values().map(|recorded| recorded.since).max();
         if let Some(next) = last.map(|last| right(file.policy, Weight::Addition, &last)).filter(|next| *next > release)
         {
             hit.evidence(format!("policy `{}` gives additions a number of their own: {next}", file.policy));

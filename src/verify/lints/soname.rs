@@ -14,7 +14,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 fn soname_policy(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         let policy = package.manifest.policy;
-        let Some(version) = policy.soname_version(package.manifest.version) else { continue };
+        let Some(version) = policy.series(package.manifest.version) else { continue };
         for (subject, file, elf) in package.loaded() {
             let name = file.name();
             if elf.kind != FileKind::Library || file.directory() != "lib" || !name.starts_with("lib") {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Release, Version, VersionPolicy, VersionRange};
+use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy, VersionRange};
 use simpack::bundle::{
     Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, Ecosystem, MANIFEST_SCHEMA, Provenance, ToolVersion,
 };
@@ -95,7 +95,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
 }
 
 fn version() -> Version {
-    Version { major: 1, minor: 0, patch: 0 }
+    Version::new(1, 0, 0)
 }
 
 /// Stages all bundles of `recipe` below `dir`.
@@ -253,7 +253,7 @@ pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
     let libstdcxx = Dependency::Package {
         ecosystem: Ecosystem::Conda,
         name: "libstdcxx".to_owned(),
-        versions: VersionRange::at_least(Release::from(12u32)).into(),
+        versions: VersionRange::at_least(Version::from(12u32)).into(),
     };
     PackContext {
         manifests,

@@ -250,6 +250,46 @@ fn overrides_and_foreign_tables() {
     assert!(answer.as_array().unwrap().iter().all(|package| package["version"] != "1.1.0"), "{answer}");
 }
 
+/// Versions as the world writes them: a solver orders them as we do, and takes kernels and rtc of core's own version.
+#[test]
+fn versions_of_any_form_are_chosen() {
+    if client("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
+    for version in ["3.8.dev2", "3.8b1", "3.8", "8.2.2", "8.2.2.post1"] {
+        let mut recipe = sample::recipe(&["sm_90"], "13.0");
+        recipe.version = version.parse().unwrap();
+        let bundles = sample::bundles(&recipe, &dir.path().join(version));
+        let manifests = sample::manifests();
+        write(&pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap(), &channel);
+    }
+    let solve = |specs: &[&str]| {
+        let mut command = client("solve.py").unwrap();
+        command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(specs);
+        json(command.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "9.0"))
+    };
+    for (spec, chosen) in [
+        ("volley", "8.2.2.post1"),
+        ("volley <8", "3.8"),
+        ("volley <3.8", "3.8b1"),
+        ("volley <3.8a0", "3.8dev2"),
+        ("volley ==8.2.2", "8.2.2"),
+    ] {
+        let answer = solve(&[spec, "volley-rtc"]);
+        let own = answer.as_array().unwrap().iter().filter(|package| package["name"] != "volley-kernel-abi");
+        let own: Vec<_> = own.filter(|package| package["name"].as_str().unwrap().starts_with("volley")).collect();
+        assert!(own.len() >= 5, "{spec}: {answer}");
+        assert!(own.iter().all(|package| package["version"] == chosen), "{spec}: {answer}");
+    }
+    let index: Vec<Vec<u8>> =
+        ["linux-64", "noarch"].map(|subdir| fs_err::read(channel.join(subdir).join("repodata.json")).unwrap()).to_vec();
+    let offered: Vec<String> =
+        pack::offers(&index).unwrap().iter().map(|offer| offer.distribution.version.to_string()).collect();
+    assert_eq!(offered, ["8.2.2.post1", "8.2.2", "3.8", "3.8b1", "3.8.dev2"]);
+}
+
 /// Installed files have the digests of `paths.json` (install.py compares), links and modes survive,
 /// and every package leaves its `simpack.json`.
 #[test]
