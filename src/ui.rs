@@ -1,5 +1,6 @@
 //! The one place that writes to the terminal.
 
+mod colour;
 mod running;
 
 use std::io::{IsTerminal, Write};
@@ -8,12 +9,14 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 
+use self::colour::painted;
 pub use self::running::RunningSteps;
 use crate::amount::in_words;
 use crate::config::Config;
 use crate::data::DataOrigin;
 use crate::error::Error;
 use crate::printable;
+use crate::wrap::{fitted, set_columns};
 
 /// How to speak to the user. Cheap to clone; clones share the progress lines.
 #[derive(Clone)]
@@ -25,6 +28,7 @@ pub struct Ui {
     results: bool,
     verbose: bool,
     coloured: bool,
+    coloured_results: bool,
     groups: Option<&'static str>,
     data: Option<DataOrigin>,
 }
@@ -66,6 +70,16 @@ fn time_left(elapsed: Duration, left: Duration) -> Option<String> {
     (is_believable && left >= Duration::from_secs(1)).then(|| format!("about {} left", in_words(left)))
 }
 
+/// Columns of the terminal that this process speaks to, if it does.
+fn columns_of_terminal() -> Option<usize> {
+    [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().find_map(|stream| {
+        let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: the call writes a `winsize`, and this is one.
+        let answer = unsafe { libc::ioctl(stream, libc::TIOCGWINSZ, &raw mut size) };
+        (answer == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
+    })
+}
+
 /// Seconds since 1970, for GitLab's sections.
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -86,6 +100,9 @@ impl Ui {
     /// `json` keeps standard output for one JSON value; `quiet` drops notes and progress.
     pub fn new(json: bool, quiet: bool) -> Self {
         let interactive = !quiet && std::io::stderr().is_terminal();
+        if let Some(columns) = columns_of_terminal() {
+            set_columns(columns);
+        }
         let bars = MultiProgress::new();
         if !interactive {
             bars.set_draw_target(ProgressDrawTarget::hidden());
@@ -98,6 +115,7 @@ impl Ui {
             results: true,
             verbose: false,
             coloured: false,
+            coloured_results: false,
             groups: None,
             data: None,
         }
@@ -112,6 +130,7 @@ impl Ui {
         }
         self.verbose = verbose && !self.quiet;
         self.coloured = config.is_coloured(std::io::stderr().is_terminal());
+        self.coloured_results = config.is_coloured(std::io::stdout().is_terminal());
         self.groups = config.log_groups().filter(|_| !self.quiet);
         self
     }
@@ -137,6 +156,13 @@ impl Ui {
         Self { results: false, ..self.clone() }
     }
 
+    /// Says nothing, for work whose failure is told in other words.
+    #[must_use]
+    pub fn silent(&self) -> Self {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        Self { quiet: true, verbose: false, interactive: false, results: false, bars, ..self.clone() }
+    }
+
     /// The same way to speak, with the result as JSON.
     #[must_use]
     pub fn as_json(&self) -> Self {
@@ -151,8 +177,13 @@ impl Ui {
     /// A result in words, on standard output. Silent under `--json`.
     pub fn say(&self, text: impl AsRef<str>) {
         if !self.json && self.results {
-            self.out(&printable::text(text.as_ref()));
+            self.out(&painted(&fitted(&printable::text(text.as_ref())), self.coloured_results));
         }
+    }
+
+    /// Help that was asked for, on standard output.
+    pub fn help(&self, text: &str) {
+        self.out(&painted(&printable::text(text), self.coloured_results));
     }
 
     /// The result as JSON, on standard output, when it was asked for; answers whether it was.
@@ -193,7 +224,7 @@ impl Ui {
     /// A note about the work, on standard error.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            self.err(&printable::text(text.as_ref()));
+            self.err(&painted(&fitted(&printable::text(text.as_ref())), self.coloured));
         }
     }
 
@@ -217,14 +248,6 @@ impl Ui {
         Group { ui: self, end: Some(end) }
     }
 
-    /// A word that tells what a line is, in colour where colours are wanted.
-    fn label(&self, word: &str, code: &str) -> String {
-        match self.coloured {
-            true => format!("\x1b[{code}m{word}\x1b[0m"),
-            false => word.to_owned(),
-        }
-    }
-
     /// An error: message, cause, details, hints.
     pub fn error(&self, error: &Error) {
         let mut text = error.to_string();
@@ -242,20 +265,21 @@ impl Ui {
         for hint in error.hints() {
             text.push_str(&format!("\n  hint: {hint}"));
         }
-        let text = printable::text(&text).replace("\n  hint:", &format!("\n  {}", self.label("hint:", "1;36")));
-        self.err(&format!("{} {text}", self.label("error:", "1;31")));
+        let text = format!("error: {}", printable::text(&text));
+        self.err(&painted(&fitted(&text), self.coloured));
         // A reader of the JSON gets the failure in its form, too.
         let _ = self.json(&error.json());
     }
 
     /// What a user must know whatever else is kept quiet, on standard error.
     pub fn warning(&self, text: impl AsRef<str>) {
-        self.err(&format!("{} {}", self.label("warning:", "1;33"), printable::text(text.as_ref())));
+        let text = format!("warning: {}", printable::text(text.as_ref()));
+        self.err(&painted(&fitted(&text), self.coloured));
     }
 
     /// A complaint about the command line, on standard error.
     pub fn complain(&self, text: &str) {
-        self.err(&printable::text(text));
+        self.err(&painted(&fitted(&printable::text(text)), self.coloured));
     }
 
     fn err(&self, text: &str) {

@@ -1,9 +1,51 @@
 //! Text in lines of a width, as people read it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// Widest line, so that a text reads the same in a log and in a window.
+/// Widest line of prose, so that a text reads the same in a log and in a window.
 pub const WIDTH: usize = 100;
+/// Columns that a terminal is taken to have at least.
+const LEAST: usize = 40;
+
+/// Columns of the terminal; 0 where there is none.
+static COLUMNS: AtomicUsize = AtomicUsize::new(0);
+
+/// Says how many columns the terminal has: once, before anything is said.
+pub fn set_columns(columns: usize) {
+    COLUMNS.store(columns.max(LEAST), Ordering::Relaxed);
+}
+
+/// Columns that a table may fill: all that the terminal has.
+pub fn columns() -> usize {
+    match COLUMNS.load(Ordering::Relaxed) {
+        0 => WIDTH,
+        columns => columns,
+    }
+}
+
+/// Columns that a line of prose may fill.
+pub fn width() -> usize {
+    columns().min(WIDTH)
+}
+
+/// Lines that are too long for the terminal on several, the others below the beginning of the first. Without a terminal
+/// a line stays one, for programs that read it.
+pub fn fitted(text: &str) -> String {
+    if COLUMNS.load(Ordering::Relaxed) == 0 {
+        return text.to_owned();
+    }
+    let fit = |line: &str| -> Vec<String> {
+        if line.chars().count() <= columns() {
+            return vec![line.to_owned()];
+        }
+        let rest = line.trim_start();
+        let head = &line[..line.len() - rest.len()];
+        wrap(head, head.chars().count() + 2, rest, columns())
+    };
+    text.lines().flat_map(fit).collect::<Vec<_>>().join("\n")
+}
 
 /// `text` in lines of at most `width` columns: `head` begins the first, `indent` spaces the others. Lines break at
 /// spaces alone, and a word longer than a line stays whole, so that paths can be copied.

@@ -77,6 +77,17 @@ impl Capability {
         }
         Self::from_number(digits.parse().ok()?, suffix)
     }
+
+    /// What somebody meant who writes a capability as compilers do, or without its minor: `sm_90`, `compute_90a`, `90`,
+    /// `9`.
+    fn meant(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        let bare = ["sm_", "compute_", "sm"].into_iter().find_map(|word| text.strip_prefix(word)).unwrap_or(&text);
+        let (digits, suffix) = split_suffix(bare);
+        let number: u32 = digits.parse().ok().filter(|_| digits.len() <= 3)?;
+        // No compiler makes code for 1.x and 2.x any more: such a number is a major.
+        Self::from_number(if number < 30 { number * 10 } else { number }, suffix).filter(|meant| meant.major > 0)
+    }
 }
 
 fn split_suffix(text: &str) -> (&str, Suffix) {
@@ -97,7 +108,10 @@ impl FromStr for Capability {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a compute capability such as 9.0, 9.0a or 10.0f");
+        let wrong = || {
+            let wrong = format!("`{text}` is not a compute capability such as 9.0, 9.0a or 10.0f");
+            Self::meant(text).map_or(wrong.clone(), |meant| format!("{wrong}; did you mean `{meant}`?"))
+        };
         let (digits, suffix) = split_suffix(text);
         let (major, minor) = digits.split_once('.').ok_or_else(wrong)?;
         let number = |part: &str, most: usize| {
@@ -128,6 +142,24 @@ impl From<Capability> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_otherwise_is_understood() {
+        let said = |text: &str| text.parse::<Capability>().unwrap_err();
+        for (text, meant) in [
+            ("8", "8.0"),
+            ("sm_90", "9.0"),
+            ("90a", "9.0a"),
+            ("compute_100f", "10.0f"),
+            ("12", "12.0"),
+            ("SM_120", "12.0"),
+        ] {
+            assert!(said(text).ends_with(&format!("; did you mean `{meant}`?")), "{}", said(text));
+        }
+        for text in ["", "hopper", "9000", "0", "sm_", "-9", "9,0"] {
+            assert!(!said(text).contains("did you mean"), "{}", said(text));
+        }
+    }
 
     #[test]
     fn parses_what_it_prints() {

@@ -103,7 +103,7 @@ pub(super) struct BuildArgs {
     component: Vec<String>,
 
     /// Steps at a time [default: the machine's cores]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = jobs)]
     jobs: Option<u16>,
 
     /// Time that a call of a compiler or build system may take: a number with s, m, h or d behind it
@@ -234,4 +234,10 @@ impl BuildArgs {
             ..self.job.request()?
         })
     }
+}
+
+/// How many steps at a time.
+pub(super) fn jobs(text: &str) -> Result<u16, String> {
+    let number = text.trim().parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("give a whole number from 1 to {}, or leave it out for one per core", u16::MAX))
 }

@@ -35,7 +35,7 @@ pub(super) struct RebuildArgs {
     offline: bool,
 
     /// Steps at a time [default: the machine's cores]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = super::build::jobs)]
     jobs: Option<u16>,
 
     /// Keep steps from the network and from files that they do not declare

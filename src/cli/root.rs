@@ -145,6 +145,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
         Ok(cli) => cli,
         Err(error) => {
             let ui = Ui::new(args.iter().any(|arg| arg == "--json"), false);
+            // A file of settings that is wrong is told to whoever asks for something.
+            let ui = config::start(&[]).map_or(ui.clone(), |config| ui.with_settings(config, false));
             let code = refused(&error, &ui);
             return (ui, code);
         }
@@ -175,7 +177,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
 fn refused(error: &clap::Error, ui: &Ui) -> Result<u8> {
     let text = error.render().to_string();
     if !error.use_stderr() {
-        ui.out(&text);
+        ui.help(&text);
         return Ok(0);
     }
     ui.complain(&text);

@@ -62,9 +62,20 @@ pub fn unpack(
     extraction.finish(refuse)
 }
 
+fn cut_short(bytes: &[u8]) -> &'static str {
+    if bytes.is_empty() { "the file is empty" } else { "it is cut short: the list of members at its end is missing" }
+}
+
+fn damaged_by(what: &str) -> ContainerError {
+    ContainerError::Damaged(what.into())
+}
+
 fn zip(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
     let damaged = |error: zip::result::ZipError| ContainerError::Damaged(error.into());
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
+    let opened = zip::ZipArchive::new(Cursor::new(bytes));
+    // The list of members stands at the end ("APPNOTE", 4.3.6): what is cut short has none.
+    let is_cut = opened.is_err() && memchr::memmem::rfind(bytes, b"PK\x05\x06").is_none();
+    let mut archive = opened.map_err(|error| if is_cut { damaged_by(cut_short(bytes)) } else { damaged(error) })?;
     for index in 0..archive.len() {
         quota.member()?;
         let name = archive.name_for_index(index).and_then(|name| Some(name.ok()?.into_owned()));

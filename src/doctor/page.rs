@@ -7,7 +7,7 @@ use crate::machine::{
     CompilerFamily, ComputeMode, Device, DeviceKind, DriverAnswer, DriverLibrary, DriverRole, Machine, VulkanDevice,
 };
 use crate::report::{Finding, Level, Report};
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::{width, wrap};
 
 /// Column where the text of a line starts.
 const INDENT: usize = 10;
@@ -49,7 +49,7 @@ pub fn page(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String 
         lines.put("unknown", &format!("{}: {}", gap.subject, gap.reason));
     }
     for waived in report.waived() {
-        lines.put("accepted", &format!("{}: {}", waived.finding.subject, waived.finding.message));
+        lines.put("accepted", &format!("{}: {}", waived.finding.about(), waived.finding.message));
     }
     lines.lines.push(totals(facts, report, options));
     lines.lines.join("\n")
@@ -75,11 +75,18 @@ impl Lines {
         if head.chars().count() > INDENT {
             head.push(' ');
         }
-        self.lines.extend(wrap(&head, below, text, WIDTH));
+        self.lines.extend(wrap(&head, below, text, width()));
     }
 
     fn finding(&mut self, label: &str, finding: &Finding) {
-        self.put(label, &format!("{}: {}", finding.subject, finding.message));
+        self.put(label, &format!("{}: {}", finding.about(), finding.message));
+        let also = if self.verbose { finding.also.len() } else { MOST_EVIDENCE };
+        for subject in finding.also.iter().take(also) {
+            self.more(&format!("  also {subject}"));
+        }
+        if finding.also.len() > also {
+            self.more(&format!("  and {} more: --verbose", finding.also.len() - also));
+        }
         let shown = if self.verbose { finding.evidence.len() } else { MOST_EVIDENCE };
         for evidence in finding.evidence.iter().take(shown) {
             self.wrap("", &format!("  {evidence}"), INDENT + 4);

@@ -21,7 +21,7 @@ use super::step::{StepRun, kind_of};
 use super::tokens::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
-use crate::manifest::MemoryModel;
+use crate::manifest::{MemoryModel, Vendor};
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, IsolationKind, interrupted};
@@ -50,6 +50,8 @@ pub struct BuildOptions {
     pub step_timeout: Option<Duration>,
     /// What steps are expected to take that were never measured.
     pub memory: MemoryModel,
+    /// The vendor's libraries, for what is said of a link that failed.
+    pub vendor: Vendor,
 }
 
 /// What happened to a step.
@@ -74,6 +76,11 @@ pub struct BuildOutcome {
 }
 
 impl BuildOutcome {
+    /// How many artifacts are not in the cache any more: somebody removed them.
+    pub fn lost(&self) -> usize {
+        self.entries.values().filter(|entry| !entry.is_here()).count()
+    }
+
     /// How its steps were isolated, those from the cache, too: as the least isolated one was.
     pub fn isolation(&self) -> IsolationKind {
         self.entries.values().map(|entry| entry.made.isolation).min().unwrap_or_default()
@@ -140,17 +147,18 @@ fn processes(step: &Step, tokens: &Tokens) -> Processes {
 
 /// The outcome, or the first failure.
 fn finish(plan: &BuildPlan, (done, failures): (Finished, BTreeMap<usize, Error>), logs: &Path) -> Result<BuildOutcome> {
-    let kept = format!("{} finished steps are kept; `simpack build` continues from here", done.len());
     if let Some(signal) = interrupted() {
-        return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).detail(kept));
+        let error = Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}"));
+        return Err(kept(error, &done));
     }
     let failed = failures.len();
     if let Some((_, first)) = failures.into_iter().next() {
-        let mut error = first.detail(kept);
-        if failed > 1 {
-            error = error.detail(format!("{} more steps failed; their logs are in {}", failed - 1, logs.display()));
-        }
-        return Err(error);
+        let error = kept(first, &done);
+        let others = if failed == 2 { "1 more step".to_owned() } else { format!("{} more steps", failed - 1) };
+        return Err(match failed {
+            1 => error,
+            _ => error.detail(format!("{others} failed; the logs are in {}", logs.display())),
+        });
     }
     let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new() };
     for (index, (entry, cached)) in done {
@@ -159,6 +167,21 @@ fn finish(plan: &BuildPlan, (done, failures): (Finished, BTreeMap<usize, Error>)
         outcome.entries.insert(id, entry);
     }
     Ok(outcome)
+}
+
+/// Says what the next build need not do again.
+fn kept(error: Error, done: &Finished) -> Error {
+    let here = done.values().filter(|(entry, _)| entry.is_here()).count();
+    let lost = done.len() - here;
+    let error = match here {
+        0 => error,
+        1 => error.detail("1 finished step is kept; `simpack build` continues from here"),
+        _ => error.detail(format!("{here} finished steps are kept; `simpack build` continues from here")),
+    };
+    match lost {
+        0 => error,
+        _ => error.detail(format!("{lost} finished steps are lost: the cache was removed while the build ran")),
+    }
 }
 
 /// Everything that the cache has, by index.

@@ -26,6 +26,9 @@ pub struct Reach {
     pub compiled: Option<DriverNeed>,
     /// What is wrong, in words, each with what to do where something can be done.
     pub problems: Vec<String>,
+    /// What could not be examined, and why; absent in the first files of this form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unexamined: Vec<String>,
 }
 
 /// One capability.
@@ -77,6 +80,7 @@ impl Reach {
             ptx: ptx(&units, manifests),
             compiled: compiled(&units, manifests),
             problems: Vec::new(),
+            unexamined: Vec::new(),
             units,
         };
         if reach.machine_code.is_some() || reach.ptx.is_some() || reach.compiled.is_some() {
@@ -87,6 +91,12 @@ impl Reach {
         }
         reach.problems = reach.find_problems(manifests);
         reach
+    }
+
+    /// The same, of a subject that could not be examined as a whole.
+    #[must_use]
+    pub fn without(self, unexamined: Vec<String>) -> Self {
+        Self { unexamined, ..self }
     }
 
     /// Files with device code that CUDA runs.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, Step};
 use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::{width, wrap};
 
 impl DeviceFit {
     /// What the device runs in one line: `kernels sm_90 (exact)`, or why the CPU is left.
@@ -51,7 +51,7 @@ impl DeviceFit {
 
 /// Words in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
 fn paragraph(label: &str, words: &str) -> String {
-    wrap(label, label.chars().count(), words, WIDTH).join("\n") + "\n"
+    wrap(label, label.chars().count(), words, width()).join("\n") + "\n"
 }
 
 /// What a package of a trace is called: with its CUDA release, where several releases compiled for its target.
@@ -112,7 +112,8 @@ impl Reach {
     /// A few lines about what was looked at, and what is wrong with it.
     pub fn page(&self) -> String {
         let problems = self.problems.iter().map(|problem| ("problem", problem.clone()));
-        let lines = self.about().into_iter().chain(problems);
+        let unexamined = self.unexamined.iter().map(|gap| ("not examined", gap.clone()));
+        let lines = self.about().into_iter().chain(unexamined).chain(problems);
         let lines = lines.map(|(label, words)| paragraph(&format!("  {label:<13} "), &words));
         format!("{}\n{}", self.subject, lines.collect::<String>())
     }
@@ -128,6 +129,7 @@ impl Reach {
         let coded = self.units.iter().filter(|unit| !unit.code.is_empty()).count();
         let compiling = self.units.iter().filter(|unit| unit.compiles.is_some()).count();
         match (coded, compiling) {
+            (0, 0) if !self.unexamined.is_empty() => line("device code", "unknown".to_owned()),
             (0, 0) => line("device code", "none, and nothing that compiles some: it runs on the CPU".to_owned()),
             (0, _) => line("device code", format!("none: {} at run time, with NVRTC", compile(compiling))),
             (_, 0) => line("device code", files(coded)),

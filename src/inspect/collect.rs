@@ -44,6 +44,10 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
         return Err(Error::usage(format!("{} is no file and no directory", path.display())));
     }
     let content = Content::map(&file)?;
+    if content.bytes().is_empty() {
+        let gap = Gap { path: String::new(), reason: "the file is empty".to_owned() };
+        return Ok(Inspected { seen: 1, unexamined: vec![gap], ..Inspected::default() });
+    }
     let name = path.to_string_lossy();
     if let Some(found) = super::package(&name, content.bytes(), look) {
         return Ok(found);

@@ -8,7 +8,7 @@ use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::printable;
 use crate::ui::size;
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::{columns, width, wrap};
 
 /// Rows of a list before the rest is only counted; `--json` has all.
 const MOST_ROWS: usize = 40;
@@ -41,7 +41,7 @@ impl Page {
 
     fn field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
-            wrap(&format!("  {name:<9} "), 12, value, WIDTH).iter().for_each(|line| self.line(line));
+            wrap(&format!("  {name:<9} "), 12, value, width()).iter().for_each(|line| self.line(line));
         }
     }
 
@@ -131,7 +131,7 @@ impl Page {
                 let cell = if index == 0 { cut_front(cell, *width) } else { cut(cell, *width) };
                 format!("{cell:<width$}")
             });
-            self.line(&cut(&format!("  {}", cells.collect::<Vec<_>>().join("  ")), WIDTH));
+            self.line(&cut(&format!("  {}", cells.collect::<Vec<_>>().join("  ")), columns()));
         }
     }
 
@@ -228,7 +228,7 @@ impl Page {
             let mut used = first;
             let fits = rest.iter().take_while(|column| {
                 used += cell_width(column);
-                used <= WIDTH
+                used <= width()
             });
             let count = fits.count().max(1);
             self.part(&order, &rest[..count], start, first, &label);

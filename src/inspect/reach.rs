@@ -37,5 +37,9 @@ pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
         loose.entry(owner.to_owned()).or_default().extend(alone);
     }
     units.extend(loose.into_iter().map(|(owner, images)| Unit::new(owner, &images, &[], manifests)));
-    Reach::of(subject, units, manifests)
+    let unexamined = inspected.unexamined.iter().map(|gap| match gap.path.is_empty() {
+        true => gap.reason.clone(),
+        false => format!("{}: {}", gap.path, gap.reason),
+    });
+    Reach::of(subject, units, manifests).without(unexamined.collect())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::settings::Origin;
 use super::{LintInfo, ParameterKind, Parameters, Settings};
 use crate::error::{Error, Result};
-use crate::report::{Finding, Incomplete, Level, Report, Rule, Waived, of_any_release};
+use crate::report::{Finding, Incomplete, Level, Place, Report, Rule, Waived, of_any_release};
 
 /// Id of the lint about waivers that no finding needed.
 pub const UNUSED_WAIVER: &str = "unused-waiver";
@@ -37,6 +37,7 @@ struct Hit {
     message: String,
     evidence: Vec<String>,
     fix: Option<String>,
+    at: Option<Place>,
 }
 
 /// A hit that can still get evidence and its own fix.
@@ -45,7 +46,8 @@ pub struct HitBuilder<'a>(&'a mut Hit);
 impl Hits {
     /// Something is wrong with `subject`.
     pub fn add(&mut self, subject: impl Into<String>, message: impl Into<String>) -> HitBuilder<'_> {
-        self.hits.push(Hit { subject: subject.into(), message: message.into(), evidence: Vec::new(), fix: None });
+        let (subject, message) = (subject.into(), message.into());
+        self.hits.push(Hit { subject, message, evidence: Vec::new(), fix: None, at: None });
         let last = self.hits.len() - 1;
         HitBuilder(&mut self.hits[last])
     }
@@ -77,6 +79,12 @@ impl HitBuilder<'_> {
     /// Says what to do in this case, in place of the lint's own words.
     pub fn fix(self, fix: impl Into<String>) -> Self {
         self.0.fix = Some(fix.into());
+        self
+    }
+
+    /// Says where it is written what this follows from.
+    pub fn at(self, place: Option<&Place>) -> Self {
+        self.0.at = place.cloned();
         self
     }
 }
@@ -170,12 +178,18 @@ impl<F> Registry<F> {
     }
 
     /// Runs all lints that are not allowed. `examined` and `incomplete` come from the collector.
-    pub fn run(
+    pub fn run(&self, facts: &F, settings: &Settings, examined: Vec<String>, incomplete: Vec<Incomplete>) -> Report {
+        self.run_with_places(facts, settings, examined, incomplete, |_| None)
+    }
+
+    /// The same; `place_of` says where people write what a subject follows from, for findings that do not know better.
+    pub fn run_with_places(
         &self,
         facts: &F,
         settings: &Settings,
         examined: Vec<String>,
         mut incomplete: Vec<Incomplete>,
+        place_of: impl Fn(&str) -> Option<Place>,
     ) -> Report {
         let mut findings = Vec::new();
         let mut waived = Vec::new();
@@ -196,7 +210,9 @@ impl<F> Registry<F> {
                 let finding = Finding {
                     lint: (*id).to_owned(),
                     level,
+                    at: hit.at.or_else(|| place_of(&hit.subject)),
                     subject: hit.subject,
+                    also: Vec::new(),
                     message: hit.message,
                     evidence: hit.evidence,
                     fix: Some(hit.fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
@@ -236,9 +252,11 @@ impl<F> Registry<F> {
                 lint: UNUSED_WAIVER.to_owned(),
                 level,
                 subject: format!("waiver of {}", waiver.waiver.id),
+                also: Vec::new(),
                 message: format!("nothing to waive over `{}`", waiver.waiver.subject),
                 evidence: vec![format!("its reason: {}", waiver.waiver.reason)],
                 fix: fix.clone(),
+                at: None,
             })
             .collect()
     }
@@ -320,7 +338,8 @@ fix = "remove it"
         let subjects = ["SIM (CUDA 11.8): LIB", "SIM (CUDA 13.0): LIB"];
         for (waived, left) in [("SIM: LIB", 0), ("SIM (CUDA 11.8): *", 1), ("SIM: OTHER", 3)] {
             let settings = Settings::default().waive(waiver("shout", waived, "known")).unwrap();
-            assert_eq!(run(&subjects, &settings).findings.len(), left, "{waived}");
+            let findings = run(&subjects, &settings).findings;
+            assert_eq!(findings.iter().flat_map(Finding::subjects).count(), left, "{waived}");
         }
     }
 

@@ -21,7 +21,8 @@ pub enum Update {
 }
 
 impl Update {
-    fn names(&self, name: &str) -> bool {
+    /// Whether it is about `name`.
+    pub fn names(&self, name: &str) -> bool {
         match self {
             Self::Nothing => false,
             Self::All => true,

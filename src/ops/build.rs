@@ -12,6 +12,7 @@ use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WO
 use crate::printable;
 use crate::process::IsolationKind;
 use crate::ui::{Ui, size};
+use crate::wrap::columns;
 
 /// Builds a recipe into verified packages; answers the exit code.
 ///
@@ -74,7 +75,10 @@ fn short(build: &str) -> &str {
     hash.unwrap_or(build)
 }
 
-/// The table, 100 columns at most for ordinary names.
+/// Columns that can be done without where the terminal is narrow, the first one first: what they say is in `dist/build.json`.
+const SPARE: [usize; 3] = [2, 6, 3];
+
+/// The table, in as many columns as there is room for.
 fn table(rows: &[Row]) -> String {
     let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
     let body = rows.iter().map(|row| {
@@ -95,10 +99,17 @@ fn table(rows: &[Row]) -> String {
             *width = (*width).max(cell.len());
         }
     }
+    let room = |hidden: &[usize]| -> usize {
+        widths.iter().enumerate().filter(|(index, _)| !hidden.contains(index)).map(|(_, width)| width + 2).sum()
+    };
+    let hidden = (0..=SPARE.len()).find(|count| room(&SPARE[..*count]) <= columns() + 1).unwrap_or(SPARE.len());
     let mut text = String::new();
     for line in &lines {
         let mut row = String::new();
         for (index, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+            if SPARE[..hidden].contains(&index) {
+                continue;
+            }
             // Numbers align on the right.
             let padded = if matches!(index, 3 | 6) { format!(" {cell:>width$}") } else { format!(" {cell:<width$}") };
             row.push_str(&padded);

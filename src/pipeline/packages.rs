@@ -7,7 +7,7 @@ use std::path::Path;
 use super::inputs::Job;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
-use crate::bundle::{Bundle, Dependency, Ecosystem, Versions};
+use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, Entry, EntryKind, Tree};
 use crate::gpu::CodeImage;
@@ -19,6 +19,7 @@ use crate::package::tar::Tar;
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, KernelForm, Recipe};
+use crate::verify::ReplacedSearchPath;
 
 /// A package that was written.
 pub(crate) struct Packed {
@@ -35,32 +36,57 @@ pub(crate) struct Packed {
 }
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
-/// distribution, then the driver directories. On up to `jobs` threads.
-pub(crate) fn patch(recipe: &Recipe, drivers: &Drivers, bundle: &Bundle, jobs: usize) -> Result<()> {
+/// distribution, then the driver directories. On up to `jobs` threads. Answers whose search path was another.
+pub(crate) fn patch(
+    recipe: &Recipe,
+    drivers: &Drivers,
+    bundle: &Bundle,
+    jobs: usize,
+) -> Result<Vec<ReplacedSearchPath>> {
     let is_plugin = bundle.manifest.form() == Some(KernelForm::Library);
     if !is_plugin && !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut entries = fs::walk(&bundle.root)?;
     entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }));
     let tree = Tree::at(&bundle.root)?;
     let one = |entry: &Entry| {
         let path = entry.path.as_str();
-        if set_search_path(recipe, drivers, &tree.place(path)?, path)? {
+        let patched = set_search_path(recipe, drivers, &tree.place(path)?, path)?;
+        if patched.is_changed {
             bundle.files.forget(path);
         }
-        Ok(())
+        Ok(patched.replaced_in(bundle, path))
     };
-    until_failure(&entries, jobs, one).map(drop)
+    Ok(until_failure(&entries, jobs, one)?.into_iter().flatten().collect())
 }
 
-/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is. Answers
-/// whether it was changed.
-pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<bool> {
+/// What became of a file's search path.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patched {
+    is_changed: bool,
+    /// The search path that its build gave it.
+    built: Option<String>,
+}
+
+impl Patched {
+    /// What is to be said of the file at `path` of a bundle.
+    pub(crate) fn replaced_in(&self, bundle: &Bundle, path: &str) -> Option<ReplacedSearchPath> {
+        let BundleManifest { package, cuda, .. } = &bundle.manifest;
+        let built = self.built.clone()?;
+        Some(ReplacedSearchPath { package: package.clone(), cuda: *cuda, path: path.to_owned(), built })
+    }
+}
+
+/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.
+pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<Patched> {
     let mut runpath = vec![patch::origin_to("lib", installed)];
     runpath.extend(recipe.driver.directories.iter().cloned());
     let outcome = patch::apply_if_loaded(path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
-    Ok(outcome.is_some_and(|outcome| outcome.changed()))
+    let Some(outcome) = outcome else { return Ok(Patched::default()) };
+    let built = outcome.changes.iter().filter(|change| ["rpath", "runpath"].contains(&change.what.as_str()));
+    let built: Vec<&str> = built.filter_map(|change| change.from.as_deref()).collect();
+    Ok(Patched { is_changed: outcome.changed(), built: (!built.is_empty()).then(|| built.join(":")) })
 }
 
 /// Writes every package in every format below `dist`, and the channel's index.

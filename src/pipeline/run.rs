@@ -112,7 +112,12 @@ fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResu
             say_isolation(weakest, &format!("{how}; --sandbox require makes them again"), ui);
         }
         let _group = ui.group("packages");
-        let (bundles, report) = stage(&job, &outcome, request, &options, context, &settings)?;
+        let staged = stage(&job, &outcome, request, &options, context, &settings);
+        let (bundles, report) = staged.map_err(|error| match outcome.lost() {
+            0 => error,
+            lost => Error::file(cache.root(), format!("{lost} finished steps were removed from the cache meanwhile"))
+                .hint("build again, and leave the cache alone meanwhile; `simpack cache gc` spares running builds"),
+        })?;
         if report.is_denied() || !report.incomplete.is_empty() {
             return Ok(BuildResult::Stopped(report));
         }
@@ -199,13 +204,19 @@ fn options(job: &Job, request: &BuildRequest, toolset: &Toolset) -> Result<Build
         keep_going: request.keep_going,
         step_timeout: request.step_timeout,
         memory: inputs.manifests.memory.clone(),
+        vendor: inputs.manifests.vendor.clone(),
     })
 }
 
 /// Runs the steps, or takes what they made from the cache.
 fn compile(job: &mut Job, toolset: &Toolset, cache: &Cache, options: &BuildOptions, ui: &Ui) -> Result<BuildOutcome> {
     let _group = ui.group("build");
-    let outcome = engine::run(&job.plan, toolset, cache, options, ui)?;
+    let mut outcome = engine::run(&job.plan, toolset, cache, options, ui)?;
+    if outcome.lost() > 0 {
+        let (lost, place) = (outcome.lost(), cache.root().display());
+        ui.warning(format!("{lost} finished steps were removed from the cache {place} meanwhile: they are made again"));
+        outcome = engine::run(&job.plan, toolset, cache, options, ui)?;
+    }
     // Compilers have said which headers they read: keys are final now.
     job.settle();
     for (step, report) in job.plan.steps.iter().zip(&outcome.steps) {
@@ -235,11 +246,11 @@ fn stage(
     let stage = StageInputs { recipes: &inputs.recipes, plan: &job.plan, outcome, source_date_epoch: inputs.epoch };
     let mut staged = engine::stage(&stage, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
-    cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;
+    let mut search_paths = cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;
     drop(scratch);
     for bundle in &mut staged.bundles {
         check_interrupted()?;
-        patch(inputs.recipes.own(), &inputs.manifests.drivers, bundle, options.jobs)?;
+        search_paths.extend(patch(inputs.recipes.own(), &inputs.manifests.drivers, bundle, options.jobs)?);
         let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
         engine::seal(bundle, lists)?;
     }
@@ -249,6 +260,7 @@ fn stage(
         empty_globs: staged.empty_globs,
         hard_coded: inputs.hygiene.hard_coded.clone(),
         overrides: inputs.hygiene.overrides.clone(),
+        search_paths,
     };
     let context = context.build_paths(machine_paths(inputs, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, settings);

@@ -14,6 +14,7 @@ use crate::manifest::Manifests;
 use crate::process::check_interrupted;
 use crate::recipe::{ComponentKind, Recipe, RecipeMatrix};
 use crate::slice::write_slice;
+use crate::verify::ReplacedSearchPath;
 
 /// Kernels that an error names.
 const NAMED: usize = 8;
@@ -28,18 +29,24 @@ pub(crate) fn slice_for(target: KernelTarget) -> SliceSpec {
 ///
 /// # Errors
 /// No file is there to cut, none of them holds device code, or kernels would have no code for a target.
-pub(crate) fn cut(recipes: &RecipeMatrix, manifests: &Manifests, staged: &Staged, scratch: &Path) -> Result<()> {
+pub(crate) fn cut(
+    recipes: &RecipeMatrix,
+    manifests: &Manifests,
+    staged: &Staged,
+    scratch: &Path,
+) -> Result<Vec<ReplacedSearchPath>> {
     let recipe = recipes.own();
+    let mut replaced = Vec::new();
     if !recipe.is_sliced() {
-        return Ok(());
+        return Ok(replaced);
     }
     let mut with_code = false;
     for fat in &staged.fat {
-        with_code |= cut_one(recipe, manifests, staged, fat, scratch)?;
+        with_code |= cut_one(recipe, manifests, staged, fat, scratch, &mut replaced)?;
     }
     let has_kernels = staged.bundles.iter().any(|bundle| bundle.manifest.component == ComponentKind::Kernels);
     if with_code || !has_kernels {
-        return Ok(());
+        return Ok(replaced);
     }
     let mut names: Vec<&str> = staged.fat.iter().map(|fat| fat.path.as_str()).collect();
     names.dedup();
@@ -52,13 +59,20 @@ pub(crate) fn cut(recipes: &RecipeMatrix, manifests: &Manifests, staged: &Staged
 }
 
 /// Slices of one file; answers whether it holds device code. Without any it is in every bundle as it is.
-fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFile, scratch: &Path) -> Result<bool> {
+fn cut_one(
+    recipe: &Recipe,
+    manifests: &Manifests,
+    staged: &Staged,
+    fat: &FatFile,
+    scratch: &Path,
+    replaced: &mut Vec<ReplacedSearchPath>,
+) -> Result<bool> {
     // The search path is the same in all slices: it is set once.
     let file = scratch.join(fat.path.replace('/', "!"));
     fs_err::create_dir_all(scratch)?;
     fs_err::copy(&fat.file, &file)?;
     fs::set_mode(&file, if fat.executable { 0o755 } else { 0o644 })?;
-    set_search_path(recipe, &manifests.drivers, &file, &fat.path)?;
+    let patched = set_search_path(recipe, &manifests.drivers, &file, &fat.path)?;
     let content = Content::open(&file)?;
     let mut plans = Vec::new();
     let is_cut = |bundle: &&Bundle| {
@@ -67,6 +81,7 @@ fn cut_one(recipe: &Recipe, manifests: &Manifests, staged: &Staged, fat: &FatFil
     };
     for bundle in staged.bundles.iter().filter(is_cut) {
         let Some(target) = bundle.manifest.target else { continue };
+        replaced.extend(patched.replaced_in(bundle, &fat.path));
         let ask = slice_for(target);
         let planned = match plan(content.bytes(), &ask, FreedSpace::Cut, manifests) {
             Ok(planned) => Some(planned),

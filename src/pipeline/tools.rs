@@ -16,7 +16,7 @@ use crate::toolchain::{
     HostCommands, HostCompiler, HostSearch, HostSource, Store, SystemSearch, Toolchain, host_source,
     nvcc_host_compiler, system_cuda,
 };
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// Where the CUDA compiler comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -194,22 +194,27 @@ impl Tools {
         let tools = self.host.iter().filter(|(name, tool)| tool.sha256.is_some() && *name != "c++");
         names.extend(tools.map(|(name, _)| name.clone()));
         names.extend(self.compiler.iter().flat_map(|_| recipe.host.pinned()).map(str::to_owned));
-        let missing: Vec<(String, Error)> =
-            names.into_iter().filter_map(|name| Some((name.clone(), store.fetch(&name, ui, true).err()?))).collect();
+        let quiet = ui.silent();
+        let missing: Vec<(String, Error)> = names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), store.fetch(&name, &quiet, true).err()?)))
+            .collect();
         if missing.is_empty() {
             return Ok(());
         }
         let list: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
         let mut error = Error::toolchain(format!("this run is offline and lacks {}", list.join(", ")));
         for (name, why) in &missing {
-            error = error.detail(format!("{name}: {why}"));
-            for detail in why.details() {
-                error = error.detail(format!("  {detail}"));
-            }
+            let pin = store.pins().get(name)?;
+            error = error.detail(format!("{name}, {}:", size(pin.size())));
+            error = pin.wheels.iter().fold(error, |error, wheel| error.detail(format!("  {}", wheel.file)));
+            // More than that a file is not here: what is here is something else.
+            let more = why.details().iter().chain(why.hints()).filter(|_| why.details().len() > 1);
+            error = more.fold(error, |error, detail| error.detail(format!("  {detail}")));
         }
         Err(error
             .hint("run the same command once without --offline: what it fetches stays in the cache")
-            .hint("or put the wheels into a directory and name that in PIP_FIND_LINKS"))
+            .hint("or put these files into a directory and name that in PIP_FIND_LINKS"))
     }
 
     /// The programs themselves; what is pinned and not here yet is fetched.

@@ -1,10 +1,13 @@
 //! Prefixes with packages: what is there, whether it is what it was, what it would load.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest, FoundManifest, manifests};
+use crate::bundle::{ArtifactKind, BundleManifest, FoundManifest, manifests};
 use crate::elf::is_elf;
-use crate::elf::resolve::{End, Environment, Loader, NeedKind, Open, Process, Resolution, Rule, file_name};
+use crate::elf::resolve::{
+    End, Environment, FileId, LoadedObject, Loader, NeedKind, Open, Process, Remembered, Resolution, Rule, file_name,
+};
 use crate::fs::{Digest, Root};
 use crate::machine::{DamagedPackage, InstalledPackage, Loads, Prefix, PrefixKind, VendorFile, VendorLoad};
 use crate::manifest::{Manifests, opened};
@@ -22,6 +25,10 @@ pub(super) struct PrefixScanner<'a> {
     pub(super) environment: &'a Environment,
     pub(super) manifests: &'a Manifests,
     pub(super) snapshot: &'a Snapshot,
+    /// The files as loaders see them: programs of a prefix share nearly all that they load.
+    pub(super) files: Remembered<Root>,
+    /// Names that a file opens, by the file.
+    pub(super) opened: RefCell<HashMap<FileId, Vec<String>>>,
 }
 
 impl PrefixScanner<'_> {
@@ -79,13 +86,22 @@ impl PrefixScanner<'_> {
         let (mut missing, mut changed, mut loads) = (Vec::new(), Vec::new(), Vec::new());
         for artifact in &manifest.artifacts {
             let path = format!("{prefix}/{}", artifact.path);
-            match self.is_intact(&path, artifact) {
-                None => missing.push(artifact.path.clone()),
-                Some(false) => changed.push(artifact.path.clone()),
-                Some(true) => {}
+            let ArtifactKind::File { sha256, size, .. } = &artifact.kind else {
+                if !self.root.exists(&path) {
+                    missing.push(artifact.path.clone());
+                }
+                continue;
+            };
+            let Ok(file) = self.root.open(&path) else {
+                missing.push(artifact.path.clone());
+                continue;
+            };
+            let bytes = file.bytes();
+            if bytes.len() as u64 != *size || Digest::of(bytes) != *sha256 {
+                changed.push(artifact.path.clone());
             }
             let host = artifact.path.starts_with("bin/") || artifact.path.contains(".so");
-            if host && matches!(artifact.kind, ArtifactKind::File { .. }) {
+            if host && is_elf(bytes) {
                 loads.extend(self.loads(&path, &artifact.path));
             }
         }
@@ -104,25 +120,8 @@ impl PrefixScanner<'_> {
         (!channel.is_empty() && !channel.contains('@') && !channel.contains("/t/")).then(|| channel.to_owned())
     }
 
-    /// None when it is not there.
-    fn is_intact(&self, path: &str, artifact: &Artifact) -> Option<bool> {
-        match &artifact.kind {
-            ArtifactKind::Link { .. } => self.root.exists(path).then_some(true),
-            ArtifactKind::File { sha256, size, .. } => {
-                let file = self.root.open(path).ok()?;
-                let bytes = file.bytes();
-                Some(bytes.len() as u64 == *size && Digest::of(bytes) == *sha256)
-            }
-        }
-    }
-
-    /// What a file would load; none when it is no file for a loader.
+    /// What an ELF file would load; none when no loader takes it.
     fn loads(&self, path: &str, below: &str) -> Option<Loads> {
-        let file = self.root.open(path).ok()?;
-        if !is_elf(file.bytes()) {
-            return None;
-        }
-        drop(file);
         let with = self.resolution(path, self.environment)?;
         let plain = Environment { library_path: None, ..self.environment.clone() };
         let without = self.environment.library_path.as_ref().and_then(|_| self.resolution(path, &plain));
@@ -162,16 +161,13 @@ impl PrefixScanner<'_> {
 
     /// The process of a file: what it needs, and what it opens by name.
     fn resolution(&self, path: &str, environment: &Environment) -> Option<Resolution> {
-        let mut process = Process::start(self.root, self.loader, environment, path).ok()?;
+        let mut process = Process::start(&self.files, self.loader, environment, path).ok()?;
         let mut looked = 0;
         while looked < process.objects().len() {
             let object = &process.objects()[looked];
             let mut names = Vec::new();
             if object.calls_dlopen && object.id.is_some() {
-                let own = object.soname.clone().unwrap_or_else(|| file_name(&object.path).to_owned());
-                if let Some(content) = process.content(looked) {
-                    names = opened(content, &own, &self.manifests.loaders, &self.manifests.vendor);
-                }
+                names = self.opened_by(object);
             }
             // What the C library and the driver open is no concern of the package.
             if self.manifests.vendor.driver(file_name(&object.path)).is_some() {
@@ -183,6 +179,19 @@ impl PrefixScanner<'_> {
             looked += 1;
         }
         Some(process.finish())
+    }
+
+    /// The names that a file opens: it is searched once, whoever loads it.
+    fn opened_by(&self, object: &LoadedObject) -> Vec<String> {
+        let names = || {
+            let file = self.root.open(&object.path).ok()?;
+            let own = object.soname.clone().unwrap_or_else(|| file_name(&object.path).to_owned());
+            Some(opened(file.bytes(), &own, &self.manifests.loaders, &self.manifests.vendor))
+        };
+        match object.id {
+            Some(id) => self.opened.borrow_mut().entry(id).or_insert_with(|| names().unwrap_or_default()).clone(),
+            None => names().unwrap_or_default(),
+        }
     }
 
     /// The vendor's libraries where package managers put them.

@@ -1,10 +1,11 @@
 //! The machine that answers for itself.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::elf::resolve::{Environment, Loader};
+use crate::elf::resolve::{Environment, Loader, Remembered};
 use crate::error::Result;
 use crate::fs::Root;
 use crate::machine::{
@@ -183,14 +184,17 @@ impl Provider for Probe {
 
     fn prefixes(&self, wanted: &Wanted) -> Answer<Vec<Prefix>> {
         let root = self.root()?;
-        let eyes = PrefixScanner {
-            loader: self.loader(&root)?,
-            environment: &self.environment(),
+        let (loader, environment) = (self.loader(&root)?, self.environment());
+        let scanner = PrefixScanner {
+            files: Remembered::new(self.root()?, loader.machine),
+            opened: RefCell::default(),
+            loader,
+            environment: &environment,
             manifests: &self.manifests,
             snapshot: &self.snapshot,
             root: &root,
         };
-        Ok(eyes.prefixes(&wanted.prefixes))
+        Ok(scanner.prefixes(&wanted.prefixes))
     }
 
     fn process(&self, wanted: &Wanted) -> Answer<Option<RunningProcess>> {

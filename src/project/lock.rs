@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::locate::{Located, Origin, files_noted};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
-use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, Settled, Update, settle};
+use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, LockedWheel, Settled, Update, settle};
 use crate::manifest::Manifests;
+use crate::printable::word;
 use crate::recipe::{self, Recipe, Selection, Source};
 use crate::toolchain::{Pins, without_login};
 
@@ -18,6 +19,7 @@ pub(crate) const LOCK_FILE: &str = "simpack.lock";
 pub(crate) struct LockState {
     /// Where it is, or would be.
     pub path: PathBuf,
+    text: LockText,
     /// Whether there is one.
     pub exists: bool,
     /// The recipe came with the binary, so nothing is written beside it.
@@ -33,20 +35,27 @@ impl LockState {
     pub(crate) fn of(located: &Located, manifests: &Manifests, pins: &Pins, update: &Update) -> Result<Self> {
         let path = located.file.parent().unwrap_or(Path::new(".")).join(LOCK_FILE);
         let shown = path.strip_prefix("./").unwrap_or(&path).to_owned();
-        let old = match path.is_file() {
-            true if *update == Update::All => {
-                fs::read_to_string(&path).ok().and_then(|text| Lock::parse(&text, LOCK_FILE).ok())
-            }
-            true => Some(Lock::parse(&fs::read_to_string(&path)?, &shown.display().to_string())?),
+        let exists = path.is_file();
+        let text = match exists {
+            true if *update == Update::All => fs::read_to_string(&path).unwrap_or_default(),
+            true => fs::read_to_string(&path)?,
+            false => String::new(),
+        };
+        let old = match exists {
+            true if *update == Update::All => Lock::parse(&text, LOCK_FILE).ok(),
+            true => Some(Lock::parse(&text, &shown.display().to_string())?),
             false => None,
         };
-        let exists = path.is_file();
+        let text = LockText { path: shown.clone(), text };
+        if let Some(old) = &old {
+            right_digests(old, &text, pins, update)?;
+        }
         let fresh = fresh_lock(located, manifests, pins)?;
         if *update == Update::Nothing {
             same_files(old.as_ref(), &fresh)?;
         }
         let settled = settle(old.as_ref(), fresh, update);
-        Ok(Self { path: shown, exists, embedded: located.origin == Origin::Embedded, settled })
+        Ok(Self { path: shown, text, exists, embedded: located.origin == Origin::Embedded, settled })
     }
 
     /// Refuses a lock that is absent or would change.
@@ -97,10 +106,52 @@ impl LockState {
     pub(crate) fn pins(&self, pins: &Pins) -> Result<Pins> {
         let mut pins = pins.clone();
         for tool in &self.settled.lock.tools {
-            pins.replace(&tool.name, &tool.wheels)?;
+            pins.replace(&tool.name, &tool.wheels, |wheel| self.text.place(wheel))?;
         }
         Ok(pins)
     }
+}
+
+/// The text of a lock, in which people look for what is wrong.
+struct LockText {
+    path: PathBuf,
+    text: String,
+}
+
+impl LockText {
+    /// Where the digest of a file stands: `simpack.lock:16`; none when it is not in the lock.
+    fn place(&self, wheel: &LockedWheel) -> Option<String> {
+        let digest = wheel.sha256.to_string();
+        let line = self.text.lines().position(|line| line.contains(&digest))? + 1;
+        Some(format!("{}:{line}", self.path.display()))
+    }
+}
+
+/// A package index never gives two files one name: where the lock has other bytes for a file than this simpack's pins,
+/// the lock is wrong, and nothing need be fetched to know.
+fn right_digests(lock: &Lock, text: &LockText, pins: &Pins, update: &Update) -> Result<()> {
+    for tool in lock.tools.iter().filter(|tool| !update.names(&tool.name)) {
+        let Ok(pinned) = pins.get(&tool.name) else { continue };
+        for wheel in tool.wheels.iter().filter(|wheel| !update.names(&wheel.project)) {
+            let right = pinned
+                .locked()
+                .wheels
+                .into_iter()
+                .find(|right| (&right.version, &right.file) == (&wheel.version, &wheel.file));
+            let Some(right) = right.filter(|right| (right.sha256, right.size) != (wheel.sha256, wheel.size)) else {
+                continue;
+            };
+            let place = text.place(wheel).unwrap_or_else(|| text.path.display().to_string());
+            let dir = text.path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let recipe = dir.map(|dir| format!(" {}", word(&dir.display().to_string()))).unwrap_or_default();
+            return Err(Error::stale(format!("{place}: the digest of {} is wrong", wheel.file))
+                .detail(format!("the lock says  sha256 {}, {} bytes", wheel.sha256, wheel.size))
+                .detail(format!("the file has   sha256 {}, {} bytes", right.sha256, right.size))
+                .hint("take the lock back from version control if nobody meant to change it")
+                .hint(format!("or write this entry anew: simpack lock{recipe} --update {}", wheel.project)));
+        }
+    }
+    Ok(())
 }
 
 /// A difference in words.

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::wrap::wrap;
+use crate::report::Place;
+use crate::wrap::{width, wrap};
 
 /// A file's name as it is shown, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,12 @@ impl Document {
     /// A document from its name and text.
     pub fn new(path: &str, text: &str) -> Self {
         Self { path: path.into(), text: text.into() }
+    }
+
+    /// The line that holds a byte.
+    pub(super) fn place(&self, at: usize) -> Place {
+        let before = self.text.get(..at).unwrap_or_default();
+        Place { path: self.path.to_string(), line: before.matches('\n').count() + 1 }
     }
 }
 
@@ -73,8 +80,8 @@ pub struct DiagnosticRecord {
     pub hints: Vec<String>,
 }
 
-/// Columns of a terminal line that notes may fill.
-const WIDTH: usize = 92;
+/// Columns before notes and hints.
+const MARGIN: usize = 8;
 
 impl Diagnostic {
     /// A mistake at a place of a document.
@@ -155,10 +162,11 @@ impl Diagnostic {
                     .annotation(AnnotationKind::Primary.span(span.clone()))
             }));
         for note in &self.notes {
-            group = group.element(Level::NOTE.no_name().message(wrap("", 2, note, WIDTH).join("\n")));
+            group = group.element(Level::NOTE.no_name().message(wrap("", 2, note, width() - MARGIN).join("\n")));
         }
         for hint in &self.hints {
-            group = group.element(Level::HELP.with_name("hint").message(wrap("", 2, hint, WIDTH).join("\n")));
+            group =
+                group.element(Level::HELP.with_name("hint").message(wrap("", 2, hint, width() - MARGIN).join("\n")));
         }
         Renderer::plain().render(&[group])
     }

@@ -12,6 +12,7 @@ mod keys_tests;
 mod matrix;
 mod model;
 mod parse;
+mod places;
 mod resolve;
 mod smoke;
 #[cfg(test)]
@@ -33,6 +34,8 @@ pub use model::{
     PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
+pub use parse::table::scalars_of;
 pub use parse::words::{AtLeast, CapabilityRange, Use};
+pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};
 pub use smoke::Smoke;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{DeviceCompiler, KernelForm};
 use super::host::HostToolchain;
+use super::places::Places;
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
@@ -65,6 +66,9 @@ pub struct Recipe {
     /// The simulator's smoke test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoke: Option<Smoke>,
+    /// Where it says what packages are judged by: no part of what it asks for.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 impl Recipe {

@@ -32,7 +32,22 @@ impl fmt::Display for Level {
     }
 }
 
-/// A statement about a subject (file, package, machine).
+/// A line of a file that people write: a recipe, a kernel table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    /// File, as it is named to the user.
+    pub path: String,
+    /// Line, from one.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path, self.line)
+    }
+}
+
+/// A statement about a subject (file, package, machine), or about several with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the lint.
@@ -41,12 +56,62 @@ pub struct Finding {
     pub level: Level,
     /// What it is about: a package, or a file as `package: path`.
     pub subject: String,
+    /// Further subjects of which the same is true, for the same reason; sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// One sentence in plain words.
     pub message: String,
     /// What was seen, line by line.
     pub evidence: Vec<String>,
     /// What to do.
     pub fix: Option<String>,
+    /// Where it is written what this follows from, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+}
+
+impl Finding {
+    /// Everything that it is about.
+    pub fn subjects(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.subject).chain(&self.also).map(String::as_str)
+    }
+
+    /// The subject; with how many more there are.
+    pub fn about(&self) -> String {
+        match self.also.len() {
+            0 => self.subject.clone(),
+            1 => format!("{} and 1 other", self.subject),
+            more => format!("{} and {more} others", self.subject),
+        }
+    }
+
+    /// The same about those subjects that are wanted.
+    fn narrowed(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
+        let mut subjects = self.subjects().filter(|subject| wanted(subject)).map(str::to_owned);
+        Some(Self { subject: subjects.next()?, also: subjects.collect(), ..self.clone() })
+    }
+
+    /// What two findings have in common that are one.
+    fn cause(&self) -> (Level, &str, &str, &[String], &Option<String>, &Option<Place>) {
+        (self.level, &self.lint, &self.message, &self.evidence, &self.fix, &self.at)
+    }
+}
+
+/// Findings that differ in their subject alone as one.
+fn merged(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort_by(|a, b| (a.cause(), &a.subject).cmp(&(b.cause(), &b.subject)));
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match kept.last_mut().filter(|last| last.cause() == finding.cause()) {
+            Some(last) => last.also.extend(finding.subjects().map(str::to_owned).filter(|it| *it != last.subject)),
+            None => kept.push(finding),
+        }
+    }
+    for finding in &mut kept {
+        finding.also.sort();
+        finding.also.dedup();
+    }
+    kept
 }
 
 /// Something that could not be examined: never a pass.
@@ -150,11 +215,11 @@ fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
 }
 
 impl Report {
-    /// A report in its canonical order; findings at level `allow` are dropped.
+    /// A report in its canonical order; findings at level `allow` are dropped, those with one cause become one.
     pub fn new(mut findings: Vec<Finding>, mut incomplete: Vec<Incomplete>, mut examined: Vec<String>) -> Self {
         findings.retain(|finding| finding.level != Level::Allow);
+        let mut findings = merged(findings);
         findings.sort_by(order);
-        findings.dedup();
         incomplete.sort();
         incomplete.dedup();
         examined.sort();
@@ -191,7 +256,7 @@ impl Report {
     #[must_use]
     pub fn filtered(&self, wanted: impl Fn(&str) -> bool) -> Self {
         Self {
-            findings: self.findings.iter().filter(|finding| wanted(&finding.subject)).cloned().collect(),
+            findings: self.findings.iter().filter_map(|finding| finding.narrowed(&wanted)).collect(),
             incomplete: self.incomplete.iter().filter(|incomplete| wanted(&incomplete.subject)).cloned().collect(),
             examined: self.examined.iter().filter(|name| wanted(name)).cloned().collect(),
             waived: self.waived.iter().filter(|waived| wanted(&waived.finding.subject)).cloned().collect(),

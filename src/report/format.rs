@@ -63,9 +63,11 @@ mod tests {
             lint: "x".to_owned(),
             level,
             subject: "p".to_owned(),
+            also: Vec::new(),
             message: "m".to_owned(),
             evidence: Vec::new(),
             fix: None,
+            at: None,
         };
         let gap = || vec![Incomplete { subject: "p".into(), topic: "elf".into(), reason: "r".into() }];
         let code = |findings, gaps| Report::new(findings, gaps, Vec::new()).exit_code();

@@ -16,22 +16,31 @@ pub fn github(report: &Report, recipe: Option<&str>) -> String {
             Level::Warn => "warning",
             Level::Note | Level::Allow => "notice",
         };
-        let mut message = format!("{}: {}", finding.subject, finding.message);
+        let mut message = format!("{}: {}", finding.about(), finding.message);
+        for subject in &finding.also {
+            message.push_str(&format!("\nalso {subject}"));
+        }
         for line in finding.evidence.iter().cloned().chain(finding.fix.iter().map(|fix| format!("fix: {fix}"))) {
             message.push('\n');
             message.push_str(&line);
         }
-        lines.push(command_line(command, &finding.lint, recipe, &message));
+        let place = finding.at.as_ref().map(|place| (place.path.as_str(), place.line));
+        lines.push(command_line(command, &finding.lint, place.or(first_line(recipe)), &message));
     }
     for incomplete in &report.incomplete {
         let title = format!("incomplete: {}", incomplete.topic);
-        lines.push(command_line("error", &title, recipe, &format!("{}: {}", incomplete.subject, incomplete.reason)));
+        let message = format!("{}: {}", incomplete.subject, incomplete.reason);
+        lines.push(command_line("error", &title, first_line(recipe), &message));
     }
     lines.join("\n")
 }
 
-fn command_line(command: &str, title: &str, file: Option<&str>, message: &str) -> String {
-    let file = file.map(|file| format!("file={},line=1,", property(file))).unwrap_or_default();
+fn first_line(file: Option<&str>) -> Option<(&str, usize)> {
+    Some((file?, 1))
+}
+
+fn command_line(command: &str, title: &str, place: Option<(&str, usize)>, message: &str) -> String {
+    let file = place.map(|(file, line)| format!("file={},line={line},", property(file))).unwrap_or_default();
     format!("::{command} {file}title={}::{}", property(title), escape(message))
 }
 
@@ -53,9 +62,11 @@ mod tests {
             lint: "soname-policy".to_owned(),
             level,
             subject: "core".to_owned(),
+            also: Vec::new(),
             message: message.to_owned(),
             evidence: Vec::new(),
             fix: Some("repair it".to_owned()),
+            at: None,
         }
     }
 

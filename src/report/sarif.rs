@@ -87,21 +87,28 @@ fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
     if let Some(fix) = &finding.fix {
         text.push_str(&format!("\nfix: {fix}"));
     }
-    let package = owner(&finding.subject);
-    let mut logical = vec![json!({ "name": package, "kind": "module" })];
-    let mut packaged = uri(package);
-    if let Some((_, path)) = finding.subject.split_once(": ") {
-        // 3.33.6: a file in a package is a thing inside another.
-        logical.push(json!({
-            "name": path,
-            "fullyQualifiedName": finding.subject,
-            "kind": "resource",
-        }));
-        packaged = format!("{packaged}/{}", uri(path));
+    let mut logical = Vec::new();
+    let mut packaged = Vec::new();
+    for subject in finding.subjects() {
+        let package = owner(subject);
+        let module = json!({ "name": package, "kind": "module" });
+        if !logical.contains(&module) {
+            logical.push(module);
+        }
+        match subject.split_once(": ") {
+            // 3.33.6: a file in a package is a thing inside another.
+            Some((_, path)) => {
+                logical.push(json!({ "name": path, "fullyQualifiedName": subject, "kind": "resource" }));
+                packaged.push(format!("{}/{}", uri(package), uri(path)));
+            }
+            None => packaged.push(uri(package)),
+        }
     }
     // Code scanning shows no result without a file and a line; a binary has none, so the first stands for all.
-    let place = |uri: String| json!({ "artifactLocation": { "uri": uri }, "region": { "startLine": 1 } });
-    let shown = place(recipe.map_or_else(|| packaged.clone(), uri));
+    let place = |uri: &str, line: usize| json!({ "artifactLocation": { "uri": uri }, "region": { "startLine": line } });
+    let written = finding.at.as_ref().map(|at| place(&uri(&at.path), at.line));
+    let shown = written.or_else(|| Some(place(&uri(recipe?), 1)));
+    let (is_written, shown) = (shown.is_some(), shown.unwrap_or_else(|| place(&packaged[0], 1)));
     let mut value = json!({
         "ruleId": finding.lint,
         "level": level(finding.level),
@@ -110,12 +117,17 @@ fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
         // 3.27.17: the same finding in another run, whatever else changed.
         "partialFingerprints": { "simpackFinding/v1": fingerprint(finding) },
     });
-    if recipe.is_some() {
-        value["relatedLocations"] = json!([{
-            "id": 1,
+    // What is shown at the recipe says where the packaged files are; else those behind the first.
+    let related = packaged.iter().skip(usize::from(!is_written)).enumerate().map(|(index, uri)| {
+        json!({
+            "id": index + 1,
             "message": { "text": "the packaged file" },
-            "physicalLocation": { "artifactLocation": { "uri": packaged } },
-        }]);
+            "physicalLocation": { "artifactLocation": { "uri": uri } },
+        })
+    });
+    let related: Vec<Value> = related.collect();
+    if !related.is_empty() {
+        value["relatedLocations"] = json!(related);
     }
     if let Some(index) = rules.iter().position(|rule| rule.id == finding.lint) {
         value["ruleIndex"] = json!(index);
@@ -151,9 +163,11 @@ mod tests {
             lint: "soname-policy".to_owned(),
             level: Level::Deny,
             subject: "volley-core: lib/lib volley.so.1".to_owned(),
+            also: Vec::new(),
             message: "wrong".to_owned(),
             evidence: vec!["SONAME libvolley.so.2".to_owned()],
             fix: None,
+            at: None,
         };
         let rule = Rule {
             id: "soname-policy".to_owned(),

@@ -1,7 +1,7 @@
 //! The report in words: what matters first, grouped by lint, the next step with each group.
 
 use super::{Counts, Finding, Report};
-use crate::wrap::WIDTH;
+use crate::wrap::width;
 
 /// Column where the subject of a finding starts, and its evidence and fix.
 const INDENT: usize = 6;
@@ -34,7 +34,7 @@ impl Report {
             let shown = if options.all || group.len() <= MOST { group.len() } else { MOST };
             let common = group.iter().all(|finding| finding.fix == group[0].fix).then(|| group[0].fix.as_ref());
             for finding in &group[..shown] {
-                finding_lines(finding, column, common.is_none(), &mut lines);
+                finding_lines(finding, column, (common.is_none(), options.all), &mut lines);
             }
             if shown < group.len() {
                 let more = format!("and {} more of {}: `--json` has all", group.len() - shown, group[0].lint);
@@ -53,7 +53,7 @@ impl Report {
             );
         }
         for waived in self.waived() {
-            let text = format!("{}: {}; accepted: {}", waived.finding.subject, waived.finding.message, waived.reason);
+            let text = format!("{}: {}; accepted: {}", waived.finding.about(), waived.finding.message, waived.reason);
             wrap(&head("waived", &waived.finding.lint, column), INDENT, &text, &mut lines);
         }
         lines.push(self.totals(options));
@@ -104,9 +104,19 @@ fn head(label: &str, id: &str, column: usize) -> String {
     format!("{:<column$}", format!("{label:<4}  {id}"))
 }
 
-fn finding_lines(finding: &Finding, column: usize, with_fix: bool, lines: &mut Vec<String>) {
+fn finding_lines(finding: &Finding, column: usize, (with_fix, all): (bool, bool), lines: &mut Vec<String>) {
     let head = head(&finding.level.to_string(), &finding.lint, column);
-    wrap(&head, INDENT, &format!("{}: {}", finding.subject, finding.message), lines);
+    wrap(&head, INDENT, &format!("{}: {}", finding.about(), finding.message), lines);
+    let shown = if all || finding.also.len() <= MOST { finding.also.len() } else { MOST };
+    for subject in &finding.also[..shown] {
+        wrap(&format!("{:INDENT$}also ", ""), INDENT + 2, subject, lines);
+    }
+    if shown < finding.also.len() {
+        lines.push(format!("{:INDENT$}and {} more: `--json` has all", "", finding.also.len() - shown));
+    }
+    if let Some(place) = &finding.at {
+        lines.push(format!("{:INDENT$}--> {place}", ""));
+    }
     for evidence in &finding.evidence {
         wrap(&" ".repeat(INDENT), INDENT + 2, evidence, lines);
     }
@@ -134,12 +144,12 @@ pub fn wrapped(text: &str, indent: usize) -> String {
 /// Adds `text`, behind `head`, to the lines.
 fn wrap(head: &str, indent: usize, text: &str, lines: &mut Vec<String>) {
     let words: Vec<&str> = text.split_whitespace().collect();
-    lines.extend(crate::wrap::wrap(head, indent, &words.join(" "), WIDTH));
+    lines.extend(crate::wrap::wrap(head, indent, &words.join(" "), width()));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Finding, Incomplete, Level, Report, Waived};
+    use super::super::{Finding, Incomplete, Level, Place, Report, Waived};
     use super::*;
 
     fn finding(lint: &str, level: Level, subject: &str, message: &str, fix: &str) -> Finding {
@@ -147,9 +157,11 @@ mod tests {
             lint: lint.to_owned(),
             level,
             subject: subject.to_owned(),
+            also: Vec::new(),
             message: message.to_owned(),
             evidence: Vec::new(),
             fix: Some(fix.to_owned()),
+            at: None,
         }
     }
 
@@ -167,7 +179,7 @@ mod tests {
         added.evidence.push("consumers that use it need >= 1.0.1".to_owned());
         let findings = vec![
             added,
-            finding("kernel-coverage", Level::Deny, "volley-kernels-sm_90", "`stdp` missing", "compile it"),
+            finding("kernel-coverage", Level::Deny, "volley-kernels-sm_90", "`decay` missing", "compile it"),
             finding("kernel-coverage", Level::Deny, "volley-kernels-sm_86", "`stdp` missing", "compile it"),
         ];
         let incomplete = vec![Incomplete {
@@ -184,7 +196,7 @@ mod tests {
             report.text(OPTIONS),
             "\
 deny  kernel-coverage     volley-kernels-sm_86: `stdp` missing
-deny  kernel-coverage     volley-kernels-sm_90: `stdp` missing
+deny  kernel-coverage     volley-kernels-sm_90: `decay` missing
       fix: compile it
 warn  symbol-added        volley-core: lib/libvolley.so.1: `volley_set_seed64` is new since 1.0.0
       and this is a patch release
@@ -205,11 +217,35 @@ waived  text-relocations  b: lib/x.so: has text relocations; accepted: vendor's 
 
     #[test]
     fn a_long_group_is_cut() {
-        let findings =
-            (0..40).map(|index| finding("x", Level::Deny, &format!("p{index:02}"), "is wrong", "fix it")).collect();
-        let text = Report::new(findings, Vec::new(), Vec::new()).text(OPTIONS);
+        let report = |message: fn(usize) -> String| {
+            let findings =
+                (0..40).map(|index| finding("x", Level::Deny, &format!("p{index:02}"), &message(index), "fix it"));
+            Report::new(findings.collect(), Vec::new(), Vec::new())
+        };
+        let text = report(|index| format!("is wrong {index}")).text(OPTIONS);
         assert_eq!(text.lines().count(), MOST + 3);
         assert!(text.contains("and 28 more of x"));
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().all(|line| line.chars().count() <= width()));
+        // With one cause they are one finding, which is cut, too.
+        let one = report(|_| "is wrong".to_owned());
+        assert_eq!((one.findings.len(), one.findings[0].also.len()), (1, 39));
+        let text = one.text(OPTIONS);
+        assert!(text.starts_with("deny  x  p00 and 39 others: is wrong\n      also p01\n"), "{text}");
+        assert!(text.contains("\n      and 27 more: `--json` has all\n      fix: fix it\n1 denied"), "{text}");
+        assert_eq!(one.text(TextOptions { all: true, ..OPTIONS }).lines().count(), 42);
+        // A part of the subjects keeps the finding about this part.
+        let part = one.filtered(|subject| subject == "p07" || subject == "p39");
+        assert_eq!(part.findings[0].about(), "p07 and 1 other");
+    }
+
+    #[test]
+    fn a_finding_names_the_line_that_it_follows_from() {
+        let mut wrong = finding("kernel-abi", Level::Deny, "k", "is wrong", "fix it");
+        wrong.at = Some(Place { path: "sim/table.toml".to_owned(), line: 7 });
+        let text = Report::new(vec![wrong], Vec::new(), Vec::new()).text(OPTIONS);
+        assert!(
+            text.starts_with("deny  kernel-abi  k: is wrong\n      --> sim/table.toml:7\n      fix: fix it\n"),
+            "{text}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Brings one pinned file: looks in every place the user's pip would, resumes what was cut, tries
 //! again what may pass, and lets nothing through whose digest is not the pinned one.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -54,7 +55,7 @@ pub(crate) struct Goal<'a> {
     /// Bytes of the file, when they are known beforehand.
     pub size: Option<u64>,
     /// What to do about other bytes than these.
-    pub otherwise: &'static str,
+    pub otherwise: Cow<'static, str>,
 }
 
 impl<'a> From<&'a Wheel> for Goal<'a> {
@@ -63,7 +64,14 @@ impl<'a> From<&'a Wheel> for Goal<'a> {
             file: &wheel.file,
             sha256: wheel.sha256,
             size: Some(wheel.size),
-            otherwise: "try again, or another mirror (SIMPACK_INDEX_URL)",
+            otherwise: match &wheel.locked_at {
+                Some(place) => Cow::from(format!(
+                    "{place} has the digest: `simpack lock --update {}` takes that of this simpack's pins; if it is \
+                     right, try another mirror (SIMPACK_INDEX_URL)",
+                    wheel.project
+                )),
+                None => Cow::from("try again, or another mirror (SIMPACK_INDEX_URL)"),
+            },
         }
     }
 }

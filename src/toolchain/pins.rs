@@ -64,6 +64,9 @@ pub struct Wheel {
     pub sha256: Digest,
     /// Bytes of the file.
     pub size: u64,
+    /// Where a lock names it in the place of the pins: `simpack.lock:16`.
+    #[serde(skip)]
+    pub locked_at: Option<String>,
 }
 
 /// What a wheel is needed for.
@@ -104,12 +107,17 @@ impl Pins {
         &self.toolchains
     }
 
-    /// Puts other files in the place of the wheels of `name`, by project: those that a lock names. A
+    /// Puts other files in the place of the wheels of `name`, by project: those that a lock names, `at` a line. A
     /// project that the toolchain does not have is left out.
     ///
     /// # Errors
     /// There is no such toolchain, or a name could leave the toolchain's tree.
-    pub fn replace(&mut self, name: &str, files: &[LockedWheel]) -> Result<()> {
+    pub fn replace(
+        &mut self,
+        name: &str,
+        files: &[LockedWheel],
+        at: impl Fn(&LockedWheel) -> Option<String>,
+    ) -> Result<()> {
         self.get(name)?;
         let Some(toolchain) = self.toolchains.iter_mut().find(|toolchain| toolchain.name == name) else {
             return Ok(());
@@ -120,6 +128,7 @@ impl Pins {
                 wheel.file.clone_from(&other.file);
                 wheel.sha256 = other.sha256;
                 wheel.size = other.size;
+                wheel.locked_at = at(other);
             }
         }
         toolchain.check().map_err(|why| Error::recipe(format!("the lock's tool {name}: {why}")))

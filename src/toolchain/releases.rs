@@ -40,7 +40,7 @@ pub(super) fn bring(
     let of_version: Vec<&Listed> = listed.iter().filter(|listed| same_version(&listed.version, version)).collect();
     let goal = |listed: &Listed, progress: Progress| {
         let otherwise = "the index states another digest than its server's file has: try another mirror";
-        let goal = Goal { file: &listed.file, sha256, size: None, otherwise };
+        let goal = Goal { file: &listed.file, sha256, size: None, otherwise: otherwise.into() };
         fetcher.link(&listed.link, &goal, progress)
     };
     let mut tried = failures;

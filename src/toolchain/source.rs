@@ -93,7 +93,7 @@ impl Store {
                 let (sha256, url) = (digest(sha256)?, address(url)?);
                 self.archive(source, sha256, &tree, ui, offline, &|fetcher, progress| {
                     let file = file_name(&url).filter(|file| !file.is_empty()).unwrap_or_else(|| shown(&url));
-                    let goal = Goal { file: &file, sha256, size: None, otherwise: OTHERWISE };
+                    let goal = Goal { file: &file, sha256, size: None, otherwise: OTHERWISE.into() };
                     fetcher.link(&Link { url: url.clone(), sha256: None }, &goal, progress)
                 })?
             }

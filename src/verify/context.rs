@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
 use crate::manifest::Manifests;
-use crate::recipe::{ComponentKind, CpuLevel, RecipeMatrix};
+use crate::recipe::{ComponentKind, CpuLevel, KernelPlace, Places, RecipeMatrix};
+use crate::report::Place;
 
 use super::lints;
 use super::{BundleFacts, Staging};
@@ -67,8 +68,22 @@ pub struct Declared {
     pub targets: Vec<(CudaVersion, KernelTarget)>,
     /// Components that become packages.
     pub components: Vec<ComponentKind>,
+    /// Where the recipe says so.
+    pub places: Places,
     /// Files of the source with their digests; none if they were not read.
     pub sources: Option<BTreeMap<String, Digest>>,
+}
+
+impl Rules {
+    /// Where the recipe begins to speak of a component.
+    pub(super) fn component_place(&self, kind: ComponentKind) -> Option<&Place> {
+        self.declared.as_ref()?.places.component(kind)
+    }
+
+    /// Where the kernel table declares a kernel.
+    pub(super) fn kernel_place(&self, name: &str) -> Option<&KernelPlace> {
+        self.declared.as_ref()?.places.kernel(name)
+    }
 }
 
 impl Declared {
@@ -118,6 +133,7 @@ impl VerifyContext {
             simulator: recipe.name.clone(),
             targets,
             components: recipe.components.iter().map(|component| component.kind).collect(),
+            places: recipe.places.clone(),
             sources: None,
         });
         self

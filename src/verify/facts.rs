@@ -123,6 +123,21 @@ pub struct Staging {
     pub hard_coded: Vec<String>,
     /// Tools that the recipe's options name.
     pub overrides: Vec<String>,
+    /// Files whose search path is another than their build gave them.
+    pub search_paths: Vec<ReplacedSearchPath>,
+}
+
+/// A file whose search path is another than its build gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedSearchPath {
+    /// Package that holds it.
+    pub package: String,
+    /// CUDA release of the package.
+    pub cuda: Option<CudaVersion>,
+    /// The file, `/`-joined below the prefix.
+    pub path: String,
+    /// What its build gave it: directories joined by colons.
+    pub built: String,
 }
 
 impl BundleFacts {

@@ -75,6 +75,8 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
             opened.directory(path)?;
         } else if is_package(path) && path.is_file() {
             opened.package(path)?;
+        } else if path.is_file() && fs_err::metadata(path)?.len() == 0 {
+            opened.gap(&path.file_name().unwrap_or_default().to_string_lossy(), "the file is empty");
         } else if path.is_file() && is_code(path)? {
             opened.library(path)?;
         } else {

@@ -16,7 +16,9 @@ mod tests;
 mod unpack;
 
 pub use context::{Declared, Depth, Rules, VerifyContext};
-pub use facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Staging, Stray};
+pub use facts::{
+    BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, ReplacedSearchPath, Staging, Stray,
+};
 pub use input::{Foreign, Opened, open};
 pub use loads::{Load, Loads};
 pub use run::verify;

@@ -5,7 +5,7 @@ use super::collect::{Collected, Needs, Subjects, collect, labels};
 use super::input::Opened;
 use crate::bundle::Bundle;
 use crate::lint::Settings;
-use crate::report::{Level, Report};
+use crate::report::{Level, Report, owner};
 
 /// Examines bundles. `settings` must have passed [`Registry::check`](crate::lint::Registry::check),
 /// else a level or waiver of an unknown lint has no effect.
@@ -38,5 +38,10 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
         .into_iter()
         .chain(subjects.foreign.iter().map(|foreign| foreign.name.clone()))
         .collect();
-    context.lints.run(&facts, settings, examined, incomplete)
+    // Who reads a finding about a package changes the recipe, where its component stands.
+    let place_of = |subject: &str| {
+        let package = facts.packages.iter().find(|package| package.name() == owner(subject))?;
+        context.rules.component_place(package.manifest.component).cloned()
+    };
+    context.lints.run_with_places(&facts, settings, examined, incomplete, place_of)
 }

@@ -15,8 +15,12 @@ fn verify(dir: &Path, args: &[&str]) -> Ran {
 /// `lint | subject | message` of all findings.
 fn said(report: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let findings = report["findings"].as_array().unwrap().iter();
-    findings.map(|found| [&found["lint"], &found["subject"], &found["message"]].map(text).join(" | ")).collect()
+    let each = |found: &Value| -> Vec<String> {
+        let also = found["also"].as_array().cloned().unwrap_or_default();
+        let subjects = std::iter::once(&found["subject"]).chain(&also);
+        subjects.map(|subject| [&found["lint"], subject, &found["message"]].map(text).join(" | ")).collect()
+    };
+    report["findings"].as_array().unwrap().iter().flat_map(each).collect()
 }
 
 fn recipe() -> PathBuf {

@@ -148,9 +148,27 @@ fn a_changed_digest_is_caught_when_the_wheel_is_fetched() {
     let got = Digest::of(b"not the wheel").to_string();
     let ran = fetch();
     assert!(ran.stderr.contains(&got) && ran.stderr.contains(&pinned), "{}", ran.stderr);
+    // Where this simpack's pins know the file, too, the lock alone is enough to tell, and its line is named.
     let tampered = Digest::of(b"tampered").to_string();
+    let right = scene.lock();
     scene.edit("simpack.lock", &pinned, &tampered);
+    let line = scene.lock().lines().position(|line| line.contains(&tampered)).unwrap() + 1;
+    for args in [&["build", "tiny", "--offline"][..], &["plan", "tiny"], &["lock", "tiny", "--check"]] {
+        let said = scene.run(args).exit(8).stderr;
+        assert!(said.contains(&format!("tiny/simpack.lock:{line}: the digest of ninja-")), "{said}");
+        assert!(said.contains(&tampered) && said.contains(&pinned), "{said}");
+        assert!(said.contains("simpack lock tiny --update ninja"), "{said}");
+    }
+    scene.run(&["lock", "tiny", "--update", "ninja"]).exit(0);
+    assert_eq!(scene.lock(), right);
+    // Another version is the lock's own affair until its file is fetched.
+    scene.edit("simpack.lock", &pinned, &tampered);
+    let (_, after) = right.split_once("project = \"ninja\"\nversion = \"").unwrap();
+    let version = after.split('"').next().unwrap();
+    scene.edit("simpack.lock", &format!("version = \"{version}\""), "version = \"1.0.1\"");
     let ran = fetch();
+    let line = scene.lock().lines().position(|line| line.contains(&tampered)).unwrap() + 1;
+    assert!(ran.stderr.contains(&format!("tiny/simpack.lock:{line} has the digest")), "{}", ran.stderr);
     assert!(ran.stderr.contains(&got) && ran.stderr.contains(&tampered), "{}", ran.stderr);
     assert!(!scene.path("dist").exists());
     // Fetching for a recipe, or beside its lock, takes what is locked, too; elsewhere simpack's own pins hold.

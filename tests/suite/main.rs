@@ -53,6 +53,7 @@ mod line;
 mod loading;
 mod lock;
 mod matrix;
+mod mistakes;
 mod newcomer;
 mod patching;
 mod patching_corpus;

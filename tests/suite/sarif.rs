@@ -90,7 +90,10 @@ fn results_of_a_repository_stand_at_its_recipe() {
     assert_eq!(violations(&log).unwrap_or_default(), "");
 
     let said = verify(dir.path(), &["--format", "github", "--recipe", "sim", "dist"]).stdout;
-    let shown = |line: &str| line.starts_with("::") && line.contains(" file=sim/simpack.toml,line=1,title=");
+    let shown = |line: &str| line.starts_with("::") && line.contains(" file=sim/simpack.toml,line=");
     assert!(said.lines().all(shown), "{said}");
+    let recipe = fs_err::read_to_string(dir.path().join("sim/simpack.toml")).unwrap();
+    let line = recipe.lines().position(|line| line == "[component.kernels]").unwrap() + 1;
+    assert!(said.contains(&format!("file=sim/simpack.toml,line={line},title=kernel-capability")), "{line} {said}");
     assert!(said.contains("%0A"), "evidence stands in the annotation's own line: {said}");
 }

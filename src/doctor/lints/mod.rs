@@ -90,7 +90,14 @@ pub fn examine(registry: &Registry<Facts>, facts: &Facts, settings: &Settings) -
         topic: "manifest".to_owned(),
         reason: package.reason.clone(),
     });
-    registry.run(facts, settings, examined(facts), gaps.chain(damaged).collect())
+    let files = facts.foreign.iter().flat_map(|foreign| {
+        foreign.reach.unexamined.iter().map(|reason| Incomplete {
+            subject: foreign.reach.subject.clone(),
+            topic: "file".to_owned(),
+            reason: reason.clone(),
+        })
+    });
+    registry.run(facts, settings, examined(facts), gaps.chain(damaged).chain(files).collect())
 }
 
 fn examined(facts: &Facts) -> Vec<String> {

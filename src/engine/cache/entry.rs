@@ -65,6 +65,13 @@ pub struct CacheEntry {
     pub made: Made,
 }
 
+impl CacheEntry {
+    /// Whether it still lies where it was found.
+    pub fn is_here(&self) -> bool {
+        self.root.is_dir()
+    }
+}
+
 /// `entry.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct List {

@@ -21,7 +21,7 @@ use self::host::HostStep;
 use self::isolation::{copy_declared, outside_links, plain};
 use self::kernel::KernelPlace;
 use self::toolset::Toolset;
-use self::undeclared::{Scene, explain};
+use self::undeclared::{Keys, Scene, explain};
 use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
 use crate::engine::run::BuildOptions;
 use crate::engine::scheduler::Fate;
@@ -32,6 +32,8 @@ use crate::process::{Call, Ended, Outcome, Watched, interrupted};
 
 /// Lines of a failed step's output that go into the error.
 const TOLD_LINES: usize = 20;
+/// Lines before the first error that go along.
+const LEADING_LINES: usize = 6;
 
 /// Beginning of the names of steps' own directories.
 pub(in crate::engine) const SCRATCH: &str = "step-";
@@ -156,7 +158,17 @@ impl<'a> StepRun<'a> {
             Action::Kernel { .. } => {
                 let place = self.kernels(work);
                 let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
-                let scene = Scene { seen_as: root, source: root, declared: &declared, isolation, work };
+                let scene = Scene {
+                    seen_as: root,
+                    source: root,
+                    declared: &declared,
+                    files: &options.sources,
+                    below: ".",
+                    keys: Keys::Kernels,
+                    vendor: &options.vendor,
+                    isolation,
+                    work,
+                };
                 let (call, made) = place.call(step)?;
                 let peak = self.call_all(step, &[call], &scene)?;
                 (place.finish(step, &made)?, peak, made.dir)
@@ -182,7 +194,17 @@ impl<'a> StepRun<'a> {
                     let path = Path::new(source).join(path);
                     step.inputs().any(|(input, _)| Path::new(input) == path)
                 };
-                let scene = Scene { seen_as: &copy, source: &real, declared: &declared, isolation, work };
+                let scene = Scene {
+                    seen_as: &copy,
+                    source: &real,
+                    declared: &declared,
+                    files: &options.sources,
+                    below: source,
+                    keys: Keys::Build(step.component),
+                    vendor: &options.vendor,
+                    isolation,
+                    work,
+                };
                 let peak = self.call_all(step, &calls, &scene)?;
                 host.finish(&step.id)?;
                 (step.clone(), peak, tree)
@@ -296,14 +318,44 @@ fn program(call: &Call) -> String {
     call.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Adds the end of what a program printed.
+/// Adds what a program printed: from its first error on, with the few lines that lead to it unless they only warn; without
+/// any error the end.
 fn told(mut error: Error, outcome: &Outcome) -> Error {
-    let text = outcome.all_text();
+    let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    let text = if errors.lines().any(is_error) { errors } else { outcome.all_text() };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    for line in &lines[lines.len().saturating_sub(TOLD_LINES)..] {
+    let leads = |first: usize| first <= LEADING_LINES && !lines[..first].iter().any(|line| line.contains("arning"));
+    let begin = match lines.iter().position(|line| is_error(line)) {
+        Some(first) if leads(first) => 0,
+        Some(first) => first,
+        None => lines.len().saturating_sub(TOLD_LINES),
+    };
+    let shown = &lines[begin..lines.len().min(begin.saturating_add(TOLD_LINES))];
+    for line in shown {
         error = error.detail(*line);
     }
-    error
+    match lines.len() - begin - shown.len() {
+        0 => error,
+        more => error.detail(format!("({more} more lines)")),
+    }
+}
+
+/// What stands in lines by which compilers, linkers and build systems say why they fail.
+const ERRORS: [&str; 9] = [
+    "error:",
+    "cmake error",
+    "undefined reference",
+    "undefined symbol",
+    "cannot find -l",
+    "no space left",
+    "*** ",
+    ": not found",
+    "killed",
+];
+
+fn is_error(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    ERRORS.iter().any(|words| lower.contains(words)) && !lower.contains("warning:")
 }
 
 /// The kind of a step, as the cache counts it.

@@ -85,7 +85,7 @@ pub fn rebuild(request: &RebuildRequest, ui: &Ui) -> Result<u8> {
     if let BuildResult::Stopped(report) = build(&asked, &ui.without_results())? {
         let error = Error::build("the rebuilt packages do not pass").hint("build the recipe to see the findings");
         return Err(report.findings.iter().fold(error, |error, finding| {
-            error.detail(format!("{}: {} ({})", finding.subject, finding.message, finding.lint))
+            error.detail(format!("{}: {} ({})", finding.about(), finding.message, finding.lint))
         }));
     }
     let rebuilt = packages(&made.join("dist"))?;

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::container::{self, Form, Limits};
 use crate::data::Data;
-use crate::elf::resolve::{Cpu, Environment, Loader, Opened, Tree, read_object};
-use crate::elf::{ElfError, Image};
+use crate::elf::resolve::{Cpu, Environment, Loader, Opened, Rejection, Tree, read_object};
+use crate::elf::{Image, is_elf};
 use crate::error::{Error, Result};
 use crate::fs::Root;
 use crate::manifest::{Drivers, LoaderProfile, Loaders, Vendor};
@@ -93,9 +94,11 @@ pub(super) fn asked(machine: &Machine<'_>, file: &str) -> Result<Asked> {
         Opened::Failed(reason) => return Err(Error::file(file, reason)),
     };
     let bytes = opened.bytes();
-    let wrong = |error: ElfError| error.at(std::path::Path::new(file));
-    let processor = Image::segments_only(bytes).map_err(wrong)?.header.machine.0;
-    let object = read_object(bytes, processor).map_err(|_| Error::file(file, "no loader takes it"))?;
+    let processor = processor(file, bytes)?;
+    let object = read_object(bytes, processor).map_err(|why| match why {
+        Rejection::Fatal(why) => Error::incomplete(file, why),
+        Rejection::Class | Rejection::Machine => Error::file(file, "no loader takes it"),
+    })?;
     let profile = profile(request, &lists.loaders)?;
     let secure = request.secure || ((opened.setuid || opened.setgid) && object.soname.is_none());
     let interpreter = object.interpreter.filter(|_| request.profile.is_none() && request.libc.is_none());
@@ -113,6 +116,36 @@ pub(super) fn asked(machine: &Machine<'_>, file: &str) -> Result<Asked> {
     drop(opened);
     let tree = Assumed::new(root.clone(), processor, profile.driver.as_deref(), &lists.loaders, &lists.drivers);
     Ok(Asked { tree, loader, environment, file: path })
+}
+
+/// The processor of a program or library.
+///
+/// # Errors
+/// It is something else, or damaged.
+fn processor(file: &str, bytes: &[u8]) -> Result<u16> {
+    if bytes.is_empty() {
+        return Err(Error::incomplete(file, "the file is empty"));
+    }
+    if is_elf(bytes) {
+        let image = Image::segments_only(bytes).map_err(|error| Error::incomplete(file, error))?;
+        return Ok(image.header.machine.0);
+    }
+    let Some(form) = Form::of_name(file) else {
+        return Err(Error::file(file, "not an ELF file").hint("name a program or a library"));
+    };
+    // Whether it is whole is the first thing to know about a package, here as elsewhere.
+    let mut damage = None;
+    let quota = Limits::USUAL.quota(bytes.len() as u64);
+    let read = container::read(form, bytes, &quota, &mut |entry| {
+        damage = damage.take().or(entry.err().map(|error| error.to_string()));
+        Ok(())
+    });
+    match damage.or(read.err().map(|stop| stop.to_string())) {
+        Some(damage) => Err(Error::incomplete(file, damage)),
+        None => Err(Error::usage(format!("{file} is a package, and resolve asks about a program or a library")).hint(
+            "unpack or install it and name a file of it; `simpack inspect` and `simpack verify` look into packages",
+        )),
+    }
 }
 
 fn profile<'a>(request: &ResolveRequest, loaders: &'a Loaders) -> Result<&'a LoaderProfile> {

@@ -15,6 +15,8 @@ pub struct DeclaredKernel {
     pub name: Spanned<String>,
     /// Its translation unit, if the table says so.
     pub source: Option<Spanned<String>>,
+    /// Names of its parameters and where each stands.
+    pub params: Vec<Spanned<String>>,
     /// Name and parameter layout.
     pub signature: KernelSignature,
 }
@@ -36,6 +38,11 @@ const SCALARS: [(&str, u32); 11] = [
 
 /// Bytes of parameters that a kernel may have from sm_70 on ("CUDA C++ Programming Guide", `__global__` parameters).
 const MOST_BYTES: u32 = 32764;
+
+/// Names of the scalar types of so many bytes.
+pub fn scalars_of(size: u32) -> impl Iterator<Item = &'static str> {
+    SCALARS.into_iter().filter(move |(_, bytes)| *bytes == size).map(|(name, _)| name)
+}
 
 /// Reads a kernel table. `path` is how the file is named in mistakes.
 pub(in crate::recipe) fn kernel_table(text: &str, path: &str) -> (Document, Vec<DeclaredKernel>, Vec<Diagnostic>) {
@@ -79,14 +86,16 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredKernel> {
             reader.wrong(value.span(), format!("the parameters are larger than {MOST_BYTES} bytes"));
             return None;
         };
-        reader.unique("params", list.into_iter().map(|(name, ..)| name).collect());
-        Some(params)
+        let names: Vec<_> = list.into_iter().map(|(name, ..)| name).collect();
+        reader.unique("params", names.clone());
+        Some((names, params))
     });
     let bindings = fields.get("bindings").and_then(|value| bindings(reader, value)).unwrap_or_default();
     fields.finish(reader);
     let name = name?;
-    let signature = KernelSignature { name: name.value.clone(), params: params.unwrap_or_default(), bindings };
-    Some(DeclaredKernel { name, source, signature })
+    let (names, params) = params.unwrap_or_default();
+    let signature = KernelSignature { name: name.value.clone(), params, bindings };
+    Some(DeclaredKernel { name, source, params: names, signature })
 }
 
 /// Offsets by natural alignment; none when they do not fit.

@@ -118,6 +118,7 @@ fn table(
     };
     let (document, kernels, mistakes) = kernel_table(&text, &path);
     resolver.mistakes.extend(mistakes);
+    resolver.places.add_table(&document, &kernels);
     if kernels.is_empty() {
         let mistake = resolver.mistake(at, format!("kernel table `{}` declares no kernel", at.value));
         resolver.mistakes.push(mistake);

@@ -15,6 +15,7 @@ use crate::recipe::files::RecipeFiles;
 use crate::recipe::host::{DEFAULT_GLIBC, HostKind, HostToolchain};
 use crate::recipe::model::{Component, ComponentKind, DriverPolicy, LintSettings, PackageSettings, Recipe, Source};
 use crate::recipe::parse::parse_all;
+use crate::recipe::places::Places;
 
 /// What the command line asks for in the place of the recipe's own choice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,7 +41,8 @@ pub(in crate::recipe) fn resolve(
     release: Option<CudaVersion>,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Option<Recipe> {
-    let mut resolver = Resolver { file, files, manifests, selection, release, mistakes: Vec::new() };
+    let mut resolver =
+        Resolver { file, files, manifests, selection, release, mistakes: Vec::new(), places: Places::default() };
     let recipe = resolver.recipe(dir);
     mistakes.append(&mut resolver.mistakes);
     recipe
@@ -93,6 +95,7 @@ pub(in crate::recipe) struct Resolver<'a> {
     /// The release of the matrix that it is for; without, the recipe's own choice is found out.
     pub release: Option<CudaVersion>,
     pub mistakes: Vec<Diagnostic>,
+    pub places: Places,
 }
 
 impl Resolver<'_> {
@@ -153,6 +156,7 @@ impl Resolver<'_> {
         let targets = cuda.and_then(|cuda| targets::targets(self, cuda));
         let host = self.host();
         let components = components::components(self, cuda);
+        self.places.add_recipe(file);
         let groups = kernels::groups(self);
         let driver = self.driver();
         let simulator = file.simulator.clone();
@@ -186,6 +190,7 @@ impl Resolver<'_> {
                 maintainers: file.package.maintainers.iter().map(|name| name.value.clone()).collect(),
             },
             smoke: file.smoke.clone(),
+            places: std::mem::take(&mut self.places),
             name,
         })
     }

@@ -92,13 +92,15 @@ fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         hits.add(names[0], format!("{path} also belongs to {}", names[1..].join(", ")));
     }
     for (path, kinds) in &facts.rules.staging.claimed_twice {
-        hits.add("staging", format!("{path} is claimed by components {}", components(kinds)));
+        let place = kinds.last().and_then(|kind| facts.rules.component_place(*kind));
+        hits.add("staging", format!("{path} is claimed by components {}", components(kinds))).at(place);
     }
 }
 
 fn empty_glob(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for (kind, glob) in &facts.rules.staging.empty_globs {
-        hits.add("staging", format!("`{glob}` of component `{kind}` matches nothing that was installed"));
+        let place = facts.rules.declared.as_ref().and_then(|declared| declared.places.glob(*kind, glob));
+        hits.add("staging", format!("`{glob}` of component `{kind}` matches nothing that was installed")).at(place);
     }
 }
 

@@ -31,6 +31,17 @@ fn driver_linked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// The versions that a SONAME stands for: `>=13,<14` of `libcudart.so.13`.
+fn range(soname: &str) -> String {
+    let version = soname.rsplit_once(".so.").map_or("", |(_, version)| version);
+    let (before, last) = version.rsplit_once('.').map_or(("", version), |(before, last)| (before, last));
+    match last.parse::<u32>() {
+        Ok(number) if before.is_empty() => format!(">={number},<{}", number + 1),
+        Ok(number) => format!(">={before}.{number},<{before}.{}", number + 1),
+        Err(_) => ">=X,<Y".to_owned(),
+    }
+}
+
 /// Where the distribution has files of a name: (package, directory, component).
 type Providers<'a> = BTreeMap<&'a str, Vec<(&'a PackageFacts, &'a str)>>;
 
@@ -111,8 +122,17 @@ impl Asker<'_> {
             self.reached(subject, name, provider, directory, &for_users, hits);
         } else if let Some(library) = facts.rules.manifests.vendor.library(name) {
             if !package.uses().any(|used| used == library.conda || used == library.name) {
+                let component = package.manifest.component;
+                let declare = format!("add \"{} {}\" to `uses` of component `{component}`", library.name, range(name));
+                // What is to be done without need not be declared.
+                let is_linked_core = component == ComponentKind::Core && self.elf.needed.iter().any(|it| it == name);
                 hits.add(subject, format!("{verb} {name} of {}, which `uses` does not declare", library.conda)).fix(
-                    format!("add \"{} >=X,<Y\" to `uses` of component `{}`", library.name, package.manifest.component),
+                    match is_linked_core {
+                        true => {
+                            format!("do not link it (see core-device-code); only where that is accepted, {declare}")
+                        }
+                        false => declare,
+                    },
                 );
             }
         } else if facts.rules.symbols.iter().any(|file| file.library == name)

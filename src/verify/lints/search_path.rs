@@ -1,6 +1,6 @@
 //! RUNPATH and RPATH: where the loader looks because a file says so.
 
-use super::super::BundleFacts;
+use super::super::{BundleFacts, PackageFacts};
 use crate::elf;
 use crate::lint::{Hits, Parameters, Predicate};
 
@@ -8,6 +8,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "runpath-build-path", parameters: &[], check: runpath_build_path },
         Predicate { id: "runpath-loader-default", parameters: &[], check: runpath_loader_default },
+        Predicate { id: "runpath-replaced", parameters: &[], check: runpath_replaced },
         Predicate { id: "stub-reachable", parameters: &[], check: stub_reachable },
     ]
 }
@@ -95,6 +96,36 @@ fn runpath_loader_default(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) 
             hits.add(subject, format!("{tag} names {entry}, which the loader searches by itself"));
         }
     });
+}
+
+/// Directories that a build gave to a file and that packing took away: whoever relied on them hears of it.
+fn runpath_replaced(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for replaced in &facts.rules.staging.search_paths {
+        let is_this = |package: &&PackageFacts| {
+            package.manifest.package == replaced.package && package.manifest.cuda == replaced.cuda
+        };
+        let Some(package) = facts.packages.iter().find(is_this) else { continue };
+        let subject = package.subject(&replaced.path);
+        let Some((_, file, elf)) = package.loaded().find(|(found, ..)| *found == subject) else { continue };
+        let seen = |entry: &str| search_dir(entry.trim_end_matches('/'), file.directory());
+        let now: Vec<SearchDir> = entries(elf).map(|(_, entry)| seen(entry)).collect();
+        let is_told = |entry: &&str| {
+            let dir = seen(entry);
+            let is_default = |path: &str| facts.rules.manifests.drivers.is_loader_default(path);
+            let needs_no_word = match &dir {
+                SearchDir::Absolute(path) => is_default(path) || is_stub(facts, path).is_some(),
+                SearchDir::Relative => entry.is_empty(),
+                SearchDir::Prefix(_) | SearchDir::Outside => false,
+            };
+            !needs_no_word && !now.contains(&dir)
+        };
+        let lost: Vec<&str> = replaced.built.split(':').filter(is_told).collect();
+        if !lost.is_empty() {
+            let text = elf.runpath.as_deref().or(elf.rpath.as_deref()).unwrap_or("none");
+            hits.add(subject, format!("its build let it search {}, the package does not", lost.join(" and ")))
+                .evidence(format!("search path now: {text}"));
+        }
+    }
 }
 
 fn stub_reachable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {

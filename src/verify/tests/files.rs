@@ -63,6 +63,7 @@ fn what_staging_found_is_reported() {
         empty_globs: vec![(ComponentKind::Dev, "include/**".to_owned())],
         hard_coded: vec!["CMakeLists.txt:3: set(CMAKE_CUDA_ARCHITECTURES 70)".to_owned()],
         overrides: vec!["option CMAKE_AR = /usr/bin/ar of component `core`".to_owned()],
+        search_paths: Vec::new(),
     };
     let report = report(&[&two_files().seal()], &context().staging(staging));
     assert_eq!(

@@ -1,5 +1,6 @@
 //! Bundles for tests: small trees whose libraries the system's compiler makes.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -195,10 +196,12 @@ pub(super) fn report(bundles: &[&Sealed], context: &VerifyContext) -> Report {
     verify(&bundles, context, &Settings::default())
 }
 
-/// `lint | subject | message` of all findings.
+/// `lint | subject | message` of all findings, for each of their subjects, sorted as if each were a finding of its own.
 pub(super) fn said(report: &Report) -> Vec<String> {
-    let findings = report.findings.iter();
-    findings.map(|finding| format!("{} | {} | {}", finding.lint, finding.subject, finding.message)).collect()
+    let mut each: Vec<_> =
+        report.findings.iter().flat_map(|one| one.subjects().map(move |about| (one, about))).collect();
+    each.sort_by_key(|(one, about)| (Reverse(one.level), &one.lint, about.to_owned(), &one.message));
+    each.into_iter().map(|(one, about)| format!("{} | {about} | {}", one.lint, one.message)).collect()
 }
 
 /// Asserts that bundles give exactly these findings, all of them denied.

@@ -132,17 +132,49 @@ fn unlinked_code_is_found() {
 }
 
 #[test]
+fn a_misspelt_kernel_is_one_finding_that_says_what_is_meant() {
+    for (compiled, evidence, fix) in [
+        ("spikes", "the code has `spikes`, which the table does not declare", "did you mean `spikes`?"),
+        (
+            "_Z5spikePfjj",
+            "the code has `_Z5spikePfjj`, which is spike(float*, unsigned int, unsigned int)",
+            "extern \"C\"",
+        ),
+    ] {
+        let found = [table()[0].clone(), kernel(compiled, &[(0, 8), (8, 8), (16, 4)])];
+        let of = |target| with(target, &["fixed"], &found).seal();
+        let findings = report(&[&of("sm_80"), &of("sm_90")], &context()).findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let one = &findings[0];
+        assert_eq!((one.lint.as_str(), one.also.len()), ("kernel-coverage", 1));
+        assert_eq!(one.message, "the table declares `spike`, which the code has not");
+        assert_eq!(one.evidence, [evidence]);
+        assert!(one.fix.as_deref().unwrap().contains(fix), "{one:?}");
+    }
+    // Another kernel is no misspelling.
+    let found = [table()[0].clone(), kernel("unlike", &[])];
+    let report = report(&[&with("sm_90", &["fixed"], &found).seal()], &context());
+    assert_eq!(report.findings.iter().map(|one| &*one.lint).collect::<Vec<_>>(), ["kernel-abi", "kernel-coverage"]);
+}
+
+#[test]
 fn parameters_equal_the_declared_table() {
     for target in ["sm_90", "compute_75"] {
         let wide = [table()[0].clone(), kernel("spike", &[(0, 8), (8, 8), (16, 8)])];
         let found = said(&report(&[&with(target, &["fixed"], &wide).seal()], &context()));
         assert_eq!(found.len(), 1, "{found:?}");
-        let wanted = "kernel `spike` differs in parameter 2: 8 bytes at offset 16, declared 4 bytes at offset 16";
+        let wanted = "kernel `spike`: parameter 3 has 8 bytes in the code and 4 bytes in the table";
         assert!(found[0].starts_with("kernel-abi | ") && found[0].ends_with(wanted), "{found:?}");
     }
     let fewer = [table()[0].clone(), kernel("spike", &[(0, 8)])];
     let found = said(&report(&[&with("sm_90", &["fixed"], &fewer).seal()], &context()));
-    assert!(found[0].ends_with("kernel `spike` has 1 parameters, declared 3"), "{found:?}");
+    assert!(found[0].ends_with("kernel `spike`: the code has 1 parameter, the table 3 parameters"), "{found:?}");
+    // The same difference in all targets is one finding.
+    let wide = [table()[0].clone(), kernel("spike", &[(0, 8), (8, 8), (16, 8)])];
+    let of = |target| with(target, &["fixed"], &wide).seal();
+    let found = report(&[&of("sm_80"), &of("sm_90"), &of("compute_75")], &context()).findings;
+    assert_eq!((found.len(), found[0].also.len()), (1, 2), "{found:?}");
+    assert!(found[0].fix.as_deref().unwrap().contains("of 8 bytes in the table (ptr, u64, i64, f64)"), "{found:?}");
 
     let mut extra = table();
     extra.push(kernel("debug_dump", &[]));

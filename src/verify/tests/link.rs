@@ -3,6 +3,7 @@
 use super::fixture::{Tree, context, denies, passes, report, said};
 use crate::recipe::ComponentKind;
 use crate::report::Verdict;
+use crate::verify::{ReplacedSearchPath, Staging};
 
 #[test]
 fn soname_follows_the_policy() {
@@ -243,4 +244,30 @@ fn a_provider_for_another_machine_is_none() {
     let wanted = "needed-unresolved | volley-rtc: lib/libvolley_rtc.so.1.2 | \
                   needs libvolley.so.1, and the loader passes over lib/libvolley.so.1: it is for another processor";
     assert!(found.iter().any(|line| line == wanted), "{found:#?}");
+}
+
+#[test]
+fn what_a_search_path_has_lost_is_said() {
+    let path = "lib/libvolley.so.1";
+    let core = with_runpath("$ORIGIN:/usr/lib/wsl/lib").seal();
+    let warned = |built: &str| {
+        let replaced = ReplacedSearchPath {
+            package: "volley-core".to_owned(),
+            cuda: None,
+            path: path.to_owned(),
+            built: built.to_owned(),
+        };
+        let staging = Staging { search_paths: vec![replaced], ..Staging::default() };
+        said(&report(&[&core], &context().staging(staging)))
+    };
+    let subject = format!("runpath-replaced | volley-core: {path} | its build let it search");
+    assert_eq!(warned("/opt/sim/lib"), [format!("{subject} /opt/sim/lib, the package does not")]);
+    assert_eq!(
+        warned("$ORIGIN/plugins:build:$ORIGIN"),
+        [format!("{subject} $ORIGIN/plugins and build, the package does not")]
+    );
+    // The same places in other words, what the loader searches anyway, link-time stubs, nothing.
+    for built in ["$ORIGIN/../lib/:/usr/lib/wsl/lib/", "/usr/lib:/lib", "/usr/local/cuda/lib64/stubs", "", ":"] {
+        assert_eq!(warned(built), [""; 0], "{built}");
+    }
 }

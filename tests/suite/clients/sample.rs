@@ -91,6 +91,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         lint: LintSettings::default(),
         package: PackageSettings { channel: "volley".to_owned(), build_number: 0, maintainers: Vec::new() },
         smoke: None,
+        places: simpack::recipe::Places::default(),
     }
 }
 

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arch::KernelAbiTag;
+use crate::elf::demangled;
 use crate::gpu::{KernelSignature, Param, kernel_abi_tag};
 use crate::lint::{Hits, Parameters, Predicate};
-use crate::recipe::{ComponentKind, KernelForm};
+use crate::near::nearest;
+use crate::recipe::{ComponentKind, KernelForm, KernelPlace, scalars_of};
+use crate::report::Place;
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -83,11 +86,15 @@ fn kernel_dirs(facts: &BundleFacts) -> Vec<KernelDir<'_>> {
 /// Parameter layouts and names equal the declared table, and the tag follows from it. Kernels that
 /// are absent are kernel-coverage's.
 fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for dir in kernel_dirs(facts) {
+    let dirs = kernel_dirs(facts);
+    let misspelt = misspelt(&dirs);
+    for dir in &dirs {
         let declared = &dir.package.manifest.kernels;
         for (path, kernel) in dir.kernels() {
             let subject = dir.package.subject(path);
             match declared.iter().find(|known| known.name == kernel.name) {
+                // kernel-coverage says which declared name is meant.
+                None if misspelt.values().any(|found| *found == kernel.name) => {}
                 None => {
                     hits.add(subject, format!("kernel `{}` is not in the declared table", kernel.name))
                         .evidence(format!("its parameters: {}", layout(&kernel.params)))
@@ -95,9 +102,15 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 }
                 // Parameters of a shader are its push constants: shader-layout compares them.
                 Some(known) if known.params != kernel.params && !dir.is_spirv(path) => {
-                    hits.add(subject, format!("kernel `{}` {}", kernel.name, first_difference(known, kernel)))
-                        .evidence(format!("declared: {}", layout(&known.params)))
-                        .evidence(format!("compiled: {}", layout(&kernel.params)));
+                    let difference = difference(known, kernel, facts.rules.kernel_place(&known.name));
+                    let hit = hits
+                        .add(subject, format!("kernel `{}`: {}", kernel.name, difference.message))
+                        .evidence(format!("table: {}", layout(&known.params)))
+                        .evidence(format!("code:  {}", layout(&kernel.params)))
+                        .at(difference.at);
+                    if let Some(fix) = difference.fix {
+                        hit.fix(fix);
+                    }
                 }
                 Some(_) => {}
             }
@@ -142,16 +155,84 @@ fn same_tag(facts: &BundleFacts, hits: &mut Hits) {
     }
 }
 
-/// `parameter 3 is 4 bytes at 16, declared 8 bytes at 16`.
-fn first_difference(declared: &KernelSignature, found: &KernelSignature) -> String {
+/// How the code of a kernel differs from the table, and what to do about it.
+struct Difference<'a> {
+    message: String,
+    fix: Option<String>,
+    at: Option<&'a Place>,
+}
+
+/// The first difference: what follows it follows from it.
+fn difference<'a>(
+    declared: &KernelSignature,
+    found: &KernelSignature,
+    place: Option<&'a KernelPlace>,
+) -> Difference<'a> {
     let pairs = declared.params.iter().zip(&found.params).enumerate();
-    match pairs.into_iter().find(|(_, (known, param))| known != param) {
-        Some((index, (known, param))) => format!(
-            "differs in parameter {index}: {} bytes at offset {}, declared {} bytes at offset {}",
-            param.size, param.offset, known.size, known.offset
-        ),
-        None => format!("has {} parameters, declared {}", found.params.len(), declared.params.len()),
+    let at_name = place.map(|place| &place.name);
+    let Some((index, (known, param))) = pairs.into_iter().find(|(_, (known, param))| known != param) else {
+        let message = format!("the code has {}, the table {}", count(&found.params), count(&declared.params));
+        return Difference { message, fix: None, at: at_name };
+    };
+    let named = place.and_then(|place| place.params.get(index));
+    let name = named.map_or_else(|| format!("parameter {}", index + 1), |(name, _)| format!("parameter `{name}`"));
+    let at = named.map(|(_, at)| at).or(at_name);
+    if known.size == param.size {
+        let message =
+            format!("{name} lies at byte {} in the code and at byte {} in the table", param.offset, known.offset);
+        return Difference { message, fix: None, at };
     }
+    let types: Vec<&str> = scalars_of(param.size).collect();
+    let fix = format!(
+        "give {name} a type of {} in the table ({}), or change the kernel; core launches by the table",
+        bytes(param.size),
+        if types.is_empty() { "a struct".to_owned() } else { types.join(", ") }
+    );
+    let message = format!("{name} has {} in the code and {} in the table", bytes(param.size), bytes(known.size));
+    Difference { message, fix: Some(fix), at }
+}
+
+fn bytes(count: u32) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+}
+
+fn count(params: &[Param]) -> String {
+    if params.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", params.len()) }
+}
+
+/// Declared kernels that no code has, each with a compiled one that the table does not declare and that is probably
+/// meant: its name as C++ mangles it, or one spelt alike.
+fn misspelt<'a>(dirs: &[KernelDir<'a>]) -> BTreeMap<&'a str, &'a str> {
+    let compiled: BTreeSet<&str> = dirs.iter().flat_map(KernelDir::names).collect();
+    let all: BTreeSet<&str> =
+        dirs.iter().flat_map(|dir| &dir.package.manifest.kernels).map(|kernel| kernel.name.as_str()).collect();
+    let mut others: Vec<&str> = compiled.difference(&all).copied().collect();
+    let mut pairs = BTreeMap::new();
+    if !dirs.iter().all(KernelDir::is_known) || all.len().saturating_mul(others.len()) > MOST_PAIRS {
+        return pairs;
+    }
+    for missing in all.difference(&compiled) {
+        let is_mangled = |name: &&str| plain_name(name).is_some_and(|plain| plain == *missing);
+        let near = || nearest(missing, others.iter().map(ToString::to_string));
+        let Some(found) = others.iter().find(|name| is_mangled(name)).copied().or_else(|| {
+            let near = near()?;
+            others.iter().find(|name| **name == near).copied()
+        }) else {
+            continue;
+        };
+        others.retain(|other| *other != found);
+        pairs.insert(*missing, found);
+    }
+    pairs
+}
+
+/// Pairs of names that are compared: a simulator has hundreds of kernels, a hostile file any number.
+const MOST_PAIRS: usize = 1 << 16;
+
+/// `decay` of `_Z5decayPf`.
+fn plain_name(mangled: &str) -> Option<String> {
+    let whole = demangled(mangled)?;
+    Some(whole.split(['(', '<']).next().unwrap_or(&whole).to_owned())
 }
 
 fn layout(params: &[Param]) -> String {
@@ -165,6 +246,7 @@ fn layout(params: &[Param]) -> String {
 /// Every declared kernel is in every target and variant.
 fn kernel_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let dirs = kernel_dirs(facts);
+    let misspelt = misspelt(&dirs);
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for name in dirs.iter().flat_map(KernelDir::names) {
         *seen.entry(name).or_default() += 1;
@@ -176,12 +258,28 @@ fn kernel_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
         let names = dir.names();
         for kernel in dir.package.manifest.kernels.iter().filter(|kernel| !names.contains(kernel.name.as_str())) {
+            let subject = dir.package.subject(dir.path);
+            let place = facts.rules.kernel_place(&kernel.name).map(|place| &place.name);
+            if let Some(found) = misspelt.get(kernel.name.as_str()) {
+                let hit = hits.add(subject, format!("the table declares `{}`, which the code has not", kernel.name));
+                let mangled = demangled(found).filter(|_| plain_name(found).as_deref() == Some(&kernel.name));
+                match mangled {
+                    Some(whole) => hit
+                        .evidence(format!("the code has `{found}`, which is {whole}"))
+                        .fix("declare the kernel `extern \"C\"`, or write its mangled name in the table"),
+                    None => hit
+                        .evidence(format!("the code has `{found}`, which the table does not declare"))
+                        .fix(format!("did you mean `{found}`? Correct the name in the table or in the code")),
+                }
+                .at(place);
+                continue;
+            }
             let others = seen.get(kernel.name.as_str()).copied().unwrap_or(0);
             let others = match others {
                 0 => "declared, compiled for no target".to_owned(),
                 count => format!("present in {count} other {}", if count == 1 { "place" } else { "places" }),
             };
-            hits.add(dir.package.subject(dir.path), format!("`{}` missing ({others})", kernel.name));
+            hits.add(subject, format!("`{}` missing ({others})", kernel.name)).at(place);
         }
     }
     variants(facts, &dirs, hits);
