@@ -70,14 +70,17 @@ fn time_left(elapsed: Duration, left: Duration) -> Option<String> {
     (is_believable && left >= Duration::from_secs(1)).then(|| format!("about {} left", in_words(left)))
 }
 
-/// Columns of the terminal that this process speaks to, if it does.
-fn columns_of_terminal() -> Option<usize> {
-    [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().find_map(|stream| {
+/// Finds out how many columns the terminal has that this process speaks to, if it does: once, before anything is said.
+pub fn measure_terminal() {
+    let columns = [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().find_map(|stream| {
         let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the call writes a `winsize`, and this is one.
         let answer = unsafe { libc::ioctl(stream, libc::TIOCGWINSZ, &raw mut size) };
         (answer == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
-    })
+    });
+    if let Some(columns) = columns {
+        set_columns(columns);
+    }
 }
 
 /// Seconds since 1970, for GitLab's sections.
@@ -100,9 +103,6 @@ impl Ui {
     /// `json` keeps standard output for one JSON value; `quiet` drops notes and progress.
     pub fn new(json: bool, quiet: bool) -> Self {
         let interactive = !quiet && std::io::stderr().is_terminal();
-        if let Some(columns) = columns_of_terminal() {
-            set_columns(columns);
-        }
         let bars = MultiProgress::new();
         if !interactive {
             bars.set_draw_target(ProgressDrawTarget::hidden());

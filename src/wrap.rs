@@ -17,12 +17,14 @@ pub fn set_columns(columns: usize) {
     COLUMNS.store(columns.max(LEAST), Ordering::Relaxed);
 }
 
-/// Columns that a table may fill: all that the terminal has.
+/// Columns of the terminal, if there is one: all of them are a table's.
+pub fn terminal() -> Option<usize> {
+    Some(COLUMNS.load(Ordering::Relaxed)).filter(|columns| *columns > 0)
+}
+
+/// Columns that a table may fill.
 pub fn columns() -> usize {
-    match COLUMNS.load(Ordering::Relaxed) {
-        0 => WIDTH,
-        columns => columns,
-    }
+    terminal().unwrap_or(WIDTH)
 }
 
 /// Columns that a line of prose may fill.
@@ -33,7 +35,7 @@ pub fn width() -> usize {
 /// Lines that are too long for the terminal on several, the others below the beginning of the first. Without a terminal
 /// a line stays one, for programs that read it.
 pub fn fitted(text: &str) -> String {
-    if COLUMNS.load(Ordering::Relaxed) == 0 {
+    if terminal().is_none() {
         return text.to_owned();
     }
     let fit = |line: &str| -> Vec<String> {

@@ -3,11 +3,13 @@
 mod build;
 mod cache;
 mod check;
+mod completions;
 mod config;
 mod doctor;
 mod files;
 mod forms;
 mod generate;
+mod help;
 mod init;
 mod lock;
 mod rebuild;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::build::{BuildArgs, PlanArgs};
 use super::cache::CacheCommand;
@@ -22,6 +22,7 @@ use super::rebuild::RebuildArgs;
 use super::schema::SchemaArgs;
 use super::select::SelectArgs;
 use super::toolchain::ToolchainCommand;
+use super::{completions, help};
 use crate::budget;
 use crate::config;
 use crate::data::Data;
@@ -29,7 +30,7 @@ use crate::error::{EXIT_CODES, Error, Result};
 use crate::ops;
 use crate::probe;
 use crate::process::run_interruptible;
-use crate::ui::Ui;
+use crate::ui::{Ui, measure_terminal};
 
 /// Turns one recipe of a GPU simulator into a distribution
 #[derive(Debug, Parser)]
@@ -126,22 +127,25 @@ enum Verb {
         question: String,
     },
     /// Print a man page
-    #[command(after_help = "Examples:\n  simpack man > simpack.1\n  simpack man build > simpack-build.1")]
+    #[command(after_help = "Examples:\n  simpack man > simpack.1\n  simpack man build > simpack-build.1\n  \
+                            simpack man cache gc > simpack-cache-gc.1")]
     Man {
-        /// Verb whose page is printed [default: the page of simpack itself]
-        verb: Option<String>,
+        /// Verb whose page is printed, and the verb below it [default: the page of simpack itself]
+        verb: Vec<String>,
     },
 }
 
 /// The command line as clap sees it, for help snapshots, completions and the man page.
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::laid_out(Cli::command())
 }
 
 /// Parses and runs; answers how to speak to the user and the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    measure_terminal();
+    let parsed = command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed.map_err(|error| error.format(&mut command())) {
         Ok(cli) => cli,
         Err(error) => {
             let ui = Ui::new(args.iter().any(|arg| arg == "--json"), false);
@@ -233,35 +237,26 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),
         Verb::Cache(command) => command.run(ui),
-        Verb::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command(), "simpack", &mut script);
-            text(ui, script)
-        }
+        Verb::Completions { shell } => text(ui, completions::script(Cli::command(), shell)?),
         Verb::AskDriver { question } => probe::answer(&question).map(|()| 0),
-        Verb::Man { verb } => text(ui, man(verb.as_deref())?),
+        Verb::Man { verb } => text(ui, man(&verb)?),
     }
 }
 
 /// The man page of a verb, or of the whole.
-fn man(verb: Option<&str>) -> Result<Vec<u8>> {
-    let mut whole = command();
-    whole.build();
-    let (page, title) = match verb {
-        None => (whole, "simpack".to_owned()),
-        Some(verb) => {
-            let found = whole
-                .find_subcommand(verb)
-                .ok_or_else(|| Error::usage(format!("no verb `{verb}`")).hint("`simpack --help` lists the verbs"))?;
-            (found.clone(), format!("simpack-{verb}"))
-        }
-    };
-    let mut bytes = Vec::new();
-    clap_mangen::Man::new(page)
-        .title(title)
-        .render(&mut bytes)
-        .map_err(|error| Error::bug("the man page cannot be written").because(error))?;
-    Ok(bytes)
+fn man(verbs: &[String]) -> Result<Vec<u8>> {
+    let mut page = Cli::command();
+    page.build();
+    let mut title = "simpack".to_owned();
+    for verb in verbs {
+        let found = page.find_subcommand(verb).cloned();
+        page = found.ok_or_else(|| {
+            let above = title.replace('-', " ");
+            Error::usage(format!("no verb `{verb}`")).hint(format!("`{above} --help` lists the verbs"))
+        })?;
+        title = format!("{title}-{verb}");
+    }
+    help::man(page, &title).map_err(|error| Error::bug("the man page cannot be written").because(error))
 }
 
 fn text(ui: &Ui, bytes: Vec<u8>) -> Result<u8> {

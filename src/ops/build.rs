@@ -12,7 +12,7 @@ use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WO
 use crate::printable;
 use crate::process::IsolationKind;
 use crate::ui::{Ui, size};
-use crate::wrap::columns;
+use crate::wrap::terminal;
 
 /// Builds a recipe into verified packages; answers the exit code.
 ///
@@ -55,7 +55,9 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
 
 /// The packages, what was found, and the last lines.
 fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &Ui) {
-    let LastWords { rows, report, findings, steps, .. } = words;
+    let LastWords { rows, report, steps, .. } = words;
+    let findings = report.findings.len();
+    let report = if findings == 0 { String::new() } else { format!("{}\n", report.text(REPORT_WORDS)) };
     ui.say(table(rows));
     ui.say(format!(
         "{report}built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
@@ -102,7 +104,9 @@ fn table(rows: &[Row]) -> String {
     let room = |hidden: &[usize]| -> usize {
         widths.iter().enumerate().filter(|(index, _)| !hidden.contains(index)).map(|(_, width)| width + 2).sum()
     };
-    let hidden = (0..=SPARE.len()).find(|count| room(&SPARE[..*count]) <= columns() + 1).unwrap_or(SPARE.len());
+    // In a log there is room for all of it.
+    let most = terminal().map_or(usize::MAX, |columns| columns + 1);
+    let hidden = (0..=SPARE.len()).find(|count| room(&SPARE[..*count]) <= most).unwrap_or(SPARE.len());
     let mut text = String::new();
     for line in &lines {
         let mut row = String::new();

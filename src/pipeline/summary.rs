@@ -93,10 +93,8 @@ pub(crate) struct LastWords {
     pub headline: String,
     /// Packages.
     pub rows: Vec<Row>,
-    /// Findings, as they are told; empty without any.
-    pub report: String,
-    /// How many there are.
-    pub findings: usize,
+    /// What was found.
+    pub report: Report,
     /// How the steps were isolated: as the least isolated one was.
     pub isolation: IsolationKind,
     /// Steps of the plan.
@@ -132,12 +130,8 @@ impl Built {
 
     /// All of it in words.
     pub(crate) fn words(&self, headline: String) -> LastWords {
-        let report = match self.report.findings.is_empty() {
-            true => String::new(),
-            false => format!("{}\n", self.report.text(REPORT_WORDS)),
-        };
-        let (rows, findings) = (self.rows.clone(), self.report.findings.len());
-        LastWords { headline, rows, report, findings, isolation: self.isolation, steps: self.steps.len() }
+        let (rows, report) = (self.rows.clone(), self.report.clone());
+        LastWords { headline, rows, report, isolation: self.isolation, steps: self.steps.len() }
     }
 
     /// How many steps were compiled.

@@ -186,6 +186,40 @@ fn completions_are_scripts_that_shells_accept() {
     }
 }
 
+/// Words of data files are completed, too: lints, schemas, recipes, capabilities.
+#[test]
+fn completions_know_the_words_of_options() {
+    let dir = scratch();
+    let script = |shell: &str| Ran::of(&mut simpack(dir.path(), &["completions", shell])).exit(0).stdout;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = script(shell);
+        // fish's script of clap has no words for arguments without an option.
+        let words = ["kernel-abi", "driver-stub-wins", "12.1", "lock-result"];
+        for word in &words[..if shell == "fish" { 3 } else { 4 }] {
+            assert!(script.contains(word), "{shell}: no {word}");
+        }
+    }
+    assert!(script("bash").contains("volley"));
+    let Some(bash) = tool("bash") else { return };
+    fs_err::write(dir.path().join("script"), script("bash")).unwrap();
+    for (line, expected) in [
+        ("simpack verify --explain kernel-ab", "kernel-abi"),
+        ("simpack schema lock-r", "lock-result"),
+        ("simpack build --capability 12.", "12.1"),
+        ("simpack check vol", "volley"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let run = format!(
+            "source ./script; COMP_WORDS=({line}); COMP_CWORD={}; _simpack simpack {} {}; echo \"${{COMPREPLY[@]}}\"",
+            words.len() - 1,
+            words[words.len() - 1],
+            words[words.len() - 2]
+        );
+        let ran = Ran::of(std::process::Command::new(&bash).current_dir(dir.path()).args(["-c", &run])).exit(0);
+        assert!(ran.stdout.split_whitespace().any(|word| word == expected), "{line}: {}", ran.stdout);
+    }
+}
+
 #[test]
 fn man_pages_render() {
     let dir = scratch();
@@ -200,6 +234,12 @@ fn man_pages_render() {
         assert!(ran.stdout.contains(".SH OPTIONS"), "{title}");
     }
     Ran::of(&mut simpack(dir.path(), &["man", "fly"])).exit(2);
+    // Verbs below verbs have pages of their own, and examples keep their lines.
+    let page = Ran::of(&mut simpack(dir.path(), &["man", "cache", "gc"])).exit(0).stdout;
+    assert!(page.contains(".TH simpack-cache-gc 1") && page.contains(".SH EXAMPLES\n.nf\n"), "{page}");
+    assert!(page.lines().any(|line| line.starts_with("  simpack cache gc ")), "{page}");
+    let ran = Ran::of(&mut simpack(dir.path(), &["man", "cache", "fly"])).exit(2);
+    assert!(ran.stderr.contains("`simpack cache --help` lists the verbs"), "{}", ran.stderr);
     // A formatter finds nothing to warn about.
     let Some(groff) = tool("groff") else { return };
     let page = dir.path().join("simpack.1");

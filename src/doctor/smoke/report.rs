@@ -124,7 +124,10 @@ impl SmokeReport {
     /// A line a run, and what went wrong below it.
     pub fn page(&self) -> String {
         let mut text = match self.command.is_empty() {
-            true => format!("smoke     {} {} declares no smoke test\n", self.simulator, self.version),
+            true => format!(
+                "smoke     {} {} declares no smoke test\n          [smoke] of its recipe declares one: a short run that prints JSON\n",
+                self.simulator, self.version
+            ),
             false => format!("smoke     {} {}  {}\n", self.simulator, self.version, self.command),
         };
         for run in &self.runs {

@@ -50,13 +50,20 @@ pub(super) fn repair(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
                 ui.say(format!("fix       refused for {subject}: {reason}: {command}"));
             }
             Action::Command { command, arguments, subject } => {
+                let Some(program) = installer() else {
+                    ui.say(format!(
+                        "fix       for {subject}, where conda, mamba or micromamba is (none is in PATH here): {command}"
+                    ));
+                    continue;
+                };
+                let command = command.replacen(INSTALLER, program, 1);
                 if !yes {
                     ui.say(format!("fix       would run for {subject}: {command}"));
                     continue;
                 }
                 ui.say(format!("fix       runs for {subject}: {command}"));
                 let arguments: Vec<String> = arguments.iter().map(|argument| home(argument)).collect();
-                Call::new(installer(INSTALLER)).args(&arguments).pass_all().arg("--yes").read()?;
+                Call::new(program).args(&arguments).pass_all().arg("--yes").read()?;
             }
         }
     }
@@ -66,11 +73,11 @@ pub(super) fn repair(actions: &[Action], yes: bool, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// conda itself, or the first of those that take the same words and are in `PATH`.
-fn installer(program: &str) -> &str {
+/// conda itself, or the first of those that take the same words; none where none is in `PATH`.
+fn installer() -> Option<&'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |name: &&str| std::env::split_paths(&path).any(|directory| directory.join(name).is_file());
-    [program, "mamba", "micromamba"].into_iter().find(is_there).unwrap_or(program)
+    [INSTALLER, "mamba", "micromamba"].into_iter().find(is_there)
 }
 
 /// Names in a cache of the driver that are the driver's own. Nothing, where the directory is a link or somebody else's.

@@ -1,0 +1,77 @@
+//! Completion scripts: those of clap, with the words that an option takes.
+
+use clap::Command;
+use clap::builder::PossibleValuesParser;
+use clap_complete::Shell;
+
+use super::FORMS;
+use crate::data::Data;
+use crate::doctor;
+use crate::error::Result;
+use crate::manifest::Manifests;
+use crate::verify::VerifyContext;
+
+/// The script for a shell.
+///
+/// # Errors
+/// A data file is wrong.
+pub(super) fn script(mut command: Command, shell: Shell) -> Result<Vec<u8>> {
+    let words = Words::load(shell)?;
+    command = words.added(command, "simpack");
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "simpack", &mut script);
+    Ok(script)
+}
+
+/// Words that clap does not know, because data files name them, or other words are right, too.
+struct Words {
+    packages: Vec<&'static str>,
+    machines: Vec<&'static str>,
+    capabilities: Vec<&'static str>,
+    schemas: Vec<&'static str>,
+    /// Empty for shells that would offer nothing else any more: a recipe is a directory more often.
+    recipes: Vec<&'static str>,
+}
+
+impl Words {
+    fn load(shell: Shell) -> Result<Self> {
+        let data = Data::here();
+        // clap takes words that live as long as the program, which ends when the script is printed.
+        let kept = |word: String| -> &'static str { word.leak() };
+        let packages = VerifyContext::load(&data)?.lints().infos().map(|info| kept(info.id.clone())).collect();
+        let machines = doctor::registry(&data)?.infos().map(|info| kept(info.id.clone())).collect();
+        let capabilities = Manifests::load(&data)?.capabilities;
+        let current = capabilities.iter().filter(|entry| entry.renamed.is_none());
+        let falls_back = matches!(shell, Shell::Bash);
+        Ok(Self {
+            packages,
+            machines,
+            capabilities: current.map(|entry| kept(entry.capability().to_string())).collect(),
+            schemas: FORMS.iter().map(|form| form.name).collect(),
+            recipes: match falls_back {
+                true => data.embedded_names("recipes").into_iter().map(kept).collect(),
+                false => Vec::new(),
+            },
+        })
+    }
+
+    fn added(&self, command: Command, verb: &str) -> Command {
+        let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+        let command = command.mut_args(|arg| {
+            let value: Vec<&str> = arg.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
+            let words = match (arg.get_id().as_str(), value.as_slice()) {
+                (_, ["ID"]) if verb == "doctor" => &self.machines,
+                (_, ["ID"]) if verb != "resolve" => &self.packages,
+                ("capability" | "ptx" | "device", _) => &self.capabilities,
+                ("name", _) if verb == "schema" => &self.schemas,
+                ("recipe", _) => &self.recipes,
+                _ => return arg,
+            };
+            if words.is_empty() { arg } else { arg.value_parser(PossibleValuesParser::new(words.iter().copied())) }
+        });
+        names.into_iter().fold(command, |command, name| {
+            let own = name.clone();
+            command.mut_subcommand(name, |verb| self.added(verb, &own))
+        })
+    }
+}
