@@ -51,7 +51,7 @@ struct Simulator {
     /// Name, with which the names of all packages begin: lower-case letters, digits, `-` and `_`.
     #[schemars(example = &"mysim")]
     name: String,
-    /// Version.
+    /// Version, as PEP 440 writes it: `1.2.0`, `3.8`, `1.0b1`, `8.2.2.post1`.
     #[schemars(example = &"1.2.0")]
     version: String,
     /// Licence, as an SPDX expression.
