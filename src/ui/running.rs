@@ -116,8 +116,9 @@ impl State {
         running.sort();
         let shown = running.into_iter().map(|(since, name)| format!("{name} {}", in_words(now.duration_since(since))));
         let mut parts: Vec<String> = shown.collect();
+        // First, because narrow terminals show the beginning of the line.
         if let Some(left) = self.left(now) {
-            parts.push(format!("about {} left", in_words(left)));
+            parts.insert(0, format!("about {} left", in_words(left)));
         }
         parts.join(" | ")
     }
@@ -166,7 +167,7 @@ mod tests {
         // A step that takes longer than last time adds nothing, however long it takes.
         let mut last = state(3, 4, 2, &[(1, 10.0)]);
         last.running.insert(1, ("b".to_owned(), start));
-        assert_eq!(last.line(after(7)), "b 7 s | about 3 s left");
+        assert_eq!(last.line(after(7)), "about 3 s left | b 7 s");
         assert_eq!(last.line(after(100_000)), "b 27 h 46 min");
     }
 

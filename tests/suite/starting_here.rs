@@ -125,6 +125,26 @@ proptest! {
     }
 }
 
+/// Names of files are somebody else's: none of them ends a text or a comment of the recipe.
+#[test]
+fn names_of_files_stay_names() {
+    let dir = scratch();
+    let write = |path: &str, text: &str| {
+        fs_err::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
+        fs_err::write(dir.path().join(path), text).unwrap();
+    };
+    write("CMakeLists.txt", "project(sim)\noption(A\"B \"\" ON)\nset(C.D native CACHE STRING \"\")\n");
+    write("a\"b/[x].cu", "// cuModuleLoad\n");
+    write("c\nname = \"other\"/x.cc", "cuModuleLoad();\n");
+    write("notes\n[lint]\nallow = [\"monolithic\"]", "");
+    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
+    run(&["init", "--here"]).exit(0);
+    let check = run(&["check", "--json"]).exit(0).json();
+    let recipe = &check["recipes"][0];
+    assert_eq!((&recipe["name"], &recipe["lint"]["levels"]["monolithic"]), (&"sim".into(), &serde_json::Value::Null));
+    assert_eq!(recipe["groups"][0]["sources"][0], "a\"b/[x].cu");
+}
+
 /// A source distribution of the package index, unpacked; none where the index does not have it.
 fn source_distribution(name: &str, version: &str, sha256: &str) -> Option<PathBuf> {
     let dir = scratch();

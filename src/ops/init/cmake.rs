@@ -132,6 +132,11 @@ impl CmakeFiles {
             || self.of("include").any(|args| args.iter().any(|arg| arg == "CTest"))
     }
 
+    /// Whether it installs files by which CMake finds it.
+    pub(super) fn installs_config(&self) -> bool {
+        self.of("install").any(|args| args.first().is_some_and(|first| first == "EXPORT"))
+    }
+
     /// The oldest CMake that the project asks for, as major and minor.
     pub(super) fn oldest_cmake(&self) -> Option<(u32, u32)> {
         let asked = self.of("cmake_minimum_required").filter_map(|args| args.get(1));
@@ -153,7 +158,8 @@ impl CmakeFiles {
                 _ => None,
             };
             let Some((name, default)) = entry else { continue };
-            if !name.contains('$') && !found.iter().any(|known| known.name == *name) {
+            let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+            if is_plain && !name.is_empty() && !found.iter().any(|known| known.name == *name) {
                 let values = self.words(&[default.to_owned()]);
                 let native = values.iter().find(|value| *value == "native");
                 let default = native.or(values.first()).cloned().unwrap_or_default();

@@ -43,7 +43,8 @@ pub(super) fn recipe(name: &str, survey: &Survey, shape: (Shape, &str)) -> Strin
     let mut text = String::new();
     // Writing to a string cannot fail.
     let mut line = |words: String| writeln!(text, "{words}").unwrap_or_default();
-    let (shape, why) = shape;
+    let (shape, why) = (shape.0, comment(shape.1));
+    let reference = name.replace('_', "-");
     line("# Drafted by `simpack init --here`. Comments say where each choice comes from; lines with EDIT are guesses that only".into());
     line("# you can settle. `simpack check` looks at it, `simpack build` makes packages of it.".into());
     line("edition = 1\n\n[simulator]".into());
@@ -54,9 +55,9 @@ pub(super) fn recipe(name: &str, survey: &Survey, shape: (Shape, &str)) -> Strin
     });
     line(match &survey.license {
         Some((Some(spdx), file)) => format!("license = \"{spdx}\" # the text of {file}"),
-        Some((None, file)) => format!("license = \"LicenseRef-{name}\" # {EDIT}: the SPDX expression of {file}"),
+        Some((None, file)) => format!("license = \"LicenseRef-{reference}\" # {EDIT}: the SPDX expression of {file}"),
         None => format!(
-            "license = \"LicenseRef-{name}\" # {EDIT}: there is no LICENSE or COPYING, and packages need its text"
+            "license = \"LicenseRef-{reference}\" # {EDIT}: there is no LICENSE or COPYING, and packages need its text"
         ),
     });
     line(format!("summary = \"the simulator {name}\" # {EDIT}: what it is, in one line"));
@@ -142,7 +143,17 @@ fn libraries(survey: &Survey) -> (Vec<String>, Vec<String>) {
 }
 
 fn quoted(globs: impl IntoIterator<Item = String>) -> Vec<String> {
-    globs.into_iter().map(|glob| format!("\"{glob}\"")).collect()
+    globs.into_iter().map(text_value).collect()
+}
+
+/// A text as TOML writes it: names of files and symbols are somebody else's.
+fn text_value(text: String) -> String {
+    toml::Value::String(text).to_string()
+}
+
+/// Text in a comment, which ends with its line.
+fn comment(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// How a library's file goes on behind `.so`: with a version where the project gives it one.
@@ -163,6 +174,9 @@ fn core_files(survey: &Survey, (with, without): &(Vec<String>, Vec<String>), sha
 
 fn dev_files(survey: &Survey, (with, without): &(Vec<String>, Vec<String>), shape: Shape) -> Vec<String> {
     let mut globs = vec!["include/**".to_owned()];
+    if survey.cmake.installs_config() {
+        globs.push("lib/cmake/**".to_owned());
+    }
     if ending(survey) == ".so.*" {
         match with.iter().chain(without).next() {
             Some(_) => globs.extend(with.iter().chain(without).map(|name| format!("lib/lib{name}.so"))),
@@ -206,7 +220,7 @@ fn build(survey: &Survey, shape: Shape) -> Vec<String> {
     if !survey.left_out.is_empty() && survey.build != Some(BuildFiles::Installed) {
         lines.push(format!(
             "# left out of `inputs`, so that a change there builds nothing: {}",
-            survey.left_out.join(" ")
+            comment(&survey.left_out.join(" "))
         ));
     }
     lines
@@ -310,7 +324,8 @@ fn declared(kernel: &KernelSignature, file: &str) -> String {
         };
         format!("  {{ name = \"p{index}\", {kind} }},\n")
     });
-    format!("\n[[kernel]] # {file}\nname = \"{}\"\nparams = [\n{}]\n", kernel.name, params.collect::<String>())
+    let (file, name) = (comment(file), text_value(kernel.name.clone()));
+    format!("\n[[kernel]] # {file}\nname = {name}\nparams = [\n{}]\n", params.collect::<String>())
 }
 
 /// The largest alignment that a structure at an offset can have.

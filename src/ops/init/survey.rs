@@ -82,7 +82,8 @@ pub(super) fn survey(dir: &Path, compiled: Option<&Path>, ui: &Ui) -> Result<Sur
                 .hint("name the directory of the project with --dir"));
         }
         let path = crate::fs::relative(dir, entry.path())?;
-        if !entry.file_type().is_file() {
+        // No recipe can name what holds a line break.
+        if !entry.file_type().is_file() || path.contains(char::is_control) {
             continue;
         }
         let is_read = is_build_input(&path);
@@ -124,7 +125,7 @@ pub(super) fn survey(dir: &Path, compiled: Option<&Path>, ui: &Ui) -> Result<Sur
 
 /// A path's first part, as a glob.
 fn top_of(path: &str) -> String {
-    path.split_once('/').map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/**"))
+    path.split_once('/').map_or_else(|| globset::escape(path), |(top, _)| format!("{}/**", globset::escape(top)))
 }
 
 /// Whether a build may read a file, by its name.
