@@ -1,8 +1,17 @@
-//! Sizes and times as people write them: `10G`, `500M`, `90s`, `2h`, `30d`.
+//! Sizes, times and counts as people write them: `10G`, `500M`, `90s`, `2h`, `30d`, `1 step`, `2 entries`.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+
+/// So many of something: `1 step`, `2 steps`, `3 entries`.
+pub fn count(number: usize, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if number == 1 => format!("{number} {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {noun}s"),
+    }
+}
 
 /// Bytes: a number, with `k`, `M`, `G` or `T` for powers of 1024 behind it; `none` for no limit.
 ///

@@ -385,7 +385,6 @@ pub(super) fn bytes(count: u64) -> String {
 
 /// `2 devices served, 1 problem, nothing broken (84 ms)`.
 fn totals(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String {
-    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let devices = facts.machine.devices();
     let count = devices.len();
     let runs = |device: &&Device| {
@@ -394,11 +393,11 @@ fn totals(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String {
     };
     let served = (!facts.fits.is_empty() && count > 0).then(|| devices.iter().filter(runs).count());
     let mut parts = vec![match served {
-        Some(served) if served == count => format!("{} served", plural(count, "device")),
-        Some(served) => format!("{served} of {} served", plural(count, "device")),
-        None => plural(count, "device"),
+        Some(served) if served == count => format!("{} served", crate::amount::count(count, "device")),
+        Some(served) => format!("{served} of {} served", crate::amount::count(count, "device")),
+        None => crate::amount::count(count, "device"),
     }];
-    parts.push(plural(report.count(Level::Warn), "problem"));
+    parts.push(crate::amount::count(report.count(Level::Warn), "problem"));
     if !report.incomplete.is_empty() {
         parts.push(format!("{} unknown", report.incomplete.len()));
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::coverage::{Column, Coverage, Row};
 use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts, words};
+use crate::amount::count;
 use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::printable;
@@ -48,7 +49,7 @@ impl Page {
     fn head(&mut self, inspected: &Inspected) {
         let what = match (inspected.seen, inspected.is_tree) {
             (_, false) => size(inspected.bytes),
-            (seen, true) => format!("{seen} files, {}", size(inspected.bytes)),
+            (seen, true) => format!("{}, {}", count(seen, "file"), size(inspected.bytes)),
         };
         self.line(&format!("{}  {what}", inspected.path));
         match &inspected.packages[..] {
@@ -187,7 +188,7 @@ impl Page {
         }
         let stored: u64 = images.iter().map(|image| image.stored_size).sum();
         let unpacked: u64 = images.iter().map(|image| image.unpacked_size).sum();
-        let pieces = if images.len() == 1 { "1 piece".to_owned() } else { format!("{} pieces", images.len()) };
+        let pieces = count(images.len(), "piece");
         self.line("");
         self.line(&format!("device code: {pieces}, {} in the files, {} unpacked", size(stored), size(unpacked)));
         let count = |what: fn(&CodeImage) -> bool| images.iter().filter(|image| what(image)).count();

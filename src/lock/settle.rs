@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::{Lock, LockedHost, LockedSource, LockedTool};
+use crate::amount::count;
 
 /// What may change although the lock still fits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -97,7 +98,7 @@ fn changes(old: Option<&Lock>, now: &Lock) -> Vec<Change> {
         facts.extend(lock.host.iter().map(|locked| ("host".to_owned(), host(locked))));
         facts.extend(lock.source.iter().map(|locked| ("source".to_owned(), source(locked))));
         for tool in &lock.tools {
-            facts.insert(format!("tool {}", tool.name), format!("{} wheels", tool.wheels.len()));
+            facts.insert(format!("tool {}", tool.name), count(tool.wheels.len(), "wheel"));
             facts.extend(tool.wheels.iter().map(|wheel| {
                 let text = format!("{} sha256 {} {} {} B", wheel.version, wheel.sha256, wheel.file, wheel.size);
                 (format!("wheel {}", wheel.project), text)

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::amount::count;
 use crate::engine::{SandboxMode, look_into_cache};
 use crate::error::Result;
 use crate::fs::Digest;
@@ -60,12 +61,13 @@ fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &U
     let report = if findings == 0 { String::new() } else { format!("{}\n", report.text(REPORT_WORDS)) };
     ui.say(table(rows));
     ui.say(format!(
-        "{report}built {steps} steps in {:.0} s ({compiled} compiled, {} from cache), {} packages ({}) in {dist}/, \
-         {findings} findings\nnext: simpack verify {}",
+        "{report}built {} in {:.0} s ({compiled} compiled, {} from cache), {} ({}) in {dist}/, {}\nnext: simpack verify {}",
+        count(*steps, "step"),
         started.elapsed().as_secs_f64(),
         steps - compiled,
-        rows.len(),
+        count(rows.len(), "package"),
         size(rows.iter().map(|row| row.bytes).sum()),
+        count(findings, "finding"),
         printable::word(&format!("{}/", dist.display())),
         dist = dist.display(),
     ));
@@ -156,7 +158,7 @@ fn dry_run(job: &Job, sandbox: SandboxMode, ui: &Ui) -> Result<u8> {
     }
     let cached = lines.iter().filter(|line| line.cached).count();
     text.push_str(&format!(
-        "{} steps, {cached} in the cache, {} to compile; nothing done",
+        "{}, {cached} in the cache, {} to compile; nothing done",
         lines.len(),
         lines.len() - cached
     ));

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::amount::count;
 use crate::engine::{
     Bounds, Cache, CachePlace, CacheStat, CacheVerdict, KindStat, Trimmed, entries, trim_headers, user_headers,
 };
@@ -74,7 +75,7 @@ pub fn stat(ui: &Ui) -> Result<u8> {
         text.push_str(&format!("  {kind:<10} {:>14}  {:>9}\n", entries(of.entries), size(of.bytes)));
     }
     if headers.entries > 0 {
-        let files = format!("{} files", headers.entries);
+        let files = count(headers.entries, "file");
         text.push_str(&format!("  {:<10} {files:>14}  {:>9}  lists of headers\n", "headers", size(headers.bytes)));
     }
     if let (Some(oldest), Some(newest)) = (stat.oldest_use, stat.newest_use) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::amount::count;
 use crate::arch::KernelTarget;
 use crate::data::Data;
 use crate::error::{ErrorKind, Result};
@@ -88,8 +89,7 @@ fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<Path
 }
 
 fn complaint(mistakes: &[Diagnostic]) -> String {
-    let plural = if mistakes.len() == 1 { "" } else { "s" };
-    format!("{}{} mistake{plural}, nothing built", recipe::render_all(mistakes), mistakes.len())
+    format!("{}{}, nothing built", recipe::render_all(mistakes), count(mistakes.len(), "mistake"))
 }
 
 fn summary(recipes: &[Recipe], shown: &str) -> String {
@@ -111,8 +111,8 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
     for group in &first.groups {
         let variants = join(&mut group.variants.iter().map(|variant| variant.name.clone()));
         let (kernels, sources) = (group.table.len(), group.sources.len());
-        let text = format!("{kernels} {} in {sources} {}", plural(kernels, "kernel"), plural(sources, "source"));
-        line("kernels", format!("{}: {text}, {}: {variants}", group.name, plural(group.variants.len(), "variant")));
+        let text = format!("{} in {}", count(kernels, "kernel"), count(sources, "source"));
+        line("kernels", format!("{}: {text}, {}: {variants}", group.name, count(group.variants.len(), "variant")));
     }
     if let Some(tag) = first.kernel_abi_tag() {
         line("kernel ABI", tag.to_string());
@@ -123,10 +123,6 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
 
 fn component(component: &Component) -> String {
     format!("{} ({})", component.kind, component.policy)
-}
-
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { what.to_owned() } else { format!("{what}s") }
 }
 
 #[cfg(test)]

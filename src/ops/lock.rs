@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::amount::count;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -122,6 +123,6 @@ fn words(state: &LockState, written: bool) -> String {
         (true, true) => "updated",
     };
     let source = if lock.source.is_some() { ", the source" } else { "" };
-    text.push_str(&format!("{path} {done}: {} tools, {wheels} wheels{source}", lock.tools.len()));
+    text.push_str(&format!("{path} {done}: {}, {}{source}", count(lock.tools.len(), "tool"), count(wheels, "wheel")));
     text
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
 use super::tools::{Tools, identify};
+use crate::amount::count;
 use crate::arch::KernelTarget;
 use crate::bundle::ToolVersion;
 use crate::data::{Data, DataOrigin};
@@ -159,19 +160,14 @@ impl Job {
                 let code = match (recipe.targets.len() - ptx, ptx) {
                     (0, 0) => return "no device code".to_owned(),
                     (0, _) => "PTX".to_owned(),
-                    (1, 0) => "1 capability".to_owned(),
-                    (1, _) => "1 capability + PTX".to_owned(),
-                    (sass, 0) => format!("{sass} capabilities"),
-                    (sass, _) => format!("{sass} capabilities + PTX"),
+                    (sass, 0) => count(sass, "capability"),
+                    (sass, _) => format!("{} + PTX", count(sass, "capability")),
                 };
                 format!("{code}, CUDA {}", recipe.cuda)
             })
             .collect();
         let kernels = releases.join("; ");
-        let steps = match self.plan.steps.len() {
-            1 => "1 step".to_owned(),
-            count => format!("{count} steps"),
-        };
+        let steps = count(self.plan.steps.len(), "step");
         format!("{} {}  {}  {kernels}, {steps}", recipe.name, recipe.version, self.inputs.shown)
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::packages::Packed;
+use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
 use crate::engine::{BuildOutcome, StepReport};
@@ -169,7 +170,7 @@ pub(super) fn rows(
             let device_code = match (code, packed.selects) {
                 (Some((KernelTarget::Cpu, _)), _) => "none".to_owned(),
                 (Some((target, 0)), _) => format!("slice for {target}"),
-                (Some((target, kernels)), _) => format!("{kernels} kernels {target}"),
+                (Some((target, kernels)), _) => format!("{} {target}", count(kernels, "kernel")),
                 (None, Some(target)) => format!("none, selects {target}"),
                 (None, None) => "none".to_owned(),
             };

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::lock::LOCK_FILE;
 use super::sources::{Scanned, scan, source_root};
 use super::symbols::SYMBOLS_DIR;
+use crate::amount::count;
 use crate::error::Result;
 use crate::recipe::{ComponentKind, Diagnostic, Document, Recipe, RecipeFile};
 
@@ -49,10 +50,10 @@ fn warning(kind: ComponentKind, counting: &[String], file: &RecipeFile, document
         let top = path.split_once('/');
         *names.entry((top.is_some(), top.map_or(path.as_str(), |(dir, _)| dir))).or_default() += 1;
     }
-    let shown = names.iter().map(|((is_dir, name), count)| match (is_dir, count) {
+    let shown = names.iter().map(|((is_dir, name), files)| match (is_dir, files) {
         (false, _) => (*name).to_owned(),
         (true, 1) => format!("{name}/ (1 file)"),
-        (true, count) => format!("{name}/ ({count} files)"),
+        (true, files) => format!("{name}/ ({})", count(*files, "file")),
     });
     let mut shown: Vec<String> = shown.collect();
     let globs = names.keys().map(|(is_dir, name)| format!("\"{name}{}\"", if *is_dir { "/**" } else { "" }));
@@ -66,7 +67,7 @@ fn warning(kind: ComponentKind, counting: &[String], file: &RecipeFile, document
     }
     let files = match counting.len() {
         1 => "the one file".to_owned(),
-        count => format!("any of {count} files"),
+        files => format!("any of {files} files"),
     };
     let message = format!("the build of `{kind}` has no `inputs`: a change of {files} builds it again");
     let table = file.components.get(&kind);

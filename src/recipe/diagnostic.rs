@@ -7,6 +7,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::amount::count;
 use crate::error::Error;
 use crate::report::Place;
 use crate::wrap::{width, wrap};
@@ -192,9 +193,7 @@ pub fn render_all(mistakes: &[Diagnostic]) -> String {
 
 /// The mistakes as an error, for callers that only need a resolved recipe.
 pub fn as_error(mistakes: &[Diagnostic]) -> Error {
-    let count = mistakes.len();
-    let plural = if count == 1 { "" } else { "s" };
-    Error::recipe(format!("{count} mistake{plural} in the recipe, nothing built"))
+    Error::recipe(format!("{} in the recipe, nothing built", count(mistakes.len(), "mistake")))
         .detail(render_all(mistakes).trim_end().to_owned())
 }
 

@@ -1,6 +1,7 @@
 //! The report in words: what matters first, grouped by lint, the next step with each group.
 
 use super::{Counts, Finding, Report};
+use crate::amount::count;
 use crate::wrap::width;
 
 /// Column where the subject of a finding starts, and its evidence and fix.
@@ -76,10 +77,10 @@ impl Report {
             parts.push(format!("{deny} denied"));
         }
         if warn > 0 {
-            parts.push(plural(warn, "warning"));
+            parts.push(count(warn, "warning"));
         }
         if note > 0 {
-            parts.push(plural(note, "note"));
+            parts.push(count(note, "note"));
         }
         if incomplete > 0 {
             parts.push(format!("{incomplete} incomplete"));
@@ -91,12 +92,8 @@ impl Report {
             parts.push(format!("{waived} waived"));
         }
         let time = options.millis.map(|millis| format!(" ({millis} ms)")).unwrap_or_default();
-        format!("{} over {}{time}", parts.join(", "), plural(self.examined.len(), options.noun))
+        format!("{} over {}{time}", parts.join(", "), count(self.examined.len(), options.noun))
     }
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Label and id, filled up to the column of the subjects.

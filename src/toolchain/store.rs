@@ -15,6 +15,7 @@ use super::pins::{PinnedToolchain, Pins, Wheel};
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use super::unpack::Contents;
+use crate::amount::count;
 use crate::arch::{CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
@@ -219,7 +220,7 @@ impl Store {
         let fetcher = Fetcher::new(settings, downloads.to_owned(), self.pace, offline);
         let missing = pin.wheels.iter().fold(0_u64, |sum, wheel| sum.saturating_add(fetcher.missing(wheel)));
         enough_space(downloads, missing)?;
-        let wheels = if pin.wheels.len() == 1 { "1 wheel".to_owned() } else { format!("{} wheels", pin.wheels.len()) };
+        let wheels = count(pin.wheels.len(), "wheel");
         if !ui.is_interactive() {
             ui.note(format!("toolchain  {}: {wheels}, {}", pin.name, size(pin.size())));
         }

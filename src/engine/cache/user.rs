@@ -119,5 +119,5 @@ impl Trimmed {
 
 /// So many entries in words.
 pub fn entries(count: usize) -> String {
-    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+    crate::amount::count(count, "entry")
 }

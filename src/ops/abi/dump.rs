@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::subject::Subject;
+use crate::amount::count;
 use crate::arch::Version;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -25,7 +26,12 @@ pub fn dump(path: &Path, output: Option<&Path>, release: Option<Version>, ui: &U
     match output {
         Some(output) => {
             fs::write_atomic(output, text.as_bytes())?;
-            ui.note(format!("{}: {} libraries, {symbols} symbols", output.display(), baseline.libraries.len()));
+            ui.note(format!(
+                "{}: {}, {}",
+                output.display(),
+                count(baseline.libraries.len(), "library"),
+                count(symbols, "symbol")
+            ));
             ui.json(&baseline)?;
         }
         None => ui.out(&text),

@@ -199,7 +199,9 @@ fn beside(
             "{DIST} is stale: it was built from another state of the recipe or with other options; texts follow from \
              the recipe alone"
         )),
-        Standing::Current if otherwise.is_empty() => ui.note(format!("as the {count} packages in {DIST} were built")),
+        Standing::Current if otherwise.is_empty() => {
+            ui.note(format!("as the {} in {DIST} were built", crate::amount::count(count, "package")))
+        }
         Standing::Current => {
             ui.note(format!("what was built says more than the recipe; `--dist {DIST}` takes it into the texts:"));
             for (diff, _) in &otherwise {

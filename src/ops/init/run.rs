@@ -8,6 +8,7 @@ use super::draft::{EDIT, Shape};
 use super::here::{Here, files};
 use super::sample::{checked, filled};
 use super::write::{kept, write};
+use crate::amount::count;
 use crate::data::Data;
 use crate::error::Result;
 use crate::printable;
@@ -87,7 +88,7 @@ pub fn init(request: &InitRequest, data: &Data, ui: &Ui) -> Result<u8> {
         match edit {
             0 => {}
             1 => lines.push("1 line is marked EDIT: a guess that only you can settle".to_owned()),
-            edit => lines.push(format!("{edit} lines are marked EDIT: guesses that only you can settle")),
+            edit => lines.push(format!("{} marked EDIT: guesses that only you can settle", count(edit, "line"))),
         }
         let shown = dir.display().to_string();
         let word = printable::word(&shown);

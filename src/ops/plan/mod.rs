@@ -5,6 +5,7 @@ mod why;
 
 pub use compare::Comparison;
 
+use crate::amount::count;
 use crate::engine::look_into_cache;
 use crate::error::Result;
 use crate::pipeline::{BuildRequest, Job};
@@ -68,7 +69,11 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
     for bundle in &job.plan.bundles {
         text.push_str(&format!("  bundle     {}\n", job.plan.directory(bundle)));
     }
-    text.push_str(&format!("{} steps, {} bundles; nothing done", job.plan.steps.len(), job.plan.bundles.len()));
+    text.push_str(&format!(
+        "{}, {}; nothing done",
+        count(job.plan.steps.len(), "step"),
+        count(job.plan.bundles.len(), "bundle")
+    ));
     ui.say(text);
     Ok(0)
 }

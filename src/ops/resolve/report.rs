@@ -116,7 +116,7 @@ pub(super) fn text(asked: &Asked, resolution: &Resolution) -> String {
     }
     let count = resolution.objects.iter().filter(|object| object.id.is_some()).count();
     let missing = resolution.links.iter().filter(|link| !matches!(link.end, End::Found { .. })).count();
-    let _ = writeln!(text, "{count} files, {missing} not found");
+    let _ = writeln!(text, "{}, {missing} not found", crate::amount::count(count, "file"));
     text
 }
 

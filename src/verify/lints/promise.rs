@@ -2,6 +2,7 @@
 
 use super::super::{BundleFacts, PackageFacts};
 use crate::abi::{ChangeKind, Interface, SymbolName, SymbolsFile, Weight};
+use crate::amount::count;
 use crate::arch::{Version, VersionPolicy};
 use crate::elf::demangled;
 use crate::lint::{Hits, Parameters, Predicate};
@@ -31,10 +32,6 @@ fn shown<'a>(symbols: impl Iterator<Item = &'a SymbolName>) -> Vec<String> {
     symbols.map(|symbol| demangled(&symbol.name).unwrap_or_else(|| symbol.to_string())).take(SHOWN).collect()
 }
 
-fn count(number: usize) -> String {
-    if number == 1 { "1 symbol".to_owned() } else { format!("{number} symbols") }
-}
-
 /// The release in which such a change may appear.
 fn right(policy: VersionPolicy, weight: Weight, last: &Version) -> Version {
     let place = match policy {
@@ -59,7 +56,10 @@ fn abi_broken(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let next = right(file.policy, ChangeKind::SymbolRemoved.weight(), last);
         hits.add(
             subject,
-            format!("lacks {} that earlier releases have; {release} cannot be its version", count(gone.len())),
+            format!(
+                "lacks {} that earlier releases have; {release} cannot be its version",
+                count(gone.len(), "symbol")
+            ),
         )
         .evidence_lines(shown(gone.into_iter()))
         .fix(format!("bring them back, or release it as {next}, which policy `{}` asks for", file.policy));
@@ -72,7 +72,7 @@ fn abi_unrecorded(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         if new.is_empty() {
             continue;
         }
-        let words = format!("exports {} that its symbols file does not know", count(new.len()));
+        let words = format!("exports {} that its symbols file does not know", count(new.len(), "symbol"));
         let hit = hits.add(subject, words).evidence_lines(shown(new.into_iter()));
         let release = package.manifest.version;
         let last = file.symbols.values().map(|recorded| recorded.since).max();
