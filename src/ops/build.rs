@@ -159,7 +159,7 @@ fn dry_run(job: &Job, sandbox: SandboxMode, ui: &Ui) -> Result<u8> {
     let cached = lines.iter().filter(|line| line.cached).count();
     text.push_str(&format!(
         "{}, {cached} in the cache, {} to compile; nothing done",
-        lines.len(),
+        count(lines.len(), "step"),
         lines.len() - cached
     ));
     ui.say(text);

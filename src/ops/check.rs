@@ -164,7 +164,7 @@ table = "table.toml"
           host        zig, for glibc 2.28
           CUDA 13.0   sm_80 sm_90 compute_80
           CUDA 12.4   sm_80 sm_90 compute_80
-          kernels     all: 1 kernel in 1 source, variant: default
+          kernels     all: 1 kernel in 1 source, 1 variant: default
           kernel ABI  k7845580f538f
         ok, no mistakes
         ");

@@ -95,8 +95,7 @@ fn a_lock_is_written_once_and_then_kept() {
     scene.edit("simpack.toml", "[component.core]", "[toolchain]\nhost = { use = \"system\" }\n\n[component.core]");
     let stale = scene.run(&["build", "tiny", "--locked"]).exit(8);
     assert!(stale.stderr.contains("tiny/simpack.lock would change"), "{}", stale.stderr);
-    for difference in ["host: zig for glibc 2.28 -> the machine's", "tool zig: 1 wheels -> nothing", "wheel ziglang: "]
-    {
+    for difference in ["host: zig for glibc 2.28 -> the machine's", "tool zig: 1 wheel -> nothing", "wheel ziglang: "] {
         assert!(stale.stderr.contains(difference), "{}", stale.stderr);
     }
     assert!(!scene.path("dist").exists());

@@ -41,7 +41,7 @@ fn a_library_that_holds_kernels_is_packed_without_an_edit() {
     need!(["g++", "c++"].iter().any(|name| which::which(name).is_ok()), "no C++ compiler");
     let project = Project::of(&checkout("tests/recipes/whole"), &["simpack.toml"]);
     let said = project.run(&["init", "--here"]).exit(0).stdout;
-    assert!(said.contains("2 lines are marked EDIT"), "{said}");
+    assert!(said.contains("2 lines marked EDIT"), "{said}");
     insta::assert_snapshot!(project.recipe());
     assert!(!project.run(&["check"]).exit(0).stdout.contains("warning"));
     let built = project.run(&["build"]).exit(0).stdout;
