@@ -7,6 +7,8 @@ use crate::process::Call;
 
 pub(super) struct Cmake;
 
+/// What every step with device code is given, whether its project uses it or not.
+const ARCHITECTURES: &str = "CMAKE_CUDA_ARCHITECTURES";
 /// Programs that belong to a compiler, and their options.
 const COMPANIONS: [(&str, &str); 5] = [
     ("ar", "CMAKE_AR"),
@@ -50,6 +52,15 @@ impl BuildSystem for Cmake {
         if targets > 0 { vec![mistake] } else { Vec::new() }
     }
 
+    /// CMake lists what it was given and never asked for, a line each, behind a line that says so.
+    fn unused(&self, said: &str) -> Vec<String> {
+        const HEAD: &str = "Manually-specified variables were not used by the project:";
+        let Some((_, list)) = said.split_once(HEAD) else { return Vec::new() };
+        let lines = list.lines().skip_while(|line| line.trim().is_empty());
+        let names = lines.take_while(|line| line.starts_with("  ")).map(str::trim).filter(|name| !name.is_empty());
+        names.filter(|name| *name != ARCHITECTURES).map(str::to_owned).collect()
+    }
+
     fn calls(&self, step: &HostBuild<'_>, tools: &dyn HostTools) -> Result<Vec<Call>> {
         let cmake = tools.pinned("cmake")?;
         let build = step.work.join("build");
@@ -75,7 +86,7 @@ impl BuildSystem for Cmake {
                 configure = configure.arg(format!("-D{option}={}", fs::utf8(program)?));
             }
         }
-        if let (Some(list), Some((nvcc, cxx))) = (step.options.get("CMAKE_CUDA_ARCHITECTURES"), tools.cuda()) {
+        if let (Some(list), Some((nvcc, cxx))) = (step.options.get(ARCHITECTURES), tools.cuda()) {
             configure = configure.env("CUDAARCHS", list).env("CUDACXX", fs::utf8(nvcc)?);
             configure = configure.env("CUDAHOSTCXX", fs::utf8(cxx)?);
             // Projects from before CMake knew the language find CUDA by a module, which looks here first.
@@ -91,5 +102,18 @@ impl BuildSystem for Cmake {
             None => base.args(["--parallel", &step.jobs.to_string()]),
         };
         Ok(vec![configure, make, tools.call(cmake)?.args(["--install", build]).env("DESTDIR", fs::utf8(step.dest)?)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_nobody_asked_for_are_named() {
+        let said = "-- Configuring done\nCMake Warning:\n  Manually-specified variables were not used by the project:\n\n    \
+                    CMAKE_CUDA_ARCHITECTURES\n    WITH_MPI\n    WITH_HDF5\n\n\n-- Build files have been written to: /x\n";
+        assert_eq!(Cmake.unused(said), ["WITH_MPI", "WITH_HDF5"]);
+        assert_eq!(Cmake.unused("-- Configuring done\n"), [""; 0]);
     }
 }

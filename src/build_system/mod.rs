@@ -85,6 +85,11 @@ pub trait BuildSystem {
         Vec::new()
     }
 
+    /// Options of the recipe that the build did not use, as far as its output `said` names them.
+    fn unused(&self, _said: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The calls that install into `step.dest`, in order.
     ///
     /// # Errors

@@ -80,6 +80,7 @@ mod tests {
             seconds: 2.5,
             peak: 7,
             isolation: IsolationKind::None,
+            unused: Vec::new(),
         });
         history.write().unwrap();
         assert_eq!(History::read(dir.path(), "sim").of("a"), Some(Took { peak: 7, seconds: 2.5 }));

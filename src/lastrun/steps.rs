@@ -15,12 +15,12 @@ pub(super) struct History {
     pub(super) last: StepKeys,
 }
 
-/// A step whose key differs between two builds.
+/// A step that is new, or whose key differs between two builds.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct StepChange {
     /// The step's id.
     pub step: String,
-    /// Parts that differ.
+    /// Parts that differ; none of a step that is new.
     pub changes: Vec<PartChange>,
 }
 
@@ -35,11 +35,12 @@ pub struct PartChange {
     pub now: Option<String>,
 }
 
-/// Steps of both builds whose keys differ, with what differs.
+/// Steps of the last build that are new or whose keys differ, with what differs. After a first build nothing is new.
 pub fn changed_steps(before: &StepKeys, last: &StepKeys) -> Vec<StepChange> {
-    let differing = last.iter().filter_map(|(step, parts)| {
-        let changes = changes(before.get(step)?, parts);
-        (!changes.is_empty()).then(|| StepChange { step: step.clone(), changes })
+    let of = |step: &String, changes| StepChange { step: step.clone(), changes };
+    let differing = last.iter().filter_map(|(step, parts)| match before.get(step) {
+        Some(parts_before) => Some(changes(parts_before, parts)).filter(|it| !it.is_empty()).map(|it| of(step, it)),
+        None => (!before.is_empty()).then(|| of(step, Vec::new())),
     });
     differing.collect()
 }
@@ -74,6 +75,8 @@ mod tests {
         assert_eq!(step, "a.cu sm_90");
         assert_eq!(named, [("file b.h", true, false), ("file c.h", false, true), ("tool nvcc", true, true)]);
         assert_eq!(changed_steps(&now, &now), []);
-        assert_eq!(changed_steps(&StepKeys::default(), &now), [], "a step that is new was not built again");
+        assert_eq!(changed_steps(&StepKeys::default(), &now), [], "a first build builds nothing again");
+        let more: StepKeys = now.clone().into_iter().chain([("b.cu sm_90".to_owned(), BTreeMap::new())]).collect();
+        assert_eq!(changed_steps(&now, &more), [StepChange { step: "b.cu sm_90".to_owned(), changes: Vec::new() }]);
     }
 }

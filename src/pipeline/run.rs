@@ -1,5 +1,6 @@
 //! One build: what is asked for becomes staged, verified bundles, and these become packages in `dist/`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -22,8 +23,10 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{Ended, LastBuild, asked};
 use crate::lint::Settings;
+use crate::plan::BuildPlan;
 use crate::process::{IsolationKind, check_interrupted};
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
+use crate::recipe::ComponentKind;
 use crate::report::{Level, Report};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -260,12 +263,19 @@ fn stage(
         empty_globs: staged.empty_globs,
         hard_coded: inputs.hygiene.hard_coded.clone(),
         overrides: inputs.hygiene.overrides.clone(),
+        unused: unused(&job.plan, outcome),
         search_paths,
     };
     let context = context.build_paths(machine_paths(inputs, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, settings);
     check_interrupted()?;
     Ok((staged.bundles, report))
+}
+
+/// Options of the recipe that builds did not use.
+fn unused(plan: &BuildPlan, outcome: &BuildOutcome) -> BTreeSet<(ComponentKind, String)> {
+    let steps = plan.steps.iter().filter_map(|step| Some((step.component, outcome.entries.get(&step.id)?)));
+    steps.flat_map(|(component, entry)| entry.made.unused.iter().map(move |name| (component, name.clone()))).collect()
 }
 
 /// Writes packages and puts them in the place of those before.

@@ -1,5 +1,6 @@
 //! What was read from the bundles: plain values that the predicates look at.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::arch::CudaVersion;
@@ -123,6 +124,8 @@ pub struct Staging {
     pub hard_coded: Vec<String>,
     /// Tools that the recipe's options name.
     pub overrides: Vec<String>,
+    /// Options of the recipe that the build of a component did not use, sorted.
+    pub unused: BTreeSet<(ComponentKind, String)>,
     /// Files whose search path is another than their build gave them.
     pub search_paths: Vec<ReplacedSearchPath>,
 }

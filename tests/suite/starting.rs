@@ -175,3 +175,19 @@ fn a_directory_that_has_files_keeps_them() {
     assert!(ran.contains("CMakeLists.txt is there already") && ran.contains("simpack init --here"), "{ran}");
     assert_eq!(fs_err::read_dir(other.path()).unwrap().count(), 1, "nothing was written");
 }
+
+/// What CMake was given and did not ask for is said, by the build that configures and by one that takes all from the cache.
+#[test]
+fn options_that_the_build_does_not_use_are_a_finding() {
+    let dir = scratch();
+    Ran::of(&mut simpack(dir.path(), &["init", "sample"])).exit(0);
+    let recipe = dir.path().join("recipes/sample/simpack.toml");
+    let text = fs_err::read_to_string(&recipe).unwrap();
+    fs_err::write(&recipe, text.replace("\"{kernel-abi}\" }", "\"{kernel-abi}\", WITH_MIP = true }")).unwrap();
+    for build in ["first", "second"] {
+        let args = ["build", "recipes/sample", "--component", "core", "--work", build];
+        let said = Ran::of(&mut simpack(dir.path(), &args)).exit(0).stdout;
+        assert!(said.contains("option WITH_MIP of component `core` was not used by its build"), "{build}: {said}");
+        assert!(!said.contains("KERNEL_ABI of"), "{build}: {said}");
+    }
+}

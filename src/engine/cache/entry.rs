@@ -52,6 +52,8 @@ pub struct Made {
     pub peak: u64,
     /// How it was isolated.
     pub isolation: IsolationKind,
+    /// Options of the recipe that a host step did not use.
+    pub unused: Vec<String>,
 }
 
 /// What one step made, found in the cache and checked.
@@ -84,13 +86,15 @@ pub(super) struct List {
     pub peak: u64,
     #[serde(default)]
     pub isolation: IsolationKind,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
     pub artifacts: Vec<Artifact>,
 }
 
 impl List {
     pub(super) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
-        let Made { step, kind, seconds, peak, isolation } = made.clone();
-        Self { key, step, kind, seconds, peak, isolation, artifacts }
+        let Made { step, kind, seconds, peak, isolation, unused } = made.clone();
+        Self { key, step, kind, seconds, peak, isolation, unused, artifacts }
     }
 
     /// Reads the list of an entry; none if it is damaged.
@@ -130,8 +134,8 @@ impl List {
     }
 
     pub(super) fn entry(self, place: &Path) -> CacheEntry {
-        let Self { key: _, step, kind, seconds, peak, isolation, artifacts } = self;
-        CacheEntry { root: place.join(FILES), artifacts, made: Made { step, kind, seconds, peak, isolation } }
+        let Self { key: _, step, kind, seconds, peak, isolation, unused, artifacts } = self;
+        CacheEntry { root: place.join(FILES), artifacts, made: Made { step, kind, seconds, peak, isolation, unused } }
     }
 }
 

@@ -302,6 +302,7 @@ mod tests {
             seconds: 0.1,
             peak: 0,
             isolation: IsolationKind::None,
+            unused: Vec::new(),
         };
         cache.put(key, &made, &tree).unwrap();
         key

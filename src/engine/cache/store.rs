@@ -430,7 +430,14 @@ mod tests {
     }
 
     fn made_by(isolation: IsolationKind) -> Made {
-        Made { step: "step".to_owned(), kind: StepKind::Kernel, seconds: 1.0, peak: 1 << 20, isolation }
+        Made {
+            step: "step".to_owned(),
+            kind: StepKind::Kernel,
+            seconds: 1.0,
+            peak: 1 << 20,
+            isolation,
+            unused: Vec::new(),
+        }
     }
 
     fn damage(file: &Path) {

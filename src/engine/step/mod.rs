@@ -154,6 +154,7 @@ impl<'a> StepRun<'a> {
         let scratch = self.scratch()?;
         let (root, work) = (&self.root, scratch.path());
         let isolation = &options.isolation;
+        let mut unused = Vec::new();
         let (step, peak, tree) = match &step.action {
             Action::Kernel { .. } => {
                 let place = self.kernels(work);
@@ -170,7 +171,7 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let (call, made) = place.call(step)?;
-                let peak = self.call_all(step, &[call], &scene)?;
+                let peak = self.call_all(step, &[call], &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, peak, made.dir)
             }
             Action::Host { driver, source, options: settings, targets, .. } => {
@@ -205,18 +206,26 @@ impl<'a> StepRun<'a> {
                     isolation,
                     work,
                 };
-                let peak = self.call_all(step, &calls, &scene)?;
+                let hear = &mut |said: &str| unused.extend(driver.system().unused(said));
+                let peak = self.call_all(step, &calls, &scene, hear)?;
                 host.finish(&step.id)?;
                 (step.clone(), peak, tree)
             }
         };
         let seconds = started.elapsed().as_secs_f64();
-        let made = Made { step: step.id.clone(), kind: kind_of(&step), seconds, peak, isolation: isolation.kind() };
+        let made =
+            Made { step: step.id.clone(), kind: kind_of(&step), seconds, peak, isolation: isolation.kind(), unused };
         Ok(self.cache.put(step.key, &made, &tree)?)
     }
 
-    /// Makes the calls; answers the memory of the largest process.
-    fn call_all(&self, step: &Step, calls: &[Call], scene: &Scene<'_>) -> Result<u64, StepFailure> {
+    /// Makes the calls; answers the memory of the largest process. `hear` is given what each said that succeeded.
+    fn call_all(
+        &self,
+        step: &Step,
+        calls: &[Call],
+        scene: &Scene<'_>,
+        hear: &mut dyn FnMut(&str),
+    ) -> Result<u64, StepFailure> {
         let mut log = Log::of(self.logs, step);
         let mut peak = 0;
         for call in calls {
@@ -242,7 +251,7 @@ impl<'a> StepRun<'a> {
                     failure.error = Box::new(explain(*failure.error, &said, scene));
                     return Err(failure);
                 }
-                Ended::Itself => {}
+                Ended::Itself => hear(&said),
             }
         }
         Ok(peak)

@@ -66,7 +66,14 @@ impl StepRun<'_> {
         for (before, (step, tree)) in steps.iter().zip(&finished) {
             Log::of(self.logs, before).add(&call, &watched);
             let isolation = self.options.isolation.kind();
-            let made = Made { step: step.id.clone(), kind: kind_of(step), seconds, peak: watched.peak, isolation };
+            let made = Made {
+                step: step.id.clone(),
+                kind: kind_of(step),
+                seconds,
+                peak: watched.peak,
+                isolation,
+                unused: Vec::new(),
+            };
             entries.push(self.cache.put(step.key, &made, &tree.dir)?);
         }
         Ok(entries)

@@ -7,7 +7,7 @@ use crate::fs::Digest;
 use crate::lastrun::{LastBuild, StepChange, changed_steps};
 use crate::plan::{BuildPlan, Step};
 
-/// Steps of the last build whose key differs from that of the build before, with what differs.
+/// Steps of the last build that are new, or whose key differs from that of the build before, with what differs.
 ///
 /// # Errors
 /// There was no build in this work directory.
@@ -52,7 +52,7 @@ pub(super) fn text(rebuilt: &[StepChange]) -> String {
     }
     let mut text = String::new();
     for StepChange { step, changes } in rebuilt {
-        text.push_str(&format!("{step}\n"));
+        text.push_str(&format!("{step}{}\n", if changes.is_empty() { "  new" } else { "" }));
         for change in changes {
             let value = |value: &Option<String>| value.as_deref().map_or("nothing".to_owned(), shortened);
             text.push_str(&format!("  {}  {} -> {}\n", change.part, value(&change.before), value(&change.now)));

@@ -63,6 +63,7 @@ fn what_staging_found_is_reported() {
         empty_globs: vec![(ComponentKind::Dev, "include/**".to_owned())],
         hard_coded: vec!["CMakeLists.txt:3: set(CMAKE_CUDA_ARCHITECTURES 70)".to_owned()],
         overrides: vec!["option CMAKE_AR = /usr/bin/ar of component `core`".to_owned()],
+        unused: [(ComponentKind::Core, "WITH_MIP".to_owned())].into(),
         search_paths: Vec::new(),
     };
     let report = report(&[&two_files().seal()], &context().staging(staging));
@@ -74,6 +75,7 @@ fn what_staging_found_is_reported() {
             "empty-glob | staging | `include/**` of component `dev` matches nothing that was installed",
             "hard-coded-capability | source | fixes capabilities by itself: \
              CMakeLists.txt:3: set(CMAKE_CUDA_ARCHITECTURES 70)",
+            "option-unused | recipe | option WITH_MIP of component `core` was not used by its build",
             "tool-override | recipe | option CMAKE_AR = /usr/bin/ar of component `core` replaces one tool of the toolchain",
         ]
     );
