@@ -103,12 +103,13 @@ fn a_wheel_with_paths_of_its_build_machine() {
     let Some(wheel) = wheel("neuron-9.0.2-") else { return };
     let dir = scratch();
     let report = Ran::of(&mut simpack(dir.path(), &["verify", "--json", wheel.to_str().unwrap()])).exit(1).json();
-    let said: Vec<String> = report["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| format!("{}: {}", it["subject"].as_str().unwrap(), it["message"].as_str().unwrap()))
-        .collect();
+    let each = |found: &serde_json::Value| -> Vec<String> {
+        let also = found["also"].as_array().cloned().unwrap_or_default();
+        let subjects = std::iter::once(&found["subject"]).chain(&also);
+        subjects.map(|it| format!("{}: {}", it.as_str().unwrap(), found["message"].as_str().unwrap())).collect()
+    };
+    let mut said: Vec<String> = report["findings"].as_array().unwrap().iter().flat_map(each).collect();
+    said.sort();
     let wanted = [
         ("bin/nrniv-core", "/project/build_wheel/lib"),
         ("lib/libcorenrnmech_internal.so", "/project/build_wheel/lib"),
