@@ -85,7 +85,7 @@ pub trait BuildSystem {
         Vec::new()
     }
 
-    /// Options of the recipe that the build did not use, as far as its output `said` names them.
+    /// Options that the build was given and did not use, as far as its output `said` names them.
     fn unused(&self, _said: &str) -> Vec<String> {
         Vec::new()
     }

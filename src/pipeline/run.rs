@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{Ended, LastBuild, asked};
 use crate::lint::Settings;
-use crate::plan::BuildPlan;
+use crate::plan::{Action, BuildPlan};
 use crate::process::{IsolationKind, check_interrupted};
 use crate::project::{SYMBOLS_DIR, read_all_symbols};
 use crate::recipe::ComponentKind;
@@ -272,10 +272,17 @@ fn stage(
     Ok((staged.bundles, report))
 }
 
-/// Options of the recipe that builds did not use.
+/// Options of the recipe that builds did not use. Build systems name what they were given beside the recipe, too.
 fn unused(plan: &BuildPlan, outcome: &BuildOutcome) -> BTreeSet<(ComponentKind, String)> {
-    let steps = plan.steps.iter().filter_map(|step| Some((step.component, outcome.entries.get(&step.id)?)));
-    steps.flat_map(|(component, entry)| entry.made.unused.iter().map(move |name| (component, name.clone()))).collect()
+    let mut found = BTreeSet::new();
+    for step in &plan.steps {
+        let (Action::Host { options, .. }, Some(entry)) = (&step.action, outcome.entries.get(&step.id)) else {
+            continue;
+        };
+        let own = entry.made.unused.iter().filter(|name| options.contains_key(*name));
+        found.extend(own.map(|name| (step.component, name.clone())));
+    }
+    found
 }
 
 /// Writes packages and puts them in the place of those before.

@@ -52,7 +52,7 @@ pub struct Made {
     pub peak: u64,
     /// How it was isolated.
     pub isolation: IsolationKind,
-    /// Options of the recipe that a host step did not use.
+    /// Options that a host step was given and did not use.
     pub unused: Vec<String>,
 }
 
