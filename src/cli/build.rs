@@ -8,9 +8,12 @@ use clap::{Args, ValueEnum};
 use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};
+use crate::ops;
 use crate::ops::plan::PlanView;
+use crate::package::FormatName;
 use crate::pipeline::{BuildRequest, CudaSource, SandboxMode};
 use crate::recipe::HostKind;
+use crate::ui::Ui;
 
 /// Which compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -92,6 +95,7 @@ Examples:
   simpack build                                     the recipe of the current directory, into dist/
   simpack build volley                              the embedded simulator
   simpack build recipes/volley --capability 9.0     one capability
+  simpack build --format conda,tar                  each package as conda's and as a plain archive
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
@@ -101,6 +105,14 @@ pub(super) struct BuildArgs {
     /// Package only these components (repeat or separate by commas), such as core or kernels
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     component: Vec<String>,
+
+    /// Formats of the packages (repeat or separate by commas); --list-formats names them
+    #[arg(long, value_delimiter = ',', value_name = "NAME", default_value = "conda")]
+    format: Vec<FormatName>,
+
+    /// List the formats of packages, and build nothing
+    #[arg(long)]
+    list_formats: bool,
 
     /// Steps at a time [default: the machine's cores]
     #[arg(long, short, value_name = "N", value_parser = jobs)]
@@ -218,9 +230,23 @@ impl PlanArgs {
 }
 
 impl BuildArgs {
-    pub(super) fn options(&self) -> Result<BuildRequest> {
+    pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
+        match self.list_formats {
+            true => ops::build::list_formats(ui),
+            false => ops::build::build(&self.options()?, ui),
+        }
+    }
+
+    fn options(&self) -> Result<BuildRequest> {
+        let mut formats = Vec::new();
+        for format in &self.format {
+            if !formats.contains(format) {
+                formats.push(*format);
+            }
+        }
         Ok(BuildRequest {
             components: self.component.clone(),
+            formats,
             jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,

@@ -220,7 +220,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
     match verb {
         Verb::Init(args) => args.run(ui),
         Verb::Check(args) => args.run(ui),
-        Verb::Build(args) => ops::build::build(&args.options()?, ui),
+        Verb::Build(args) => args.run(ui),
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Lock(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),

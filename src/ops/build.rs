@@ -9,6 +9,7 @@ use crate::amount::count;
 use crate::engine::{SandboxMode, look_into_cache};
 use crate::error::Result;
 use crate::fs::Digest;
+use crate::package::FORMATS;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row};
 use crate::printable;
 use crate::process::IsolationKind;
@@ -54,12 +55,35 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     }
 }
 
+/// Lists the formats of packages; answers the exit code.
+///
+/// # Errors
+/// The answer cannot be printed.
+pub fn list_formats(ui: &Ui) -> Result<u8> {
+    #[derive(Serialize)]
+    struct Line {
+        name: &'static str,
+        about: &'static str,
+    }
+    let lines: Vec<Line> = FORMATS.iter().map(|it| Line { name: it.name(), about: it.about() }).collect();
+    if !ui.json(&lines)? {
+        let lines = lines.iter().map(|line| format!("{:<8}  {}", line.name, line.about));
+        ui.out(&lines.collect::<Vec<_>>().join("\n"));
+    }
+    Ok(0)
+}
+
 /// The packages, what was found, and the last lines.
 fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &Ui) {
-    let LastWords { rows, report, steps, .. } = words;
+    let LastWords { rows, formats, report, steps, .. } = words;
     let findings = report.findings.len();
     let report = if findings == 0 { String::new() } else { format!("{}\n", report.text(REPORT_WORDS)) };
     ui.say(table(rows));
+    for other in formats.iter().skip(1) {
+        let bytes = other.files.iter().map(|file| file.bytes).sum();
+        let count = count(other.files.len(), "package");
+        ui.say(format!(" {}: {count} ({}) in {}/{}/", other.format, size(bytes), dist.display(), other.format));
+    }
     ui.say(format!(
         "{report}built {} in {:.0} s ({compiled} compiled, {} from cache), {} ({}) in {dist}/, {}\nnext: simpack verify {}",
         count(*steps, "step"),

@@ -6,6 +6,7 @@
 mod compression;
 pub mod conda;
 mod epoch;
+mod format;
 mod metadata;
 mod names;
 mod selection;
@@ -17,9 +18,10 @@ mod writer;
 
 pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use epoch::{check_epoch, parse_epoch};
+pub use format::{FORMATS, Format, FormatContext, FormatName};
 pub use metadata::{Metadata, PackageFormat};
 pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, kernel_abi_name, selector_name, slot_name};
 pub use selection::{build_number, conditions, device_range, lowest_driver, preference, release_of, rtc_build_number};
 pub use value::{Package, PackageKind};
-pub use write::{Format, Rendered, write_all};
-pub use writer::{BuiltPackage, Content, PackageWriter, feed};
+pub use write::{Rendered, write_all};
+pub use writer::{BuiltPackage, Content, Named, PackageWriter, feed};

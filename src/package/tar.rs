@@ -7,10 +7,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
-use super::{BuiltPackage, Content, Format, Package, PackageWriter, Rendered, feed, level, write_all};
+use super::{
+    BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, Rendered, feed, level, write_all,
+};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
-use crate::manifest::Vendor;
 
 /// Plain archives, one for every package that has files of its own.
 #[derive(Debug, Clone, Copy)]
@@ -21,22 +22,26 @@ impl Format for Tar {
         "tar"
     }
 
-    /// Archives ask for nothing. They are called as conda's packages of the same content, so that one name stands for
-    /// one build everywhere.
-    fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>> {
-        let mut rendered = Conda.render(packages, vendor)?;
-        rendered.retain(|rendered| rendered.package.root.is_some());
-        for rendered in &mut rendered {
-            rendered.depends.clear();
-            rendered.constrains.clear();
-            rendered.run_exports.clear();
-        }
-        Ok(rendered)
+    fn about(&self) -> &'static str {
+        "plain .tar.zst archives that unpack into one prefix; for sites without a package manager"
     }
 
-    fn write(&self, packages: &[Rendered<'_>], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-        let packages: Vec<&Rendered<'_>> = packages.iter().collect();
-        write_all(&packages, jobs, |spec, threads| feed(spec.package, TarWriter::new(spec, dir, threads)?))
+    fn endings(&self) -> &'static [&'static str] {
+        &[".tar.zst"]
+    }
+
+    /// Archives ask for nothing. They are called as conda's packages of the same content, so that one name stands for
+    /// one build everywhere.
+    fn write(
+        &self,
+        packages: &[Package],
+        context: &FormatContext<'_>,
+        dir: &Path,
+        jobs: NonZeroUsize,
+    ) -> Result<Vec<BuiltPackage>> {
+        let rendered = Conda.render(packages, &context.manifests.vendor)?;
+        let with_files: Vec<&Rendered<'_>> = rendered.iter().filter(|one| one.package.root.is_some()).collect();
+        write_all(&with_files, jobs, |spec, threads| feed(spec.package, TarWriter::new(spec, dir, threads)?))
     }
 }
 
@@ -46,7 +51,7 @@ type Archive = tar::Builder<zstd::Encoder<'static, BufWriter<tempfile::NamedTemp
 struct TarWriter {
     archive: Archive,
     target: PathBuf,
-    subdir: String,
+    named: Named,
     time: u64,
 }
 
@@ -60,7 +65,7 @@ impl TarWriter {
         encoder.multithread(threads)?;
         encoder.include_checksum(true)?;
         let target = dir.join(format!("{}.tar.zst", spec.stem()));
-        Ok(Self { archive: tar::Builder::new(encoder), target, subdir: spec.subdir.clone(), time: spec.package.time() })
+        Ok(Self { archive: tar::Builder::new(encoder), target, named: spec.named(), time: spec.package.time() })
     }
 
     fn header(&self, kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
@@ -99,6 +104,6 @@ impl PackageWriter for TarWriter {
     fn finish(self) -> Result<BuiltPackage> {
         let file = self.archive.into_inner()?.finish()?;
         let file = file.into_inner().map_err(|error| Error::from(error.into_error()))?;
-        BuiltPackage::publish(file, self.target, &self.subdir)
+        BuiltPackage::publish(file, self.target, self.named)
     }
 }

@@ -1,38 +1,18 @@
-//! What a format does: it says a package's dependencies and conditions in its own words, and writes it.
+//! A package in conda's words, after which plain archives are called, too; and how several are written at a time.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
-use super::{BuiltPackage, Package};
+use super::Package;
+use super::writer::Named;
 use crate::error::Result;
-use crate::manifest::Vendor;
 use crate::parallel::until_failure;
 
-/// A package format.
-pub trait Format {
-    /// Its name, which is that of its directory below `dist/`, too.
-    fn name(&self) -> &'static str;
-
-    /// Packages in its words. They come in the order in which they build on each other.
-    ///
-    /// # Errors
-    /// A package holds what the format has no words for.
-    fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>>;
-
-    /// Writes packages below the directory `dir`, on up to `jobs` threads, and answers in their order. Neither `dir`
-    /// nor `jobs` changes a byte.
-    ///
-    /// # Errors
-    /// A file has changed since it was staged, or `dir` cannot be written.
-    fn write(&self, packages: &[Rendered<'_>], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>>;
-}
-
-/// A package in the words of a format.
+/// A package in conda's words.
 #[derive(Debug, Clone)]
 pub struct Rendered<'a> {
     /// The package.
     pub package: &'a Package,
-    /// Its version, as the format spells it.
+    /// Its version, as conda spells it.
     pub version: String,
     /// What tells its builds apart: conda's build string.
     pub build: String,
@@ -50,6 +30,16 @@ impl Rendered<'_> {
     /// File name without its ending: `volley-core-1.0.0-h1234567_0`.
     pub fn stem(&self) -> String {
         format!("{}-{}-{}", self.package.name(), self.version, self.build)
+    }
+
+    /// What its file stands for.
+    pub(super) fn named(&self) -> Named {
+        Named {
+            version: self.version.clone(),
+            build: self.build.clone(),
+            subdir: self.subdir.clone(),
+            ..Named::of(self.package)
+        }
     }
 }
 

@@ -3,9 +3,8 @@
 use std::io::Seek;
 use std::path::PathBuf;
 
-use serde::Serialize;
-
 use super::Package;
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, Tree};
@@ -43,14 +42,44 @@ pub trait PackageWriter {
     fn finish(self) -> Result<Self::Output>;
 }
 
+/// What a file of a format stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Package, as the format calls it.
+    pub package: String,
+    /// Version, as the format spells it.
+    pub version: String,
+    /// What tells builds of a version apart; empty where the format has no such thing.
+    pub build: String,
+    /// Where it runs, in the format's words: conda's `linux-64`, a wheel's `any`.
+    pub subdir: String,
+    /// CUDA release of its device code.
+    pub cuda: Option<CudaVersion>,
+    /// Target that a build of the selector stands for.
+    pub selects: Option<KernelTarget>,
+}
+
+impl Named {
+    /// By the package's own words.
+    pub fn of(package: &Package) -> Self {
+        Self {
+            package: package.name().to_owned(),
+            version: package.version.to_string(),
+            build: String::new(),
+            subdir: package.manifest.platform.map_or_else(|| "noarch".to_owned(), |platform| platform.to_string()),
+            cuda: package.manifest.cuda,
+            selects: package.manifest.target.filter(|_| package.root.is_none()),
+        }
+    }
+}
+
 /// A package that lies on disk.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltPackage {
+    /// What it is.
+    pub named: Named,
     /// File name.
     pub file_name: String,
-    /// Directory of the channel: `linux-64` or `noarch`.
-    pub subdir: String,
     /// Where it lies.
     pub path: PathBuf,
     /// SHA-256 of the archive.
@@ -123,12 +152,12 @@ fn unchanged(file: &fs_err::File, sha256: Digest, size: u64) -> Result<()> {
 
 impl BuiltPackage {
     /// Gives a finished archive its name, in one step.
-    pub(super) fn publish(archive: tempfile::NamedTempFile, target: PathBuf, subdir: &str) -> Result<Self> {
+    pub(super) fn publish(archive: tempfile::NamedTempFile, target: PathBuf, named: Named) -> Result<Self> {
         archive.as_file().sync_data().map_err(|error| Error::file(&target, "cannot be written").because(error))?;
         crate::fs::set_mode(archive.path(), 0o644)?;
         let (sha256, size) = (Digest::of_file(archive.path())?, fs_err::metadata(archive.path())?.len());
         archive.persist(&target).map_err(|error| Error::file(&target, error.error))?;
         let file_name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Self { file_name, subdir: subdir.to_owned(), path: target, sha256, size })
+        Ok(Self { named, file_name, path: target, sha256, size })
     }
 }

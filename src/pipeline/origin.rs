@@ -19,13 +19,16 @@ const RECIPES: &str = "recipes";
 /// made. None when a part cannot be read, and then a build is not compared.
 pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
     let mut digest = DigestBuilder::default()
-        .field("simpack-build 5")
+        .field("simpack-build 6")
         .field(program()?)
         .field(serde_json::to_vec(inputs.recipes.as_slice()).ok()?)
         .field(serde_json::to_vec(&inputs.plan_inputs.tools).ok()?)
         .field(inputs.epoch.to_le_bytes())
         .field(format!("{:?}", inputs.plan_inputs.cuda_builds))
-        .field(format!("{:?}", (&request.components, request.sandbox, &request.allow, &request.warn, &request.deny)));
+        .field(format!(
+            "{:?}",
+            (&request.components, &request.formats, request.sandbox, &request.allow, &request.warn, &request.deny)
+        ));
     for (path, content) in &inputs.plan_inputs.sources {
         digest = digest.field(path).field(content.as_bytes());
     }

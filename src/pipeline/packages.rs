@@ -9,30 +9,20 @@ use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
 use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, Entry, EntryKind, Tree};
+use crate::fs::{self, Entry, EntryKind, Tree};
 use crate::gpu::CodeImage;
 use crate::manifest::{Drivers, Manifests};
 use crate::pack::{self, PackContext};
-use crate::package::Format;
-use crate::package::conda::Conda;
-use crate::package::tar::Tar;
+use crate::package::{BuiltPackage, FormatContext, FormatName};
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, KernelForm, Recipe};
 use crate::verify::ReplacedSearchPath;
 
-/// A package that was written.
+/// What a format wrote.
 pub(crate) struct Packed {
-    pub name: String,
-    pub version: String,
-    pub build: String,
-    pub subdir: String,
-    /// CUDA release of its device code.
-    pub cuda: Option<CudaVersion>,
-    /// Target that a build of the selector stands for.
-    pub selects: Option<KernelTarget>,
-    pub bytes: u64,
-    pub sha256: Digest,
+    pub format: FormatName,
+    pub built: Vec<BuiltPackage>,
 }
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
@@ -89,35 +79,25 @@ pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, i
     Ok(Patched { is_changed: outcome.changed(), built: (!built.is_empty()).then(|| built.join(":")) })
 }
 
-/// Writes every package in every format below `dist`, and the channel's index.
-/// `symbols` give dependencies their floors.
+/// Writes every package in each format below `dist`, in the formats' order. `symbols` give dependencies their floors.
 pub(crate) fn pack(
     job: &Job,
     bundles: &[Bundle],
     symbols: &[SymbolsFile],
+    formats: &[FormatName],
     dist: &Path,
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+    let manifests = &job.inputs.manifests;
     let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols)?)?;
-    let write = |format: &dyn Format| -> Result<_> {
-        let rendered = format.render(&packages, &job.inputs.manifests.vendor)?;
-        let built = format.write(&rendered, &dist.join(format.name()), jobs)?;
-        Ok((rendered, built))
+    let with = FormatContext { recipe: job.inputs.recipes.own(), manifests };
+    let write = |&name: &FormatName| {
+        let format = name.format();
+        let built = format.write(&packages, &with, &dist.join(format.name()), jobs)?;
+        Ok(Packed { format: name, built })
     };
-    let (rendered, built) = write(&Conda)?;
-    write(&Tar)?;
-    let packed = rendered.into_iter().zip(built).map(|(rendered, built)| Packed {
-        name: rendered.package.name().to_owned(),
-        version: rendered.version.clone(),
-        build: rendered.build,
-        cuda: rendered.package.manifest.cuda,
-        subdir: built.subdir,
-        selects: rendered.package.manifest.target.filter(|_| rendered.package.root.is_none()),
-        bytes: built.size,
-        sha256: built.sha256,
-    });
-    Ok(packed.collect())
+    formats.iter().map(write).collect()
 }
 
 fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 pub use super::tools::CudaSource;
 use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
+use crate::package::FormatName;
 use crate::project::RecipeRequest;
 use crate::recipe::{HostKind, Selection};
 
@@ -30,6 +31,8 @@ pub struct BuildRequest {
     pub locked: bool,
     /// Only these components; all when empty.
     pub components: Vec<String>,
+    /// Formats of the packages, in the order in which they are told of.
+    pub formats: Vec<FormatName>,
     /// Steps at a time; the machine's cores when absent.
     pub jobs: Option<usize>,
     /// Time that one call of a compiler or build system may take.
@@ -68,6 +71,7 @@ impl Default for BuildRequest {
             offline: false,
             locked: false,
             components: Vec::new(),
+            formats: FormatName::defaults(),
             jobs: None,
             step_timeout: None,
             keep_going: false,

@@ -12,7 +12,7 @@ use super::origin::{origin, watched};
 use super::packages::{pack, patch};
 use super::request::BuildRequest;
 use super::slices::cut;
-use super::summary::{Built, LastWords, rows};
+use super::summary::{Built, LastWords, formats, rows};
 use crate::abi::SymbolsFile;
 use crate::bundle::Bundle;
 use crate::data::Data;
@@ -295,12 +295,13 @@ fn publish(
     options: &BuildOptions,
 ) -> Result<Built> {
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(job, bundles, symbols, dist.root(), options.jobs)?;
+    let packed = pack(job, bundles, symbols, &request.formats, dist.root(), options.jobs)?;
     let built = Built {
         simulator: job.inputs.recipes.own().name.clone(),
         version: job.inputs.recipes.own().version.to_string(),
         kernel_abi: job.plan.kernel_abi.as_ref().map(ToString::to_string),
         isolation: outcome.isolation(),
+        formats: formats(&packed, dist.root()),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),
         steps: outcome.steps,
         report,

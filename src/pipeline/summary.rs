@@ -1,6 +1,7 @@
 //! What a build made: the packages, and how they came about.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
 use crate::engine::{BuildOutcome, StepReport};
+use crate::package::BuiltPackage;
 use crate::plan::BuildPlan;
 use crate::process::IsolationKind;
 use crate::report::{Report, ReportJson, TextOptions, Verdict};
@@ -17,7 +19,7 @@ use crate::report::{Report, ReportJson, TextOptions, Verdict};
 /// How a build prints a report: the time goes into the closing line.
 pub(crate) const REPORT_WORDS: TextOptions<'static> = TextOptions { noun: "package", millis: None, all: false };
 
-/// One row: a package file.
+/// One row: a package file of the first format that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Row {
@@ -25,13 +27,13 @@ pub struct Row {
     pub package: String,
     /// Version.
     pub version: String,
-    /// Build string.
+    /// What tells builds of a version apart: conda's build string.
     pub build: String,
-    /// Conda's subdirectory: `linux-64` or `noarch`.
+    /// Where it runs, in the format's words: conda's `linux-64` or `noarch`.
     pub target: String,
-    /// Size of the `.conda` file in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// SHA-256 of the `.conda` file.
+    /// SHA-256 of the file.
     pub sha256: String,
     /// CUDA release of the device code, where the build made several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -43,6 +45,30 @@ pub struct Row {
     /// Seconds that its steps took when they were compiled; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+}
+
+/// The package files of a format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FormatRow {
+    /// Its name, which is that of its directory below `dist/`, too.
+    pub format: String,
+    /// What it wrote.
+    pub files: Vec<FileRow>,
+}
+
+/// A package file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FileRow {
+    /// Package, as the format calls it.
+    pub package: String,
+    /// Path below `dist/`.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256.
+    pub sha256: String,
 }
 
 /// The JSON of a finished build.
@@ -60,8 +86,11 @@ pub struct Summary<'a> {
     /// How steps were isolated: as the least isolated one was, from the cache or not; absent in the first of these files.
     #[schemars(default)]
     sandbox: String,
-    /// Package files.
+    /// Package files of the first format.
     packages: Vec<Row>,
+    /// The formats with all of their package files, in the order that was asked for.
+    #[schemars(default)]
+    formats: Vec<FormatRow>,
     /// What happened to the steps; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
@@ -80,6 +109,7 @@ pub(crate) struct Built {
     pub kernel_abi: Option<String>,
     pub isolation: IsolationKind,
     pub rows: Vec<Row>,
+    pub formats: Vec<FormatRow>,
     pub steps: Vec<StepReport>,
     pub report: Report,
     /// Seconds of the whole build.
@@ -92,8 +122,10 @@ pub(crate) struct Built {
 pub(crate) struct LastWords {
     /// The line that says what was built.
     pub headline: String,
-    /// Packages.
+    /// Packages of the first format.
     pub rows: Vec<Row>,
+    /// All files of all formats.
+    pub formats: Vec<FormatRow>,
     /// What was found.
     pub report: Report,
     /// How the steps were isolated: as the least isolated one was.
@@ -112,6 +144,7 @@ impl Built {
             kernel_abi: self.kernel_abi.as_deref(),
             sandbox: self.isolation.to_string(),
             packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
+            formats: self.formats.clone(),
             steps: None,
             report: None,
             seconds: None,
@@ -131,8 +164,8 @@ impl Built {
 
     /// All of it in words.
     pub(crate) fn words(&self, headline: String) -> LastWords {
-        let (rows, report) = (self.rows.clone(), self.report.clone());
-        LastWords { headline, rows, report, isolation: self.isolation, steps: self.steps.len() }
+        let (rows, formats, report) = (self.rows.clone(), self.formats.clone(), self.report.clone());
+        LastWords { headline, rows, formats, report, isolation: self.isolation, steps: self.steps.len() }
     }
 
     /// How many steps were compiled.
@@ -141,7 +174,22 @@ impl Built {
     }
 }
 
-/// One row per package file; a package without a bundle of its own (selector, metapackage) took no
+/// What each format wrote, with paths below `dist`.
+pub(super) fn formats(packed: &[Packed], dist: &Path) -> Vec<FormatRow> {
+    let file = |built: &BuiltPackage| FileRow {
+        package: built.named.package.clone(),
+        path: built.path.strip_prefix(dist).unwrap_or(&built.path).to_string_lossy().into_owned(),
+        bytes: built.size,
+        sha256: built.sha256.to_string(),
+    };
+    let format = |packed: &Packed| FormatRow {
+        format: packed.format.to_string(),
+        files: packed.built.iter().map(file).collect(),
+    };
+    packed.iter().map(format).collect()
+}
+
+/// One row per package file of the first format; a package without a bundle of its own (selector, metapackage) took no
 /// steps and holds no code.
 pub(super) fn rows(
     bundles: &[Bundle],
@@ -153,10 +201,12 @@ pub(super) fn rows(
     let by_name: BTreeMap<_, &Bundle> =
         bundles.iter().map(|bundle| ((bundle.manifest.package.as_str(), bundle.manifest.cuda), bundle)).collect();
     let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
-    packed
+    let first = packed.into_iter().next().map(|packed| packed.built).unwrap_or_default();
+    first
         .into_iter()
-        .map(|packed| {
-            let bundle = by_name.get(&(packed.name.as_str(), packed.cuda));
+        .map(|built| {
+            let packed = built.named;
+            let bundle = by_name.get(&(packed.package.as_str(), packed.cuda));
             let cuda = packed.cuda.filter(|_| !plan.others.is_empty());
             let seconds = bundle.map_or(0.0, |bundle| {
                 let target = bundle.manifest.target;
@@ -180,12 +230,12 @@ pub(super) fn rows(
             };
             let verdict = bundle.map_or(Verdict::Pass, |bundle| report.about(&bundle.manifest.package).verdict());
             Row {
-                package: packed.name,
+                package: packed.package,
                 version: packed.version,
                 build: packed.build,
                 target: packed.subdir,
-                bytes: packed.bytes,
-                sha256: packed.sha256.to_string(),
+                bytes: built.size,
+                sha256: built.sha256.to_string(),
                 cuda,
                 device_code,
                 verdict: verdict.to_string(),

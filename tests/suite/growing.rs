@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{CacheView, Ran, changed, copy_tree, digests, scratch, simpack, volley};
+use crate::support::{CacheView, FORMATS, Ran, changed, copy_tree, digests, scratch, simpack, volley};
 
 /// Ids of the steps that a build compiled.
 fn compiled(ran: &Ran) -> Vec<String> {
@@ -32,7 +32,8 @@ fn one_capability_more_compiles_that_capability_and_never_the_host() {
     let dir = scratch();
     let run = |capabilities: &str| {
         let dist = dir.path().join("dist");
-        let mut command = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--json"]);
+        let mut command =
+            simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--format", FORMATS, "--json"]);
         command.args(["--capability", capabilities, "--dist"]).arg(&dist).arg("--work").arg(dir.path().join("work"));
         Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0)
     };
@@ -96,7 +97,10 @@ fn editing_a_kernel_builds_no_host_part() {
     let source = dir.path().join("recipe/kernels/synapse.cu");
     let text = fs_err::read_to_string(&source).unwrap();
     fs_err::write(&source, format!("{text}\n// one line more\n")).unwrap();
-    let mut command = simpack(dir.path(), &["build", "recipe", "--json", "--capability", "9.0", "--ptx", "none"]);
+    let mut command = simpack(
+        dir.path(),
+        &["build", "recipe", "--format", FORMATS, "--json", "--capability", "9.0", "--ptx", "none"],
+    );
     // A part of the matrix needs no more options, although newer devices lack code.
     let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
     let mut expected = kernel_steps(&["synapse.cu"], &["sm_90"]);

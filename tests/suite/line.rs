@@ -6,7 +6,8 @@ use std::path::Path;
 use simpack::fs::Digest;
 
 use crate::support::{
-    CacheView, Ran, changed, digests, files, package_file, program, scratch, simpack, simpack_with, unpack, volley,
+    CacheView, FORMATS, Ran, changed, digests, files, package_file, program, scratch, simpack, simpack_with, unpack,
+    volley,
 };
 
 const TARGETS: [&str; 9] =
@@ -89,7 +90,7 @@ fn a_second_build_compiles_nothing_and_gives_the_same_bytes() {
     let dir = scratch();
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (dist, work) = (dir.path().join("dist"), dir.path().join("work"));
-    let mut command = simpack(checkout, &["build", "volley", "--dist"]);
+    let mut command = simpack(checkout, &["build", "volley", "--format", FORMATS, "--dist"]);
     let ran = Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
     assert_eq!(changed(&digests(&volley.dist), &digests(&dist)), [""; 0]);
     // The table: a header, then a row for each package, told in words.
@@ -101,7 +102,7 @@ fn a_second_build_compiles_nothing_and_gives_the_same_bytes() {
     assert_eq!(named, expected.iter().map(|(name, target)| (name.as_str(), *target)).collect::<Vec<_>>());
     assert!(ran.stdout.contains("(0 compiled, 56 from cache), 25 packages"), "{}", ran.stdout);
     // And a third into the same directory replaces it by the same.
-    let mut command = simpack(checkout, &["build", "volley", "--quiet", "--dist"]);
+    let mut command = simpack(checkout, &["build", "volley", "--format", FORMATS, "--quiet", "--dist"]);
     Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
     assert_eq!(changed(&digests(&volley.dist), &digests(&dist)), [""; 0]);
 }
@@ -117,7 +118,7 @@ fn elsewhere_and_from_nothing_the_same_bytes() {
     fs_err::create_dir_all(&here).unwrap();
     let program_copy = dir.path().join("simpack");
     fs_err::copy(program(), &program_copy).unwrap();
-    let mut command = simpack_with(&program_copy, &here, &["build", "volley", "--json"]);
+    let mut command = simpack_with(&program_copy, &here, &["build", "volley", "--format", FORMATS, "--json"]);
     let ran = Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
     let steps = ran.json()["steps"].as_array().unwrap().clone();
     assert!(steps.len() == 56 && steps.iter().all(|step| step["cached"] == false), "something came from a cache");

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use simpack::fs::Digest;
 
-use crate::support::{Ran, need, scratch, simpack, volley};
+use crate::support::{FORMATS, Ran, need, scratch, simpack, volley};
 
 /// A recipe `tiny` in a directory of its own, with an empty cache.
 struct Scene(tempfile::TempDir);
@@ -222,7 +222,15 @@ fn an_offline_build_needs_no_network() {
     let dir = scratch();
     let call = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &[]);
     let mut command = Command::new("unshare");
-    command.arg("-n").arg(call.get_program()).args(["build", "volley", "--offline", "--locked", "--quiet"]);
+    command.arg("-n").arg(call.get_program()).args([
+        "build",
+        "volley",
+        "--format",
+        FORMATS,
+        "--offline",
+        "--locked",
+        "--quiet",
+    ]);
     command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--dist").arg(dir.path().join("dist"));
     Ran::of(command.arg("--work").arg(dir.path().join("work"))).exit(0);
     let (one, other) = (volley.dist.join("build.json"), dir.path().join("dist/build.json"));

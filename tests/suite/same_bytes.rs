@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use simpack::engine::{same_file_names, same_source_path};
 
 use crate::support::{
-    CacheView, Ran, changed, clock_can_be_set, copy_tree, digests, files, need, scratch, set_clock, set_up, simpack,
-    volley,
+    CacheView, FORMATS, Ran, changed, clock_can_be_set, copy_tree, digests, files, need, scratch, set_clock, set_up,
+    simpack, volley,
 };
 
 /// A unit whose device code has names of its own: an anonymous namespace and a file-local variable.
@@ -75,7 +75,7 @@ impl Circumstances {
             }
         }
         let view = CacheView::new(&["zig"]);
-        let mut command = self.command(&dir, &["build", "tiny", "--jobs", self.jobs]);
+        let mut command = self.command(&dir, &["build", "tiny", "--format", FORMATS, "--jobs", self.jobs]);
         Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
         dir.join("dist")
     }

@@ -98,7 +98,7 @@ fn what_is_no_source_counts_too() {
     // A package is gone, and a file beside the packages is new.
     let package = first.keys().find(|path| path.ends_with(".conda")).unwrap();
     fs_err::remove_file(tiny.0.path("dist").join(package)).unwrap();
-    fs_err::write(tiny.0.path("dist/tar/stranger"), "").unwrap();
+    fs_err::write(tiny.0.path("dist/conda/stranger"), "").unwrap();
     assert_eq!(tiny.build(&[]), NOTHING);
     assert_eq!(changed(&first, &tiny.0.dist()), [""; 0]);
     tiny.settle();

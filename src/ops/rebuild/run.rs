@@ -1,6 +1,6 @@
 //! The verb: find the packages, make them again in a directory of their own, compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -14,6 +14,7 @@ use crate::engine::{SandboxMode, recipe_digest};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::manifest::Manifests;
+use crate::package::FormatName;
 use crate::pipeline::{BuildRequest, BuildResult, CudaSource, build};
 use crate::project::locate;
 use crate::recipe::CudaToolchain;
@@ -79,7 +80,7 @@ pub fn rebuild(request: &RebuildRequest, ui: &Ui) -> Result<u8> {
     let root = tempfile::Builder::new().prefix("simpack-rebuild-").tempdir()?;
     let made = root.path().canonicalize()?;
     let manifests = read(&files)?;
-    let asked = build_request(request, &manifests, &made)?;
+    let asked = build_request(request, &manifests, &formats(&files), &made)?;
     let from = provenance(&manifests)?;
     ui.note(format!("rebuild    {} package files, in {}", files.len(), made.display()));
     if let BuildResult::Stopped(report) = build(&asked, &ui.without_results())? {
@@ -99,12 +100,18 @@ pub fn rebuild(request: &RebuildRequest, ui: &Ui) -> Result<u8> {
 
 /// The build of the packages. The recipe is tried with its own host compiler, then with the one that the
 /// packages were made by: the digest in them says which it was.
-fn build_request(request_: &RebuildRequest, manifests: &[BundleManifest], root: &Path) -> Result<BuildRequest> {
+fn build_request(
+    request_: &RebuildRequest,
+    manifests: &[BundleManifest],
+    formats: &[FormatName],
+    root: &Path,
+) -> Result<BuildRequest> {
     let from = provenance(manifests)?;
     let simulator = manifests.first().map(|manifest| manifest.simulator.clone()).unwrap_or_default();
     let recipe = request_.recipe.clone().unwrap_or_else(|| here(&simulator));
     let RebuildRequest { offline, jobs, sandbox, .. } = *request_;
-    let asked = BuildRequest { offline, jobs, sandbox, ..request(manifests, &recipe, root)? };
+    let formats = formats.to_vec();
+    let asked = BuildRequest { offline, jobs, sandbox, formats, ..request(manifests, &recipe, root)? };
     let data = Data::here();
     let loaded = Manifests::load(&data)?;
     let store = Store::open(fs::cache_dir()?)?;
@@ -144,7 +151,7 @@ fn here(simulator: &str) -> String {
 fn packages(subject: &Path) -> Result<Vec<PathBuf>> {
     let is_package = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".conda") || name.ends_with(".tar.zst")
+        FormatName::of_file(&name).is_some()
     };
     let mut files = Vec::new();
     if subject.is_file() {
@@ -159,9 +166,16 @@ fn packages(subject: &Path) -> Result<Vec<PathBuf>> {
     }
     if files.is_empty() || !files.iter().all(|file| is_package(file)) {
         return Err(Error::usage(format!("{} holds no packages", subject.display()))
-            .hint("name a .conda or .tar.zst file that simpack made, or a directory such as dist"));
+            .hint("name a package file that simpack made, such as a .conda, or a directory such as dist"));
     }
     Ok(files)
+}
+
+/// The formats of package files, each once.
+fn formats(files: &[PathBuf]) -> Vec<FormatName> {
+    let names = files.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy());
+    let formats: BTreeSet<FormatName> = names.filter_map(|name| FormatName::of_file(&name)).collect();
+    formats.into_iter().collect()
 }
 
 /// The manifests in package files.
@@ -176,7 +190,7 @@ fn circumstances(was: &Provenance, given: &[BundleManifest], rebuilt: &[BundleMa
     if was.simpack != now.simpack {
         lines.push(format!("simpack {} made the packages, this is {}", was.simpack, now.simpack));
     }
-    let names: std::collections::BTreeSet<&String> = was.tools.keys().chain(now.tools.keys()).collect();
+    let names: BTreeSet<&String> = was.tools.keys().chain(now.tools.keys()).collect();
     for name in names {
         let word = |from: &Provenance| {
             from.tools.get(name).map_or("none".to_owned(), |tool| match tool.sha256 {

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use rattler_conda_types::compression_level::CompressionLevel;
 use rattler_package_streaming::write::write_conda_package;
 
-use super::super::{BuiltPackage, Content, Format, Package, PackageWriter, Rendered, feed, level, write_all};
+use super::super::{
+    BuiltPackage, Content, Format, FormatContext, Package, PackageWriter, Rendered, feed, level, write_all,
+};
 use super::{Specs, index, info};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
@@ -24,7 +26,35 @@ impl Format for Conda {
         "conda"
     }
 
-    fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>> {
+    fn about(&self) -> &'static str {
+        "conda packages in a channel with its index; for conda, mamba, pixi"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".conda"]
+    }
+
+    fn write(
+        &self,
+        packages: &[Package],
+        context: &FormatContext<'_>,
+        dir: &Path,
+        jobs: NonZeroUsize,
+    ) -> Result<Vec<BuiltPackage>> {
+        let rendered = self.render(packages, &context.manifests.vendor)?;
+        let write = |spec: &Rendered<'_>, threads| feed(spec.package, CondaWriter::new(spec, dir, threads)?);
+        let built = write_all(&rendered.iter().collect::<Vec<_>>(), jobs, write)?;
+        index(dir)?;
+        Ok(built)
+    }
+}
+
+impl Conda {
+    /// Packages in conda's words.
+    ///
+    /// # Errors
+    /// A package holds what conda has no words for.
+    pub fn render<'a>(&self, packages: &'a [Package], vendor: &Vendor) -> Result<Vec<Rendered<'a>>> {
         let simulator = packages.first().map_or("", |package| &package.manifest.simulator);
         let mut specs = Specs::new(simulator, vendor);
         let rendered = packages.iter().map(|package| specs.render(package)).collect::<Result<Vec<_>>>()?;
@@ -33,14 +63,6 @@ impl Format for Conda {
             Some(twice) => Err(Error::bug(format!("two packages are named {twice}"))),
             None => Ok(rendered),
         }
-    }
-
-    fn write(&self, packages: &[Rendered<'_>], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-        let packages: Vec<&Rendered<'_>> = packages.iter().collect();
-        let write = |spec: &Rendered<'_>, threads| feed(spec.package, CondaWriter::new(spec, dir, threads)?);
-        let built = write_all(&packages, jobs, write)?;
-        index(dir)?;
-        Ok(built)
     }
 }
 
@@ -107,6 +129,6 @@ impl PackageWriter for CondaWriter<'_> {
             None,
         )
         .map_err(|error| Error::file(&self.target, "cannot be written").because(error))?;
-        BuiltPackage::publish(archive, self.target, &self.spec.subdir)
+        BuiltPackage::publish(archive, self.target, self.spec.named())
     }
 }

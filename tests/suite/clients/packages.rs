@@ -8,7 +8,7 @@ use simpack::bundle::Dependency;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::pack;
 use simpack::package::conda::{Conda, index};
-use simpack::package::{Format, Package, Rendered};
+use simpack::package::{Package, Rendered};
 
 use super::sample::{self, TARGETS};
 

@@ -18,7 +18,7 @@ use simpack::manifest::Manifests;
 use simpack::pack::{PackContext, packages};
 use simpack::package::conda::Conda;
 use simpack::package::tar::Tar;
-use simpack::package::{BuiltPackage, Format, Package, Rendered};
+use simpack::package::{BuiltPackage, Format, FormatContext, Package, Rendered};
 use simpack::recipe::{
     Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
     Recipe, Source, Used, VariantChoice,
@@ -242,12 +242,23 @@ pub fn rendered(packages: &[Package]) -> Vec<Rendered<'_>> {
 
 /// Packages as files of a channel with its index.
 pub fn write_conda(packages: &[Package], channel: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-    Conda.write(&Conda.render(packages, &manifests().vendor)?, channel, jobs)
+    write_format(&Conda, packages, channel, jobs)
 }
 
 /// Packages as plain archives.
 pub fn write_tars(packages: &[Package], dir: &Path, jobs: NonZeroUsize) -> Result<Vec<BuiltPackage>> {
-    Tar.write(&Tar.render(packages, &manifests().vendor)?, dir, jobs)
+    write_format(&Tar, packages, dir, jobs)
+}
+
+/// Packages in a format.
+pub fn write_format(
+    format: &dyn Format,
+    packages: &[Package],
+    dir: &Path,
+    jobs: NonZeroUsize,
+) -> Result<Vec<BuiltPackage>> {
+    let (recipe, manifests) = (recipe(TARGETS, "13.0"), manifests());
+    format.write(packages, &FormatContext { recipe: &recipe, manifests: &manifests }, dir, jobs)
 }
 
 pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {

@@ -20,7 +20,7 @@ pub use skip::{set_up, skip};
 pub use tiny::{Mount, Tiny};
 pub use tool::tool;
 pub use tree::{changed, copy_tree, digests, files};
-pub use volley::{CacheView, Prefix, volley};
+pub use volley::{CacheView, FORMATS, Prefix, volley};
 
 /// Ends the test as skipped, with the reason, unless the condition holds. On CI it fails instead.
 macro_rules! need {

@@ -23,6 +23,9 @@ pub struct Volley {
     _lock: File,
 }
 
+/// Formats of the shared build.
+pub const FORMATS: &str = "conda,tar";
+
 /// Builds volley from the checkout, or answers the build that is there.
 pub fn volley() -> &'static Volley {
     static BUILD: OnceLock<Volley> = OnceLock::new();
@@ -32,8 +35,10 @@ pub fn volley() -> &'static Volley {
         let lock = File::create(root.join("lock")).unwrap();
         lock.lock().unwrap();
         let (dist, work) = (root.join("dist"), root.join("work"));
-        let mut command =
-            simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["build", "volley", "--locked", "--json", "--dist"]);
+        let mut command = simpack(
+            Path::new(env!("CARGO_MANIFEST_DIR")),
+            &["build", "volley", "--locked", "--json", "--format", FORMATS, "--dist"],
+        );
         let ran = Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);
         Volley { dist, work, summary: ran.json(), _lock: lock }
     })
