@@ -22,6 +22,7 @@ pub mod near;
 pub mod parallel;
 mod printable;
 pub mod process;
+pub mod table;
 pub mod ui;
 pub mod wrap;
 

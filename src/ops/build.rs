@@ -13,8 +13,8 @@ use crate::package::FORMATS;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row};
 use crate::printable;
 use crate::process::IsolationKind;
+use crate::table::{Column, Table};
 use crate::ui::{Ui, size};
-use crate::wrap::terminal;
 
 /// Builds a recipe into verified packages; answers the exit code.
 ///
@@ -103,13 +103,18 @@ fn short(build: &str) -> &str {
     hash.unwrap_or(build)
 }
 
-/// Columns that can be done without where the terminal is narrow, the first one first: what they say is in `dist/build.json`.
-const SPARE: [usize; 3] = [2, 6, 3];
-
-/// The table, in as many columns as there is room for.
+/// What each package is. Columns that find no room are in `dist/build.json`.
 fn table(rows: &[Row]) -> String {
-    let header = ["package", "version", "target", "bytes", "device code", "verdict", "seconds"].map(str::to_owned);
-    let body = rows.iter().map(|row| {
+    let columns = [
+        Column::words("package"),
+        Column::words("version"),
+        Column::words("target").spare(0),
+        Column::number("bytes").spare(2),
+        Column::words("device code"),
+        Column::words("verdict"),
+        Column::number("seconds").spare(1),
+    ];
+    let row = |row: &Row| {
         [
             row.package.clone(),
             format!("{}-{}", row.version, short(&row.build)),
@@ -119,36 +124,8 @@ fn table(rows: &[Row]) -> String {
             row.verdict.clone(),
             row.seconds.filter(|seconds| *seconds > 0.0).map_or("-".to_owned(), |seconds| format!("{seconds:.1}")),
         ]
-    });
-    let lines: Vec<[String; 7]> = std::iter::once(header).chain(body).collect();
-    let mut widths = [0; 7];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.len());
-        }
-    }
-    let room = |hidden: &[usize]| -> usize {
-        widths.iter().enumerate().filter(|(index, _)| !hidden.contains(index)).map(|(_, width)| width + 2).sum()
     };
-    // In a log there is room for all of it.
-    let most = terminal().map_or(usize::MAX, |columns| columns + 1);
-    let hidden = (0..=SPARE.len()).find(|count| room(&SPARE[..*count]) <= most).unwrap_or(SPARE.len());
-    let mut text = String::new();
-    for line in &lines {
-        let mut row = String::new();
-        for (index, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-            if SPARE[..hidden].contains(&index) {
-                continue;
-            }
-            // Numbers align on the right.
-            let padded = if matches!(index, 3 | 6) { format!(" {cell:>width$}") } else { format!(" {cell:<width$}") };
-            row.push_str(&padded);
-            row.push(' ');
-        }
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
+    Table::new(columns).rows(rows.iter().map(row)).text()
 }
 
 /// The steps, and which of them are in the cache.
@@ -171,15 +148,12 @@ fn dry_run(job: &Job, sandbox: SandboxMode, ui: &Ui) -> Result<u8> {
     if ui.json(&lines)? {
         return Ok(0);
     }
-    let mut text = String::new();
-    for line in &lines {
-        text.push_str(&format!(
-            "  {}  {:<7}  {}\n",
-            line.key.short(8),
-            if line.cached { "cached" } else { "compile" },
-            line.id
-        ));
-    }
+    let row = |line: &Line| {
+        let state = if line.cached { "cached" } else { "compile" };
+        [line.key.short(8).to_string(), state.to_owned(), line.id.to_owned()]
+    };
+    let table = Table::new([Column::words(""); 3]).indented().rows(lines.iter().map(row));
+    let mut text = table.text();
     let cached = lines.iter().filter(|line| line.cached).count();
     text.push_str(&format!(
         "{}, {cached} in the cache, {} to compile; nothing done",

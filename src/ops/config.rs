@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::config::{Config, ENVIRONMENT, SETTINGS, Setting, current};
 use crate::error::{Error, Result};
 use crate::near::nearest;
+use crate::table::{Column, Table};
 use crate::toolchain::IndexSettings;
 use crate::ui::Ui;
 
@@ -157,21 +158,16 @@ fn without_secrets(text: &str) -> String {
 }
 
 fn text(listing: &Listing) -> String {
-    let rows = || listing.settings.iter().chain(&listing.environment);
-    let width = rows().map(|row| row.name.len()).max().unwrap_or(0);
-    let widest = rows().map(|row| row.value.as_deref().map_or(1, str::len)).filter(|len| *len <= 48).max().unwrap_or(0);
-    let line = |row: &Row| {
-        let value = row.value.as_deref().unwrap_or("-");
-        format!("  {:<width$}  {value:<widest$}  {}\n", row.name, row.origin)
-    };
+    let row = |row: &Row| [row.name.clone(), row.origin.clone(), row.value.clone().unwrap_or("-".to_owned())];
+    let table = |rows: &[Row]| Table::new([Column::words(""); 3]).indented().rows(rows.iter().map(row)).text();
     let mut text = match &listing.file {
         Some(file) if listing.file_exists => format!("{file}\n"),
         Some(file) => format!("{file} (not there)\n"),
         None => "no home directory, so no file of settings\n".to_owned(),
     };
-    text.extend(listing.settings.iter().map(line));
+    text.push_str(&table(&listing.settings));
     text.push_str("from elsewhere\n");
-    text.extend(listing.environment.iter().map(line));
+    text.push_str(&table(&listing.environment));
     text
 }
 

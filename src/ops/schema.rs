@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::near::nearest;
+use crate::table::{Column, Table};
 use crate::ui::Ui;
 
 /// A form with a schema.
@@ -66,8 +67,8 @@ pub fn schema(forms: &[Form], name: Option<&str>, ui: &Ui) -> Result<u8> {
         let lines: Vec<Line> =
             forms.iter().map(|form| Line { name: form.name, version: form.version, about: form.about }).collect();
         if !ui.json(&lines)? {
-            let words = lines.iter().map(|line| format!("{:<12} {}  {}\n", line.name, line.version, line.about));
-            ui.say(words.collect::<String>());
+            let row = |line: &Line| [line.name.to_owned(), line.version.to_string(), line.about.to_owned()];
+            ui.say(Table::new([Column::words(""); 3]).rows(lines.iter().map(row)).text());
         }
         return Ok(0);
     };

@@ -10,6 +10,7 @@ use crate::lastrun::VersionCache;
 use crate::lock::Update;
 use crate::manifest::Manifests;
 use crate::project::{LOCK_FILE, LockState, RecipeRequest, locate};
+use crate::table::{Column, Table};
 use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
 use crate::ui::{Ui, size};
 
@@ -47,17 +48,18 @@ pub fn list(store: &Store, ui: &Ui) -> Result<()> {
     if ui.json(&Listing { schema: 1, toolchains: toolchains.clone() })? {
         return Ok(());
     }
-    let mut text = format!("  {:<10} {:<10} {:>9}  {:<24} for\n", "name", "version", "fetch", "cache");
-    for status in &toolchains {
-        let cache = match status.unpacked_bytes {
-            Some(bytes) => format!("{} on disk", size(bytes)),
-            None => "not here".to_owned(),
-        };
-        let fetch = size(status.download_bytes);
-        let line = format!("  {:<10} {:<10} {fetch:>9}  {cache:<24} {}", status.name, version(status), status.about);
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let columns = [
+        Column::words("name"),
+        Column::words("version"),
+        Column::number("fetch").spare(0),
+        Column::words("cache"),
+        Column::words("for"),
+    ];
+    let row = |status: &Status| {
+        let cache = status.unpacked_bytes.map_or("not here".to_owned(), |bytes| format!("{} on disk", size(bytes)));
+        [status.name.clone(), version(status), size(status.download_bytes), cache, status.about.clone()]
+    };
+    let mut text = Table::new(columns).indented().rows(toolchains.iter().map(row)).text();
     let here = toolchains.iter().filter(|status| status.root.is_some()).count();
     text.push_str(&format!("{here} of {} are here", toolchains.len()));
     ui.say(text);

@@ -5,7 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const FLOORS: [&[&str]; 8] = [
-    &["amount", "budget", "config", "data", "error", "fs", "near", "parallel", "printable", "process", "ui", "wrap"],
+    &[
+        "amount",
+        "budget",
+        "config",
+        "data",
+        "error",
+        "fs",
+        "near",
+        "parallel",
+        "printable",
+        "process",
+        "table",
+        "ui",
+        "wrap",
+    ],
     &["arch", "container", "index_page", "report"],
     &["build_system", "bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],

@@ -23,6 +23,7 @@ use crate::manifest::Manifests;
 use crate::offers::sources;
 use crate::probe::{Probe, Snapshot};
 use crate::report::{self, Format, Report, Rule};
+use crate::table::{Column, Table};
 use crate::ui::Ui;
 
 /// What is asked.
@@ -282,11 +283,10 @@ fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: In
 /// A data file is wrong.
 pub fn list(ui: &Ui) -> Result<()> {
     let lints = registry(&Data::here())?.rules();
-    let width = lints.iter().map(|lint| lint.id.len()).max().unwrap_or(0);
-    let lines = lints.iter().map(|lint| format!("{:<5}  {:<width$}  {}", lint.level.to_string(), lint.id, lint.title));
-    let lines: Vec<String> = lines.collect();
+    let row = |lint: &Rule| [lint.level.to_string(), lint.id.clone(), lint.title.clone()];
+    let table = Table::new([Column::words(""); 3]).rows(lints.iter().map(row));
     if !ui.json(&Listing { schema: 1, lints })? {
-        ui.say(lines.join("\n"));
+        ui.say(table.text());
         ui.note("next: simpack doctor --explain ID");
     }
     Ok(())

@@ -19,6 +19,7 @@ use crate::package;
 use crate::pipeline::{Job, slice_for};
 use crate::plan::Step;
 use crate::recipe::ComponentKind;
+use crate::table::{Column, Table};
 use crate::ui::size;
 
 /// The answer.
@@ -352,23 +353,26 @@ fn ways_of_slices(host: &Cost, fat: &Cost, targets: &[TargetCost]) -> Vec<Way> {
 
 /// The answer as a table.
 pub(super) fn text(comparison: &Comparison) -> String {
-    let mut text = format!(
-        "{:<36} {:>10} {:>15} {:>10} {:>10}\n",
-        "way to ship", "compile", "one more target", "stored", "download"
-    );
-    for way in &comparison.ways {
+    let columns = [
+        Column::words("way to ship"),
+        Column::number("compile"),
+        Column::number("one more target"),
+        Column::number("stored").spare(0),
+        Column::number("download"),
+    ];
+    let row = |way: &Way| {
         let mark = if way.estimated { "~" } else { "" };
         let seconds = |seconds: f64| format!("{mark}{}", minutes(seconds));
         let bytes = |bytes: u64| format!("{mark}{}", size(bytes));
-        text.push_str(&format!(
-            "{:<36} {:>10} {:>15} {:>10} {:>10}\n",
-            way.way.words(),
+        [
+            way.way.words().to_owned(),
             seconds(way.seconds),
             seconds(way.one_more),
             bytes(way.stored),
-            bytes(way.download)
-        ));
-    }
+            bytes(way.download),
+        ]
+    };
+    let mut text = Table::new(columns).rows(comparison.ways.iter().map(row)).text();
     text.push_str("compile: seconds of all steps one after another; download: by a user with one GPU, compressed\n");
     if comparison.fat.is_some() {
         text.push_str("rebuilt: at least so long; how much of it is host code, compiled for each, is not known\n");

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::lint::{LintInfo, Over};
 use crate::near::nearest;
 use crate::report::Rule;
+use crate::table::{Column, Table};
 use crate::ui::Ui;
 
 const DIRECTORY: &str = "manifests/lints";
@@ -49,20 +50,12 @@ pub fn list(ui: &Ui) -> Result<()> {
     if ui.json(&Listing { schema: 1, lints: listed })? {
         return Ok(());
     }
-    let width = infos.iter().map(|info| info.id.len()).max().unwrap_or(0);
-    let mut lines = Vec::new();
-    let mut over = None;
-    for info in &infos {
-        if over != Some(info.over) {
-            if over.is_some() {
-                lines.push(String::new());
-            }
-            lines.push(heading(info.over).to_owned());
-            over = Some(info.over);
-        }
-        lines.push(format!("{:<5}  {:<width$}  {}", info.level.to_string(), info.id, info.title));
-    }
-    ui.say(lines.join("\n"));
+    let row = |info: &LintInfo| [info.level.to_string(), info.id.clone(), info.title.clone()];
+    let sections = infos.chunk_by(|a, b| a.over == b.over).map(|section| {
+        let table = Table::new([Column::words(""); 3]).rows(section.iter().map(row));
+        format!("{}\n{}", heading(section[0].over), table.text())
+    });
+    ui.say(sections.collect::<Vec<_>>().join("\n"));
     ui.note("next: simpack verify --explain ID");
     Ok(())
 }
