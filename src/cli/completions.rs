@@ -20,6 +20,9 @@ pub(super) fn script(mut command: Command, shell: Shell) -> Result<Vec<u8>> {
     command = words.added(command, "simpack");
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "simpack", &mut script);
+    if shell == Shell::Fish {
+        script.extend(words.without_options(&command));
+    }
     Ok(script)
 }
 
@@ -29,7 +32,8 @@ struct Words {
     machines: Vec<&'static str>,
     capabilities: Vec<&'static str>,
     schemas: Vec<&'static str>,
-    /// Empty for shells that would offer nothing else any more: a recipe is a directory more often.
+    embedded: Vec<&'static str>,
+    /// Those that clap's script offers; none for shells that would offer nothing else: a recipe is a directory more often.
     recipes: Vec<&'static str>,
 }
 
@@ -42,17 +46,28 @@ impl Words {
         let machines = doctor::registry(&data)?.infos().map(|info| kept(info.id.clone())).collect();
         let capabilities = Manifests::load(&data)?.capabilities;
         let current = capabilities.iter().filter(|entry| entry.renamed.is_none());
-        let falls_back = matches!(shell, Shell::Bash);
+        let embedded: Vec<_> = data.embedded_names("recipes").into_iter().map(kept).collect();
         Ok(Self {
             packages,
             machines,
             capabilities: current.map(|entry| kept(entry.capability().to_string())).collect(),
             schemas: FORMS.iter().map(|form| form.name).collect(),
-            recipes: match falls_back {
-                true => data.embedded_names("recipes").into_iter().map(kept).collect(),
-                false => Vec::new(),
-            },
+            recipes: if shell == Shell::Bash { embedded.clone() } else { Vec::new() },
+            embedded,
         })
+    }
+
+    /// Lines for arguments without an option, which clap's script for fish leaves out.
+    fn without_options(&self, command: &Command) -> Vec<u8> {
+        let line = |verb: &str, words: &[&str], more: &str| {
+            let words = words.join(" ");
+            format!("complete -c simpack -n \"__fish_simpack_using_subcommand {verb}\" {more}-a \"{words}\"\n")
+        };
+        // A recipe is a directory, too.
+        let takes_recipe = |verb: &&Command| verb.get_positionals().any(|arg| arg.get_id() == "recipe");
+        let verbs = command.get_subcommands().filter(takes_recipe);
+        let recipes = verbs.map(|verb| line(verb.get_name(), &self.embedded, ""));
+        recipes.chain([line("schema", &self.schemas, "-f ")]).collect::<String>().into_bytes()
     }
 
     fn added(&self, command: Command, verb: &str) -> Command {

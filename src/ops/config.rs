@@ -158,7 +158,7 @@ fn without_secrets(text: &str) -> String {
 }
 
 fn text(listing: &Listing) -> String {
-    let row = |row: &Row| [row.name.clone(), row.origin.clone(), row.value.clone().unwrap_or("-".to_owned())];
+    let row = |row: &Row| [row.name.clone(), row.value.clone().unwrap_or("-".to_owned()), row.origin.clone()];
     let table = |rows: &[Row]| Table::new([Column::words(""); 3]).indented().rows(rows.iter().map(row)).text();
     let mut text = match &listing.file {
         Some(file) if listing.file_exists => format!("{file}\n"),

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{FetchedSource, LookedAt, RecipeDir};
+use super::lock::LOCK_FILE;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
+use crate::lock::Lock;
 use crate::manifest::Manifests;
 use crate::recipe::{self, RecipeFiles, RecipeMatrix, Selection, Source};
 use crate::toolchain::Store;
@@ -113,7 +115,10 @@ pub(crate) fn locate(
     let text = found.text()?;
     let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
     let fetched = match source_elsewhere(&text, &path) {
-        Some(source) => Some(store.source(&source, ui, request.offline)?),
+        Some(source) => Some(store.source(&source, ui, request.offline).map_err(|error| match request.offline {
+            true => also_missing(error, &dir, store, ui),
+            false => error,
+        })?),
         None => None,
     };
     let looked_at = LookedAt::default();
@@ -125,6 +130,18 @@ pub(crate) fn locate(
     let below = below.ok().filter(|_| origin == Origin::Disk);
     let below = below.and_then(|(here, file)| fs::relative(&here, &file).ok());
     Ok(Located { recipes, shown, origin, below, fetched, file, text, path, looked_at })
+}
+
+/// Names what else an offline run will lack: the lock says it, the recipe cannot be resolved without its source.
+fn also_missing(error: Error, dir: &Path, store: &Store, ui: &Ui) -> Error {
+    let text = fs::read_to_string(&dir.join(LOCK_FILE)).unwrap_or_default();
+    let tools = Lock::parse(&text, LOCK_FILE).map(|lock| lock.tools).unwrap_or_default();
+    let quiet = ui.silent();
+    let missing = tools.iter().map(|tool| tool.name.as_str()).filter(|name| store.fetch(name, &quiet, true).is_err());
+    match missing.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => error,
+        names => error.detail(format!("this run is offline and lacks {names}, too")),
+    }
 }
 
 /// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.

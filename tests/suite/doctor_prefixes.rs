@@ -131,11 +131,17 @@ fn a_channel_says_what_would_run_better() {
     let programs = driver.path().join("bin");
     put(&programs, "micromamba", b"#!/bin/sh\necho \"$@\" > \"${0%/*}/said\"\n");
     fs_err::set_permissions(programs.join("micromamba"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    run(&["--fix"], Some(&programs)).exit(0);
+    let said = run(&["--fix"], Some(&programs)).exit(0).stdout;
+    assert!(said.contains("would run for") && said.contains(": micromamba install -p "), "{said}");
     assert!(!programs.join("said").exists(), "nothing is run before it is asked for");
     run(&["--fix", "--yes"], Some(&programs)).exit(0);
     let said = fs_err::read_to_string(programs.join("said")).unwrap();
     assert!(said.starts_with("install -p ") && said.trim().ends_with("volley-kernels-sm_89==1.0.0 --yes"), "{said}");
+    // A command that cannot be run here is not proposed as if it could.
+    for args in [&["--fix"][..], &["--fix", "--yes"]] {
+        let said = run(args, Some(&driver.path().join("nothing"))).exit(0).stdout;
+        assert!(said.contains("where conda, mamba or micromamba is (none is in PATH here): conda install"), "{said}");
+    }
 }
 
 /// A wheel as a framework's makers build it: a large library with machine code for some GPUs and PTX for none, the

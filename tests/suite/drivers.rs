@@ -51,11 +51,13 @@ options = {{ ANSWER = \"42\" }}
 }
 
 fn build(dir: &Path, name: &str, driver: &str, file: &str, text: &str) -> Ran {
+    build_recipe(dir, name, &recipe(driver), file, text)
+}
+
+fn build_recipe(dir: &Path, name: &str, recipe: &str, file: &str, text: &str) -> Ran {
     let root = dir.join(name);
     fs_err::create_dir_all(&root).unwrap();
-    for (name, text) in
-        [("simpack.toml", recipe(driver).as_str()), ("tiny.c", SOURCE), ("LICENSE", "free\n"), (file, text)]
-    {
+    for (name, text) in [("simpack.toml", recipe), ("tiny.c", SOURCE), ("LICENSE", "free\n"), (file, text)] {
         fs_err::write(root.join(name), text).unwrap();
     }
     Ran::of(
@@ -103,4 +105,31 @@ fn a_script_that_fails_is_told_with_its_log() {
     assert!(ran.stderr.contains("sh failed on host core, exit 1"), "{}", ran.stderr);
     assert!(ran.stderr.contains("before") && !ran.stderr.contains("after\n"), "{}", ran.stderr);
     assert!(!dir.path().join("broken-dist").exists());
+}
+
+/// What the pinned compiler links in names directories of its cache, and an unoptimized build would check for undefined
+/// behaviour: a build that passes no flag gets neither.
+#[test]
+fn a_build_without_flags_ships_nothing_of_the_compilers_own() {
+    let dir = scratch();
+    let pinned = recipe("driver = \"script\"\ntargets = [\"build.sh\"]").replace("host = \"system\"\n", "");
+    let script = "\
+mkdir -p \"$PREFIX/lib\"
+cat >words.cc <<'END'
+#include <string>
+extern \"C\" int tiny_words(const char *text, int many) { return many * (int)std::string(text).find(' '); }
+END
+$CXX -fPIC -c -o words.o words.cc
+$CXX -shared -Wl,-soname,libtiny.so.2 -o \"$PREFIX/lib/libtiny.so.2\" words.o
+";
+    let summary = build_recipe(dir.path(), "plain", &pinned, "build.sh", script).exit(0).json();
+    let denied: Vec<_> = summary["report"]["findings"].as_array().unwrap().iter().map(|one| &one["lint"]).collect();
+    assert!(!denied.iter().any(|lint| *lint == "build-path-leak"), "{summary}");
+    let library = dir.path().join("plain-work/bundles/tiny-core/lib/libtiny.so.2");
+    let bytes = fs_err::read(library).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    use object::{Object, ObjectSection, ObjectSymbol};
+    assert!(file.dynamic_symbols().any(|symbol| symbol.name() == Ok("tiny_words")));
+    assert!(!file.sections().any(|section| section.name().unwrap().starts_with(".debug")));
+    assert!(!file.dynamic_symbols().any(|symbol| symbol.name().unwrap().contains("ubsan")));
 }

@@ -1,31 +1,34 @@
 //! The tutorials and the README's session word for word, from an empty directory to an installed package: their files are
 //! written, their commands are typed, what they show is what comes, and it runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::starting::compile;
-use crate::support::{Ran, client, need, program, scratch};
+use crate::support::{Ran, client, need, program, scratch, set_up};
 
 /// Somebody who follows a page.
 struct Newcomer {
     dir: tempfile::TempDir,
     /// Commands that were typed.
     typed: Vec<String>,
+    /// Settings of the machine.
+    env: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Newcomer {
     /// Follows a tutorial to its end.
     fn of(page: &str) -> Self {
-        Self::until(&format!("docs/src/tutorial/{page}"), None)
+        Self::until(&format!("docs/src/tutorial/{page}"), None, &[])
     }
 
     /// Follows a page, up to the first command of another program if one is named.
-    fn until(page: &str, other: Option<&str>) -> Self {
+    fn until(page: &str, other: Option<&str>, env: &[(&'static str, &Path)]) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
         let text = fs_err::read_to_string(path).unwrap();
-        let mut newcomer = Self { dir: scratch(), typed: Vec::new() };
+        let env = env.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let mut newcomer = Self { dir: scratch(), typed: Vec::new(), env };
         let (mut file, mut lines) = (None, text.lines());
         while let Some(line) = lines.next() {
             if let Some(name) = line.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->")) {
@@ -67,8 +70,9 @@ impl Newcomer {
             }
             let path = std::env::var("PATH").unwrap_or_default();
             let path = format!("{}:{path}", program().parent().unwrap().display());
-            let ran =
-                Ran::of(Command::new("bash").args(["-c", &command]).current_dir(self.dir.path()).env("PATH", path));
+            let mut bash = Command::new("bash");
+            bash.args(["-c", &command]).current_dir(self.dir.path()).env("PATH", path).envs(&self.env);
+            let ran = Ran::of(&mut bash);
             assert_eq!(ran.code, Some(0), "$ {command}\n{}{}", ran.stdout, ran.stderr);
             let seen: BTreeSet<String> = ran.stdout.lines().chain(ran.stderr.lines()).map(likeness).collect();
             while let Some(shown) = lines.next_if(|line| !line.starts_with("$ ")) {
@@ -140,8 +144,18 @@ fn a_library_that_cannot_be_split() {
     assert!(said.starts_with("error ") && said.trim_end().ends_with("1 2 3 4"), "{said}");
 }
 
+/// The vendor's wheel comes from the directory that the set-up filled.
+#[test]
+fn a_wheel_that_somebody_else_made() {
+    need!(which::which("pip").is_ok(), "no pip in PATH");
+    let Some(wheels) = set_up("SIMPACK_TEST_WHEELS") else { return };
+    let index = [("PIP_NO_INDEX", Path::new("1")), ("PIP_FIND_LINKS", wheels.as_path())];
+    let newcomer = Newcomer::until("docs/src/tutorial/wheels.md", None, &index);
+    assert_eq!(newcomer.typed.len(), 6, "{:?}", newcomer.typed);
+}
+
 #[test]
 fn the_session_of_the_readme() {
-    let newcomer = Newcomer::until("README.md", Some("conda"));
+    let newcomer = Newcomer::until("README.md", Some("conda"), &[]);
     assert_eq!(newcomer.typed.len(), 3, "{:?}", newcomer.typed);
 }

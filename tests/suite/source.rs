@@ -103,6 +103,21 @@ fn a_source_that_is_not_there_says_what_is_missing() {
     assert!(said(&wrong).contains("is not the pinned file"), "{}", said(&wrong));
 }
 
+/// Without its source a recipe cannot be resolved; what else an offline build would miss stands in the lock.
+#[test]
+fn an_offline_build_without_its_source_names_the_toolchains_too() {
+    let scene = Scene::new(true);
+    let locked = scene.run(&["lock", "recipe"]);
+    assert!(locked.status.success(), "{}", said(&locked));
+    std::fs::remove_file(scene.path("tiny-1.0.tar.gz")).unwrap();
+    std::fs::remove_dir_all(scene.path("cache")).unwrap();
+    let built = scene.run(&["build", "recipe", "--offline"]);
+    assert_eq!(built.status.code(), Some(4), "{}", said(&built));
+    let text = said(&built);
+    assert!(text.contains("cannot get the source"), "{text}");
+    assert!(text.contains("lacks cmake, cuda-13.0, ninja, zig, too"), "{text}");
+}
+
 #[test]
 fn files_that_the_archive_lacks_are_mistakes() {
     let scene = Scene::new(true);

@@ -88,7 +88,7 @@ fn pips_own_configuration_says_where_to_fetch_from() {
     assert_eq!(shown["status"]["root"].as_str(), Some(root));
     assert_eq!(shown["pins"]["wheel"][0]["file"], FILE);
     let text = String::from_utf8(scene.run(&["list"]).stdout).unwrap();
-    assert!(text.contains("tiny       1.0") && text.contains("1 of 1 are here"), "{text}");
+    assert!(text.contains("tiny  1.0") && text.contains("1 of 1 are here"), "{text}");
 }
 
 #[test]

@@ -17,9 +17,6 @@ use crate::ui::Ui;
 /// A program that needs all of it.
 const PROGRAM: &str = "#include <string>\nint main() { return static_cast<int>(std::string().size()); }\n";
 
-/// How builds link it: not optimised, as CMake's tests of a compiler are, it is another one.
-const KINDS: [&str; 2] = ["-O0", "-O2"];
-
 /// The runtime of a compiler that builds it itself.
 #[derive(Debug, Clone)]
 pub struct CxxRuntime {
@@ -36,7 +33,7 @@ impl CxxRuntime {
     /// The compiler cannot make it, or the run was interrupted.
     pub fn make(&self, ui: &Ui) -> Result<()> {
         let Self { compiler, glibc, cache } = self;
-        let mark = cache.join(format!("simpack-runtime-{}-{glibc}", compiler.version));
+        let mark = cache.join(format!("simpack-runtime-2-{}-{glibc}", compiler.version));
         if mark.exists() {
             return Ok(());
         }
@@ -47,18 +44,16 @@ impl CxxRuntime {
             tempfile::tempdir_in(cache).map_err(|error| Error::file(cache, "cannot be written").because(error))?;
         let (source, program) = (dir.path().join("runtime.cc"), dir.path().join("runtime"));
         fs_err::write(&source, PROGRAM)?;
-        let shown = ui.running("toolchain", (0, KINDS.len()), 1, BTreeMap::new());
-        for (index, kind) in KINDS.into_iter().enumerate() {
-            shown.started(index, &what);
-            let call = compiler.call().args([kind, "-o", fs::utf8(&program)?, fs::utf8(&source)?]);
-            let ran = call.run_watched(None)?;
-            check_interrupted()?;
-            if !ran.outcome.status.success() {
-                let error = Error::toolchain(format!("zig cannot make its {what}, {}", ran.outcome.how()));
-                let error = ran.outcome.all_text().lines().fold(error, Error::detail);
-                return Err(error.hint(format!("remove {} and build again", cache.display())));
-            }
-            shown.done(index, index + 1);
+        let shown = ui.running("toolchain", (0, 1), 1, BTreeMap::new());
+        shown.started(0, &what);
+        // As builds link it: with debug information or another optimization it is another one.
+        let call = compiler.call().args(["-O2", "-s", "-o", fs::utf8(&program)?, fs::utf8(&source)?]);
+        let ran = call.run_watched(None)?;
+        check_interrupted()?;
+        if !ran.outcome.status.success() {
+            let error = Error::toolchain(format!("zig cannot make its {what}, {}", ran.outcome.how()));
+            let error = ran.outcome.all_text().lines().fold(error, Error::detail);
+            return Err(error.hint(format!("remove {} and build again", cache.display())));
         }
         drop(shown);
         ui.note(format!("toolchain  {what} ready in {}", in_words(started.elapsed())));

@@ -11,6 +11,24 @@ use crate::lastrun::VersionCache;
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
+/// Calls zig as other compilers behave. Its C++ library is compiled into every program, and debug information of it names
+/// directories of its cache and is ten times the program: what links without `-g` links with `-s`. Without `-O` zig
+/// would take another C++ library, which it has to compile first, and check for undefined behaviour.
+const CALL: &str = r#"links=1 debug= level=
+for word; do
+    case $word in
+    -c | -S | -E | -M | -MM) links= ;;
+    -g0) debug= ;;
+    -g*) debug=1 ;;
+    -O*) level=1 ;;
+    esac
+done
+if [ -n "$links" ]; then
+    [ -n "$debug" ] || set -- "$@" -s
+    [ -n "$level" ] || set -- "$@" -O2
+fi
+exec "$@""#;
+
 pub(super) struct Zig {
     glibc: GlibcVersion,
     pinned: ToolVersion,
@@ -33,23 +51,50 @@ impl HostSource for Zig {
         let cache = fs::cache_dir()?.join("zig");
         fs_err::create_dir_all(&cache)?;
         let program = fs::utf8(&zig.cxx)?;
-        let words = |first: &str, rest: &[String]| {
-            [program, first].into_iter().map(str::to_owned).chain(rest.iter().cloned()).collect::<Vec<_>>()
+        let words = |name: &str| [program, name].map(str::to_owned).to_vec();
+        let compiler = |name: &str| {
+            let call = ["/bin/sh", "-c", CALL, name, program, name, "-fno-sanitize=undefined"];
+            let call = call.into_iter().map(str::to_owned);
+            call.chain(zig.args.iter().skip(1).cloned()).collect::<Vec<_>>()
         };
-        let target = zig.args.get(1..).unwrap_or_default();
         let companions = [("ar", "ar"), ("ranlib", "ranlib"), ("ld", "ld.lld")];
         let mut companions: BTreeMap<_, _> =
-            companions.into_iter().map(|(name, word)| (name.to_owned(), words(word, &[]))).collect();
+            companions.into_iter().map(|(name, word)| (name.to_owned(), words(word))).collect();
         // Zig has none, and the machine's must not stand in for it unseen.
         let refusal = ["/bin/sh", "-c", "echo 'zig has no strip: link with -s' >&2; exit 1", "strip"];
         companions.insert("strip".to_owned(), refusal.map(str::to_owned).to_vec());
         let cache = fs_err::canonicalize(cache)?;
         Ok(HostCommands {
-            cc: words("cc", target),
-            cxx: words("c++", target),
+            cc: compiler("cc"),
+            cxx: compiler("c++"),
             companions,
             runtime: Some(CxxRuntime { compiler: zig, glibc: self.glibc, cache: cache.clone() }),
             cache: Some(cache),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(args: &[&str]) -> String {
+        let call = crate::process::Call::new("/bin/sh").args(["-c", CALL, "c++", "/bin/echo"]).args(args.iter().copied());
+        call.run().unwrap().stdout_text().trim_end().to_owned()
+    }
+
+    #[test]
+    fn what_links_without_g_is_stripped_and_takes_the_runtime_that_is_there() {
+        for (args, result) in [
+            ("a.o", "a.o -s -O2"),
+            ("-O3 a.o", "-O3 a.o -s"),
+            ("-O3 -g a.o", "-O3 -g a.o"),
+            ("-g -g0 a.cc", "-g -g0 a.cc -s -O2"),
+            ("-ggdb a.o", "-ggdb a.o -O2"),
+            ("-c a.cc", "-c a.cc"),
+            ("-E -", "-E -"),
+        ] {
+            assert_eq!(called(&args.split(' ').collect::<Vec<_>>()), result);
+        }
     }
 }
