@@ -57,6 +57,7 @@ pub mod probe;
 pub mod toolchain;
 
 // Floor 4
+pub mod attest;
 pub mod doctor;
 pub mod engine;
 pub mod generate;

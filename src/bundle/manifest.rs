@@ -151,6 +151,11 @@ impl BundleManifest {
     pub fn path(&self) -> String {
         format!("share/simpack/{}/simpack.json", self.package)
     }
+
+    /// Path of the bill of materials, which is written when the package is.
+    pub fn sbom_path(&self) -> String {
+        format!("share/simpack/{}/sbom.cdx.json", self.package)
+    }
 }
 
 /// One file or link of a bundle.

@@ -97,6 +97,7 @@ Examples:
   simpack build recipes/volley --capability 9.0     one capability
   simpack build --format conda,tar                  each package as conda's and as a plain archive
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
+  simpack build --sign minisign.key                 packages with signatures beside them
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
@@ -129,6 +130,14 @@ pub(super) struct BuildArgs {
     /// Keep steps from the network and from files that they do not declare
     #[arg(long, value_enum, default_value = "auto")]
     sandbox: SandboxArg,
+
+    /// Sign every package and the statement of origin with this secret key of minisign; signatures lie beside them
+    #[arg(long, value_name = "KEYFILE")]
+    sign: Option<PathBuf>,
+
+    /// File whose first line is the password of the key
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    sign_password: Option<PathBuf>,
 
     /// Show what would be built, and build nothing
     #[arg(long)]
@@ -251,6 +260,8 @@ impl BuildArgs {
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: self.sandbox.into(),
+            sign: self.sign.clone(),
+            sign_password: self.sign_password.clone(),
             dry_run: self.dry_run,
             dist: self.dist.clone(),
             work: self.work.clone(),

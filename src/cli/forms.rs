@@ -7,6 +7,7 @@ use crate::error::ErrorJson;
 use crate::lock::{LOCK_EDITION, Lock};
 use crate::ops::cache::{Collected, Stat, Verdict};
 use crate::ops::check::Checked;
+use crate::ops::compose::Composed;
 use crate::ops::config::Listing;
 use crate::ops::generate::Generated;
 use crate::ops::lock::Answer;
@@ -14,6 +15,7 @@ use crate::ops::plan::Comparison;
 use crate::ops::rebuild::Rebuilt;
 use crate::ops::schema::{Form, of};
 use crate::ops::select::{SELECT_SCHEMA, Selection};
+use crate::ops::verify::OriginReport;
 use crate::ops::{abi, inspect, resolve, slice};
 use crate::pipeline::Summary;
 use crate::plan::{BuildPlan, PLAN_SCHEMA};
@@ -21,7 +23,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 25] = [
+pub const FORMS: [Form; 27] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -35,6 +37,7 @@ pub const FORMS: [Form; 25] = [
     Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
     Form { name: "check", version: 1, about: "`simpack check --json`", schema: of::<Checked> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
+    Form { name: "compose", version: 1, about: "`simpack compose --json`", schema: of::<Composed> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
     Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {
@@ -64,6 +67,12 @@ pub const FORMS: [Form; 25] = [
         version: MANIFEST_SCHEMA,
         about: "simpack.json in every package",
         schema: of::<BundleManifest>,
+    },
+    Form {
+        name: "origin",
+        version: 1,
+        about: "`simpack verify --provenance --json`, `--signature --json`",
+        schema: of::<OriginReport>,
     },
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },

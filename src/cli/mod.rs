@@ -4,6 +4,7 @@ mod build;
 mod cache;
 mod check;
 mod completions;
+mod compose;
 mod config;
 mod doctor;
 mod files;

@@ -7,6 +7,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use super::build::{BuildArgs, PlanArgs};
 use super::cache::CacheCommand;
 use super::check::CheckArgs;
+use super::compose::ComposeArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
 use super::files::abi::AbiCommand;
@@ -96,6 +97,8 @@ enum Verb {
     Doctor(DoctorArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
+    /// Put several components or packages into one directory
+    Compose(ComposeArgs),
     /// Write recipes for other package managers and build systems, or check written ones
     #[command(subcommand)]
     Generate(GenerateCommand),
@@ -233,6 +236,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
+        Verb::Compose(args) => args.run(ui),
         Verb::Generate(command) => command.run(ui),
         Verb::Abi(command) => command.run(ui),
         Verb::Toolchain(command) => command.run(ui),

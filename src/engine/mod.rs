@@ -25,7 +25,7 @@ pub use cache::{
 };
 pub(crate) use cache::{build_headers, finish_cache, look_into_cache, open_cache};
 pub use run::{BuildOptions, BuildOutcome, StepReport, run};
-pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage};
+pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage, steps_of_bundle};
 pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};
 pub use step::nvcc::{same_file_names, same_source_path};

@@ -402,14 +402,20 @@ fn host_steps<'a>(
     }
 }
 
+/// The steps that make the files of a bundle, in the plan's order: its plan is the digest over their keys.
+pub fn steps_of_bundle<'a>(plan: &'a BuildPlan, recipes: &RecipeMatrix, planned: &PlannedBundle) -> Vec<&'a Step> {
+    let recipe = recipes.of(planned.cuda);
+    let is_slice = planned.component == ComponentKind::Kernels && recipe.is_sliced();
+    match planned.target {
+        Some(target) if !is_slice => steps_of(plan, planned.cuda, target).collect(),
+        _ => host_steps(plan, recipe, planned.component, planned.cuda),
+    }
+}
+
 fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest {
     let (recipe, plan) = (inputs.recipes.of(planned.cuda), inputs.plan);
     let is_kernels = planned.component == ComponentKind::Kernels;
-    let is_slice = is_kernels && recipe.is_sliced();
-    let steps: Vec<&Step> = match planned.target {
-        Some(target) if !is_slice => steps_of(plan, planned.cuda, target).collect(),
-        _ => host_steps(plan, recipe, planned.component, planned.cuda),
-    };
+    let steps = steps_of_bundle(plan, inputs.recipes, planned);
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
     let is_tied = matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels);
     BundleManifest {

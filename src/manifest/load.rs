@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Capabilities, Contracts, CudaReleases, Drivers, EnvironmentMarks, GlibcLevels, Loaders, MemoryModel,
-    SpirvEnvironments, Vendor,
+    Redistribution, SpirvEnvironments, Vendor,
 };
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -32,6 +32,8 @@ pub struct Manifests {
     pub memory: MemoryModel,
     /// Loader profiles, and names that are opened at run time.
     pub loaders: Loaders,
+    /// What may be passed on.
+    pub redistribution: Redistribution,
     /// Variables and marks of kinds of machines.
     pub environment: EnvironmentMarks,
 }
@@ -54,6 +56,7 @@ impl Manifests {
             spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
             loaders: Loaders::load(data)?,
+            redistribution: Redistribution::load(data)?,
             environment: EnvironmentMarks::load(data)?,
         })
     }

@@ -12,6 +12,7 @@ mod load;
 mod loaders;
 mod memory;
 mod opened;
+mod redistribution;
 mod spirv;
 mod vendor;
 
@@ -26,5 +27,6 @@ pub use load::Manifests;
 pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};
 pub use memory::MemoryModel;
 pub use opened::opened;
+pub use redistribution::{Code, Permission, Product, ProductPart, Redistribution, Terms, VendorLicence};
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary, unmangled};

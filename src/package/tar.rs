@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
 use super::{
-    BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, Rendered, feed, level, write_all,
+    BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, Rendered, companions, feed, level,
+    write_all,
 };
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
@@ -41,7 +42,9 @@ impl Format for Tar {
     ) -> Result<Vec<BuiltPackage>> {
         let rendered = Conda.render(packages, &context.manifests.vendor)?;
         let with_files: Vec<&Rendered<'_>> = rendered.iter().filter(|one| one.package.root.is_some()).collect();
-        write_all(&with_files, jobs, |spec, threads| feed(spec.package, TarWriter::new(spec, dir, threads)?))
+        write_all(&with_files, jobs, |spec, threads| {
+            feed(spec.package, &companions(spec.package, context)?, TarWriter::new(spec, dir, threads)?)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Seek;
 use std::path::PathBuf;
 
-use super::Package;
+use super::{FormatContext, Package, sbom};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
@@ -88,33 +88,46 @@ pub struct BuiltPackage {
     pub size: u64,
 }
 
-/// Hands all files of a package to a writer: the manifest's artifacts and the manifest itself.
+/// A file that simpack puts beside a package's manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Companion {
+    /// Path below the prefix.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The bill of materials of a package, which every format installs beside its manifest.
+///
+/// # Errors
+/// It cannot be made.
+pub fn companions(package: &Package, context: &FormatContext<'_>) -> Result<Vec<Companion>> {
+    let bytes = sbom(package, &context.manifests.redistribution)?;
+    Ok(vec![Companion { path: package.manifest.sbom_path(), bytes }])
+}
+
+/// Hands all files of a package to a writer: the manifest's artifacts, the manifest itself and its companions.
 ///
 /// # Errors
 /// The staged tree does not hold what the manifest says, or the writer fails.
-pub fn feed<W: PackageWriter>(package: &Package, mut writer: W) -> Result<W::Output> {
+pub fn feed<W: PackageWriter>(package: &Package, companions: &[Companion], mut writer: W) -> Result<W::Output> {
     let manifest_json = package.manifest_json()?;
-    let own = Artifact {
-        path: package.manifest.path(),
-        kind: ArtifactKind::File {
-            sha256: Digest::of(&manifest_json),
-            size: manifest_json.len() as u64,
-            executable: false,
-        },
-    };
+    let manifest = Companion { path: package.manifest.path(), bytes: manifest_json };
+    let own: Vec<(Artifact, &[u8])> = std::iter::once(&manifest).chain(companions).map(Companion::artifact).collect();
     let mut artifacts: Vec<&Artifact> = package.manifest.artifacts.iter().collect();
-    artifacts.push(&own);
+    artifacts.extend(own.iter().map(|(artifact, _)| artifact));
     artifacts.sort_by(|a, b| a.path.cmp(&b.path));
     if let Some(pair) = artifacts.windows(2).find(|pair| pair[0].path == pair[1].path) {
         return Err(Error::bug(format!("package {} holds {} twice", package.name(), pair[0].path)));
     }
     for artifact in artifacts {
         safe(package, &artifact.path)?;
+        if let Some((_, bytes)) = own.iter().find(|(own, _)| own.path == artifact.path) {
+            writer.file(artifact, Content::Bytes(bytes))?;
+            continue;
+        }
         match &artifact.kind {
             ArtifactKind::Link { to } => writer.link(artifact, to)?,
-            ArtifactKind::File { .. } if artifact.path == own.path => {
-                writer.file(artifact, Content::Bytes(&manifest_json))?;
-            }
             ArtifactKind::File { sha256, size, .. } => {
                 let file = staged(package, artifact)?;
                 unchanged(&file, *sha256, *size)?;
@@ -123,6 +136,14 @@ pub fn feed<W: PackageWriter>(package: &Package, mut writer: W) -> Result<W::Out
         }
     }
     writer.finish()
+}
+
+impl Companion {
+    fn artifact(&self) -> (Artifact, &[u8]) {
+        let (sha256, size) = (Digest::of(&self.bytes), self.bytes.len() as u64);
+        let kind = ArtifactKind::File { sha256, size, executable: false };
+        (Artifact { path: self.path.clone(), kind }, &self.bytes)
+    }
 }
 
 /// Paths stay below the prefix, and out of conda's own directories.

@@ -5,6 +5,7 @@ mod dist;
 mod inputs;
 mod origin;
 mod packages;
+mod provenance;
 mod request;
 mod run;
 mod slices;
@@ -14,6 +15,7 @@ mod tools;
 pub use request::{BuildRequest, CudaSource, SandboxMode};
 pub use summary::{Row, Summary};
 
+pub(crate) use dist::MARK;
 pub(crate) use inputs::Job;
 pub(crate) use packages::{by_floors, licences};
 pub(crate) use run::{BuildResult, build};

@@ -29,6 +29,10 @@ pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Dig
             "{:?}",
             (&request.components, &request.formats, request.sandbox, &request.allow, &request.warn, &request.deny)
         ));
+    // Another key signs anew.
+    if let Some(key) = &request.sign {
+        digest = digest.field(Digest::of_file(key).ok()?.as_bytes());
+    }
     for (path, content) in &inputs.plan_inputs.sources {
         digest = digest.field(path).field(content.as_bytes());
     }
@@ -61,6 +65,7 @@ pub(super) fn watched(inputs: &BuildInputs, request: &BuildRequest, began: Syste
         looked_at.push(dir);
     }
     looked_at.extend(request.recipe.iter().flat_map(|asked| [asked.into(), Path::new(RECIPES).join(asked)]));
+    looked_at.extend(request.sign.clone());
     looked_at.push(RECIPE_FILE.into());
     Watched::new(asked(request), looked_at, began)
 }

@@ -45,6 +45,10 @@ pub struct BuildRequest {
     pub dry_run: bool,
     /// Directory of finished packages.
     pub dist: PathBuf,
+    /// Secret key that packages are signed with.
+    pub sign: Option<PathBuf>,
+    /// File whose first line opens that key.
+    pub sign_password: Option<PathBuf>,
     /// Directory of logs and intermediate files.
     pub work: PathBuf,
     /// Time stamp of everything; `SOURCE_DATE_EPOCH` when absent.
@@ -75,6 +79,8 @@ impl Default for BuildRequest {
             jobs: None,
             step_timeout: None,
             keep_going: false,
+            sign: None,
+            sign_password: None,
             sandbox: SandboxMode::Auto,
             dry_run: false,
             dist: PathBuf::from("dist"),

@@ -10,10 +10,12 @@ use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::inputs::{BuildInputs, Job, machine_paths};
 use super::origin::{origin, watched};
 use super::packages::{pack, patch};
+use super::provenance::{attest, origin_of, signing_key};
 use super::request::BuildRequest;
 use super::slices::cut;
 use super::summary::{Built, LastWords, formats, rows};
 use crate::abi::SymbolsFile;
+use crate::attest::SigningKey;
 use crate::bundle::Bundle;
 use crate::data::Data;
 use crate::engine::{
@@ -55,10 +57,12 @@ pub(crate) fn build(request: &BuildRequest, ui: &Ui) -> Result<BuildResult> {
     refuse_foreign(&request.dist)?;
     refuse_fixed(&request.work, "--work")?;
     refuse_fixed(&request.dist, "--dist")?;
+    // A key that cannot be used is told before anything is built.
+    let key = signing_key(request)?;
     fs_err::create_dir_all(&request.work)?;
     mark_as_cache(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
-    fs::with_lock(&request.work.join("lock"), || locked(request, started, ui))
+    fs::with_lock(&request.work.join("lock"), || locked(request, key.as_ref(), started, ui))
 }
 
 /// Says, as build systems do, that a directory can be made again: backups pass over it, and so does a source tree around it.
@@ -73,7 +77,7 @@ fn mark_as_cache(work: &Path) -> Result<()> {
 /// The first line is fixed by the convention of that file.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# simpack writes here while it builds\n";
 
-fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResult> {
+fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui: &Ui) -> Result<BuildResult> {
     engine::remove_leftovers(&request.work)?;
     let began = SystemTime::now();
     let mut last = LastBuild::<LastWords>::read(&request.work);
@@ -124,7 +128,7 @@ fn locked(request: &BuildRequest, started: Instant, ui: &Ui) -> Result<BuildResu
         if report.is_denied() || !report.incomplete.is_empty() {
             return Ok(BuildResult::Stopped(report));
         }
-        let mut built = publish(&job, &bundles, &symbols, (outcome, report), request, &options)?;
+        let mut built = publish(&job, &bundles, &symbols, (outcome, report), request, &options, key)?;
         built.seconds = started.elapsed().as_secs_f64();
         Ended {
             from,
@@ -293,9 +297,11 @@ fn publish(
     (outcome, report): (BuildOutcome, Report),
     request: &BuildRequest,
     options: &BuildOptions,
+    key: Option<&SigningKey>,
 ) -> Result<Built> {
     let dist = Dist::begin(&request.dist)?;
     let packed = pack(job, bundles, symbols, &request.formats, dist.root(), options.jobs)?;
+    let stated = origin_of(job, bundles, &outcome);
     let built = Built {
         simulator: job.inputs.recipes.own().name.clone(),
         version: job.inputs.recipes.own().version.to_string(),
@@ -311,6 +317,7 @@ fn publish(
         .map_err(|error| Error::bug("a summary does not print as JSON").because(error))?;
     mark.push(b'\n');
     fs::write_atomic(&dist.root().join(MARK), &mark)?;
+    attest(&stated, key, dist.root())?;
     // The last moment: from here on the packages are the new ones, and what follows is soon done.
     check_interrupted()?;
     dist.publish()?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::ignored::Ignored;
 use crate::config;
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest};
+use crate::fs::{self, Digest, DigestBuilder};
 use crate::recipe::{BuildSpec, Inputs, Recipe, Source};
 
 /// A source tree as it was found.
@@ -79,6 +79,12 @@ pub(crate) fn scan(recipe: &Recipe, root: &Path, outside: &[&Path]) -> Result<Sc
     }
     found.looked_at.extend(ignored.into_iter().flat_map(|ignored| ignored.read));
     Ok(found)
+}
+
+/// Digest over the files of a source that count whatever the recipe names.
+pub(crate) fn source_digest(files: &BTreeMap<String, Digest>, left_out: &BTreeSet<String>) -> Digest {
+    let counted = files.iter().filter(|(path, _)| !left_out.contains(*path));
+    counted.fold(DigestBuilder::default(), |all, (path, digest)| all.field(path).field(digest.as_bytes())).finish()
 }
 
 /// The directory of version control.

@@ -36,6 +36,15 @@ impl Places {
         self.globs.get(&(kind, glob.to_owned()))
     }
 
+    /// Where the glob stands by which a component claims an installed file.
+    pub fn claiming(&self, kind: ComponentKind, path: &str) -> Option<&Place> {
+        let claims = |glob: &str| {
+            let glob = globset::GlobBuilder::new(glob).literal_separator(true).build();
+            glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
+        };
+        self.globs.iter().find(|((of, glob), _)| *of == kind && claims(glob)).map(|(_, place)| place)
+    }
+
     /// Where a kernel is declared.
     pub fn kernel(&self, name: &str) -> Option<&KernelPlace> {
         self.kernels.get(name)

@@ -9,6 +9,7 @@
 
 mod archive;
 mod client;
+mod commit;
 mod cuda;
 mod fetch;
 mod git;
@@ -26,6 +27,7 @@ mod unpack;
 #[cfg(test)]
 mod tests;
 
+pub use commit::{Commit, commit_of};
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use host::{
     CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, host_source, nvcc_host_compiler,

@@ -140,16 +140,18 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     Collected { facts: BundleFacts { packages, foreign, indexes, strays, loads, rules: rules.clone() }, incomplete }
 }
 
-/// Files and links of a bundle without its own manifest. A prefix that several packages are
+/// Files and links of a bundle without its own manifest and the bill of materials beside it. A prefix that several packages are
 /// installed in holds what others own: there the manifest says which files are the package's.
 fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
-    let manifest = bundle.manifest.path();
+    let described = [bundle.manifest.path(), bundle.manifest.sbom_path()];
     let mut entries = fs::walk(&bundle.root)?;
     let shared =
         entries.iter().filter(|entry| is_manifest(&entry.path)).count() > 1 || bundle.root.join("conda-meta").is_dir();
     let own: BTreeSet<&str> = bundle.manifest.artifacts.iter().map(|artifact| artifact.path.as_str()).collect();
     entries.retain(|entry| {
-        entry.kind != EntryKind::Directory && entry.path != manifest && (!shared || own.contains(entry.path.as_str()))
+        entry.kind != EntryKind::Directory
+            && !described.contains(&entry.path)
+            && (!shared || own.contains(entry.path.as_str()))
     });
     Ok(entries)
 }

@@ -22,4 +22,4 @@ pub use facts::{
 pub use input::{Foreign, Opened, open};
 pub use loads::{Load, Loads};
 pub use run::verify;
-pub use unpack::unpack_whole;
+pub use unpack::{is_package, unpack_whole};

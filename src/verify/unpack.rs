@@ -12,7 +12,7 @@ const PACKAGES: [&str; 6] = [".conda", ".whl", ".tar.zst", ".tar.bz2", ".tar.gz"
 const SEARCHED: usize = 3;
 
 /// Whether a file is a package, by its name.
-pub(super) fn is_package(path: &Path) -> bool {
+pub fn is_package(path: &Path) -> bool {
     ends_with(path, &PACKAGES)
 }
 

@@ -20,6 +20,7 @@ const VERBS: &[&[&str]] = &[
     &["select"],
     &["doctor"],
     &["slice"],
+    &["compose"],
     &["generate"],
     &["generate", "conda"],
     &["generate", "nix"],

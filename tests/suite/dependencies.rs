@@ -22,16 +22,21 @@ const LICENCES: [&str; 13] = [
     "Zlib",
 ];
 
-/// Crates that others still ask for in an older version.
-const TWICE: [&str; 11] = [
+/// Crates that others still ask for in an older version; those of digests by minisign's key derivation.
+const TWICE: [&str; 16] = [
+    "block-buffer",
+    "cpufeatures",
+    "crypto-common",
     "darling",
     "darling_core",
     "darling_macro",
+    "digest",
     "getrandom",
     "hashbrown",
     "indexmap",
     "libloading",
     "schemars",
+    "sha2",
     "syn",
     "thiserror",
     "thiserror-impl",

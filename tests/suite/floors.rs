@@ -23,7 +23,7 @@ const FLOORS: [&[&str]; 8] = [
     &["arch", "container", "index_page", "report"],
     &["build_system", "bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
-    &["engine", "doctor", "generate", "inspect", "pack", "patch", "project", "slice", "verify"],
+    &["attest", "engine", "doctor", "generate", "inspect", "pack", "patch", "project", "slice", "verify"],
     &["offers", "pipeline"],
     &["ops"],
     &["cli"],

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::error::Result;
-use crate::ops::verify::{self, VerifyRequest, lints};
+use crate::ops::verify::{self, OriginRequest, VerifyRequest, lints};
 use crate::recipe::Waiver;
 use crate::report::Format;
 use crate::ui::Ui;
@@ -34,6 +34,7 @@ Examples:
   simpack verify --deep dist/                   instructions beyond the processor that the recipe declares
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
+  simpack verify --signature minisign.pub --provenance dist/   who made them, and from what
   simpack verify --format sarif > simpack.sarif")]
 pub(in crate::cli) struct VerifyArgs {
     /// Directory of packages, package, bundle or prefix; wheel, library, device code or any directory that simpack
@@ -69,6 +70,16 @@ pub(in crate::cli) struct VerifyArgs {
     #[arg(long)]
     deep: bool,
 
+    /// Check that packages and the statement of origin are signed by this public key (a file, or the key itself), instead
+    /// of running lints
+    #[arg(long, value_name = "PUBKEY")]
+    signature: Option<String>,
+
+    /// Compare the statement of origin, provenance.json, with the packages beside it, and with --recipe with recipe and
+    /// source; say what holds and what cannot be checked, instead of running lints
+    #[arg(long)]
+    provenance: bool,
+
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
@@ -94,6 +105,11 @@ impl VerifyArgs {
         }
         if let Some(id) = &self.explain {
             return lints::explain(id, ui).map(|()| 0);
+        }
+        if self.signature.is_some() || self.provenance {
+            let Self { subjects, signature: key, provenance, recipe, .. } = self;
+            let paths = subjects.iter().map(Into::into).collect();
+            return verify::origin(&OriginRequest { paths, key, provenance, recipe }, ui);
         }
         verify::run(&self.request(), ui)
     }

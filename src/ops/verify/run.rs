@@ -16,9 +16,9 @@ use crate::ui::Ui;
 use crate::verify::{Depth, VerifyContext, open};
 
 /// Where packages are when nobody says.
-const DIST: &str = "dist";
+pub(super) const DIST: &str = "dist";
 /// Where builds work when nobody says; not a part of a source tree around it.
-const WORK: &str = "target/simpack";
+pub(super) const WORK: &str = "target/simpack";
 
 /// What to verify, and how.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use rattler_conda_types::compression_level::CompressionLevel;
 use rattler_package_streaming::write::write_conda_package;
 
 use super::super::{
-    BuiltPackage, Content, Format, FormatContext, Package, PackageWriter, Rendered, feed, level, write_all,
+    BuiltPackage, Content, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed, level, write_all,
 };
 use super::{Specs, index, info};
 use crate::bundle::{Artifact, ArtifactKind};
@@ -42,7 +42,9 @@ impl Format for Conda {
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
         let rendered = self.render(packages, &context.manifests.vendor)?;
-        let write = |spec: &Rendered<'_>, threads| feed(spec.package, CondaWriter::new(spec, dir, threads)?);
+        let write = |spec: &Rendered<'_>, threads| {
+            feed(spec.package, &companions(spec.package, context)?, CondaWriter::new(spec, dir, threads)?)
+        };
         let built = write_all(&rendered.iter().collect::<Vec<_>>(), jobs, write)?;
         index(dir)?;
         Ok(built)

@@ -2,6 +2,7 @@
 
 mod components;
 mod kernels;
+mod licence;
 mod targets;
 
 use std::path::Path;
@@ -159,6 +160,7 @@ impl Resolver<'_> {
         self.places.add_recipe(file);
         let groups = kernels::groups(self);
         let driver = self.driver();
+        licence::licence(self);
         let simulator = file.simulator.clone();
         let name = simulator.name?.value;
         let channel = file.package.channel.as_ref().map_or(&name, |channel| &channel.value).clone();

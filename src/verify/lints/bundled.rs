@@ -14,7 +14,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 }
 
 /// Names a file goes by: its own, and the SONAMEs of what is in it.
-fn names(file: &FileFacts) -> Vec<&str> {
+pub(super) fn names(file: &FileFacts) -> Vec<&str> {
     let mut names = vec![file.name()];
     names.extend(file.objects.iter().filter_map(|object| object.elf.soname.as_deref()));
     names

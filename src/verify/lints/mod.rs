@@ -11,6 +11,7 @@ mod files;
 mod glibc;
 mod hygiene;
 mod isa;
+mod licence;
 mod needed;
 mod promise;
 mod release;
@@ -40,6 +41,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         glibc::predicates(),
         hygiene::predicates(),
         isa::predicates(),
+        licence::predicates(),
         needed::predicates(),
         release::predicates(),
         promise::predicates(),

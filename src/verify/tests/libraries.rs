@@ -12,16 +12,24 @@ fn the_driver_and_its_stubs_stay_outside() {
     let stub = Tree::new(ComponentKind::Rtc, "rtc").library("lib/volley/libcuda.so.1", &[]).seal();
     denies(
         &[&stub],
-        &["driver-bundled | volley-rtc: lib/volley/libcuda.so.1 | \
-           libcuda.so.1 belongs to the driver: the user-mode driver must match the kernel module of the machine"],
+        &[
+            "driver-bundled | volley-rtc: lib/volley/libcuda.so.1 | \
+           libcuda.so.1 belongs to the driver: the user-mode driver must match the kernel module of the machine",
+            "not-redistributable | volley-rtc: lib/volley/libcuda.so.1 | \
+           may not be passed on: CUDA Toolkit EULA, attachment A, NVIDIA CUDA Driver Libraries",
+        ],
     );
     // A stub under another name keeps the driver's SONAME.
     let renamed = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
     let renamed = Tree::new(ComponentKind::Rtc, "rtc").compiled("lib/volley/gpu.so", "int a;", &renamed).seal();
     denies(
         &[&renamed],
-        &["driver-bundled | volley-rtc: lib/volley/gpu.so | \
-           libcuda.so.1 belongs to the driver: the user-mode driver must match the kernel module of the machine"],
+        &[
+            "driver-bundled | volley-rtc: lib/volley/gpu.so | \
+           libcuda.so.1 belongs to the driver: the user-mode driver must match the kernel module of the machine",
+            "not-redistributable | volley-rtc: lib/volley/gpu.so | \
+           may not be passed on: CUDA Toolkit EULA, attachment A, NVIDIA CUDA Driver Libraries",
+        ],
     );
     passes(&[&Tree::core().library("lib/volley/libcuda_plugin.so", &[]).seal()]);
 }
@@ -46,6 +54,23 @@ fn copies_of_vendor_libraries_are_seen_through_their_names() {
         ],
     );
     passes(&[&Tree::core().library("lib/volley/libvolley-9335f6a2.so.1", &[]).seal()]);
+}
+
+/// What a vendor lets nobody pass on is told with the clause; what it lists, and what only looks alike, is not.
+#[test]
+fn what_may_not_be_passed_on_is_told_with_its_clause() {
+    denies(
+        &[&Tree::core().file("bin/ptxas", "x").seal()],
+        &["not-redistributable | volley-core: bin/ptxas | \
+           may not be passed on: CUDA Toolkit EULA, 1.1.1 and 2.2: attachment A does not list it"],
+    );
+    passes(&[&Tree::core().file("share/volley/libdevice.10.bc", "x").file("share/volley/ptxas.md", "x").seal()]);
+    let mut unknown = Tree::core();
+    unknown.manifest.license = Some("LicenseRef-Own".to_owned());
+    denies(&[&unknown.seal()], &["licence-unknown | volley-core | LicenseRef-Own is not known to let it be passed on"]);
+    let mut open = Tree::core();
+    open.manifest.license = Some("LicenseRef-Own OR MIT".to_owned());
+    passes(&[&open.seal()]);
 }
 
 /// A cut copy of a vendor's library is packed only where a waiver of its own names the permission; one for a copy is not
