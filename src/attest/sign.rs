@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
 use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 
 use crate::error::{Error, Result};
@@ -9,6 +10,9 @@ use crate::fs;
 
 /// What a signature's name has more than that of its file.
 pub const SIGNATURE: &str = ".minisig";
+/// Bytes of a secret key, and of the checksum at its end (minisign, "Secret key format").
+const KEY: usize = 158;
+const CHECKSUM: usize = 32;
 /// A key or a signature is smaller than this, in bytes.
 const LARGEST: usize = 64 << 10;
 
@@ -30,6 +34,9 @@ impl SigningKey {
         if let Some(file) = password {
             let password = self::text(file)?.lines().next().unwrap_or_default().to_owned();
             return Ok(Self(open(text)?.into_secret_key(Some(password)).map_err(wrong)?));
+        }
+        if let Some(key) = without_checksum(&text) {
+            return Ok(Self(key));
         }
         open(text)?.into_unencrypted_secret_key().map(Self).map_err(|error| {
             wrong(error)
@@ -92,6 +99,14 @@ impl TrustedKey {
             _ => Ok(()),
         }
     }
+}
+
+/// A key without a password and without a checksum: minisign 0.11 leaves it out of such keys, and the crate wants one.
+fn without_checksum(text: &str) -> Option<SecretKey> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.lines().nth(1)?.trim()).ok()?;
+    let (is_plain, is_unchecked) =
+        (bytes.get(2..4)? == [0, 0], bytes.iter().rev().take(CHECKSUM).all(|byte| *byte == 0));
+    (bytes.len() == KEY && is_plain && is_unchecked).then(|| SecretKey::from_bytes(&bytes).ok())?
 }
 
 fn beside(path: &Path) -> PathBuf {

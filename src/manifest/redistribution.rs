@@ -34,6 +34,11 @@ pub struct VendorLicence {
 #[serde(deny_unknown_fields)]
 pub struct Product {
     names: Vec<String>,
+    /// Whether it is so only where the tool is pinned: the machine's own may be another one.
+    #[serde(default)]
+    pinned: bool,
+    /// What people call it, where its names say what it is for.
+    pub title: Option<String>,
     /// SPDX expression, or the id of a [`VendorLicence`].
     pub licence: String,
     /// What it puts of its own into the files that it makes.
@@ -171,9 +176,10 @@ impl Redistribution {
         self.licences.iter().find(|licence| licence.id == id)
     }
 
-    /// A library in `uses` or a tool, by its name.
-    pub fn product(&self, name: &str) -> Option<&Product> {
-        self.products.iter().find(|product| product.names.iter().any(|known| known == name))
+    /// A library in `uses` or a tool, by its name; of some tools only a pinned one is known.
+    pub fn product(&self, name: &str, is_pinned: bool) -> Option<&Product> {
+        let is_it = |product: &&Product| product.names.iter().any(|known| known == name) && product.pinned <= is_pinned;
+        self.products.iter().find(is_it)
     }
 
     /// Whether a licence expression lets packages be passed on.

@@ -138,7 +138,9 @@ fn used(package: &Package, known: &Redistribution) -> Vec<Value> {
             }
             Dependency::Vendor { versions, .. } | Dependency::Package { versions, .. } => {
                 part["properties"] = properties([("versions", versions.to_string().as_str())].into_iter());
-                licensed(&mut part, name, known);
+                if let Some(product) = known.product(name, true) {
+                    part["licenses"] = licence(&product.licence, known);
+                }
             }
             Dependency::KernelAbi { .. } | Dependency::Slot { .. } => {}
         }
@@ -157,14 +159,19 @@ fn parts(package: &Package, known: &Redistribution) -> Vec<Value> {
         Code::Device => has_device,
     };
     let mut found = Vec::new();
-    for (tool, ToolVersion { version, .. }) in &package.manifest.provenance.tools {
-        for part in known.product(tool).iter().flat_map(|product| &product.parts).filter(|part| holds(part.of)) {
+    for (tool, ToolVersion { version, sha256 }) in &package.manifest.provenance.tools {
+        for part in known
+            .product(tool, sha256.is_some())
+            .iter()
+            .flat_map(|product| &product.parts)
+            .filter(|part| holds(part.of))
+        {
             let mut value = json!({
                 "type": "library",
                 "bom-ref": format!("part:{}", part.name),
                 "name": part.name,
                 "version": version,
-                "description": format!("comes with {tool}, and is linked into files of the package"),
+                "description": format!("a part of {tool} that is linked into files of the package"),
             });
             value["licenses"] = licence(&part.licence, known);
             found.push(value);
@@ -184,18 +191,15 @@ fn made_by(package: &Package, known: &Redistribution) -> Vec<Value> {
         if let Some(digest) = &tool.sha256 {
             value["hashes"] = hash(digest);
         }
-        licensed(&mut value, name, known);
+        if let Some(product) = known.product(name, tool.sha256.is_some()) {
+            value["licenses"] = licence(&product.licence, known);
+            value["name"] = json!(product.title.as_ref().unwrap_or(name));
+        }
         made.push(value);
     }
     let source = |(path, digest): (&String, &Digest)| json!({ "type": "file", "bom-ref": format!("source:{path}"), "name": path, "hashes": hash(digest) });
     made.extend(provenance.sources.iter().map(source));
     made
-}
-
-fn licensed(part: &mut Value, name: &str, known: &Redistribution) {
-    if let Some(product) = known.product(name) {
-        part["licenses"] = licence(&product.licence, known);
-    }
 }
 
 /// An SPDX expression, or the name of a licence that SPDX does not list.
