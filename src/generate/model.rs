@@ -28,6 +28,10 @@ pub struct Model {
     pub homepage: Option<String>,
     /// Accounts of those who look after the recipes.
     pub maintainers: Vec<String>,
+    /// The recipe's own build number.
+    pub build_number: u64,
+    /// Recipes of conda follow conda-forge's conventions.
+    pub conda_forge: bool,
     /// The tag that ties kernels to core.
     pub kernel_abi: Option<String>,
     /// The recipe's directory below the current one, for texts that call simpack itself.
@@ -210,6 +214,8 @@ pub struct Use {
     pub component: ComponentKind,
     /// Conda match spec.
     pub spec: String,
+    /// The versions of it, as a range; empty for any.
+    pub versions: String,
     /// Conda package.
     pub conda: String,
     /// Conda package with headers; none for what is no library of the vendor.

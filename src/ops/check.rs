@@ -1,5 +1,6 @@
 //! `simpack check`: reads a recipe and shows all of its mistakes. Nothing of the recipe is run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -11,12 +12,13 @@ use crate::data::Data;
 use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
+use crate::package::{conda, selector_name};
 use crate::project::{files_of, find, source_elsewhere, unsaid_inputs};
 use crate::recipe::{
-    self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Recipe, Selection, Source,
+    self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
 };
 use crate::toolchain::Store;
-use crate::ui::Ui;
+use crate::ui::{Ui, size};
 
 /// `simpack check --json`.
 #[derive(Serialize, JsonSchema)]
@@ -117,8 +119,36 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
     if let Some(tag) = first.kernel_abi_tag() {
         line("kernel ABI", tag.to_string());
     }
+    if let Some(text) = fallback(recipes) {
+        line("fallback", text);
+    }
     lines.push("ok, no mistakes".to_owned());
     lines.join("\n")
+}
+
+/// What serves GPUs whose capability the package manager does not know, and what it would cost to bring them everything.
+/// Libraries that ship cut exclude each other.
+fn fallback(recipes: &[Recipe]) -> Option<String> {
+    let first = recipes.first().filter(|recipe| !recipe.groups.is_empty() && !recipe.is_sliced())?;
+    let names: BTreeSet<String> = recipes
+        .iter()
+        .flat_map(|recipe| &recipe.targets)
+        .map(|target| format!("{}-{target}", selector_name(&first.name)))
+        .collect();
+    let index = fs_err::read(Path::new(WRITTEN[0]).join("conda/noarch/repodata.json")).ok();
+    let records = index.and_then(|bytes| Some(conda::records(&bytes).ok()?.collect::<Vec<_>>())).unwrap_or_default();
+    let version = conda::spelled(first.version);
+    let built = records.iter().filter(|record| names.contains(&record.name) && record.version == version);
+    let (packages, bytes) = built.filter_map(|record| record.size).fold((0, 0), |(n, sum), size| (n + 1, sum + size));
+    let all = match packages {
+        0 => format!("{}, of sizes that a build tells", count(names.len(), "package")),
+        packages => format!("{}, {} as built in {}", count(packages, "package"), size(bytes), WRITTEN[0]),
+    };
+    let word = Fallback::NAMES.iter().find(|(_, fallback)| *fallback == first.package.fallback)?.0;
+    Some(match first.package.fallback {
+        Fallback::All => format!("{word} for a GPU that conda does not know: {all}"),
+        _ => format!("{word} for a GPU that conda does not know; \"all\" would bring {all}"),
+    })
 }
 
 fn component(component: &Component) -> String {
@@ -158,7 +188,7 @@ table = "table.toml"
 
     #[test]
     fn every_release_of_the_matrix_is_resolved() {
-        insta::assert_snapshot!(summary(&resolved(RECIPE).unwrap(), "sim"), @r"
+        insta::assert_snapshot!(summary(&resolved(RECIPE).unwrap(), "sim"), @r#"
         sim 0.1.0  sim
           components  core (major) kernels (capability) meta (major)
           host        zig, for glibc 2.28
@@ -166,8 +196,9 @@ table = "table.toml"
           CUDA 12.4   sm_80 sm_90 compute_80
           kernels     all: 1 kernel in 1 source, 1 variant: default
           kernel ABI  k7845580f538f
+          fallback    ptx for a GPU that conda does not know; "all" would bring 3 packages, of sizes that a build tells
         ok, no mistakes
-        ");
+        "#);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! volley-core ─────── kernel-abi (tag), glibc               exports core within its major
 //! volley-rtc ──────── core within its minor, NVRTC          exports rtc within its minor
 //! volley-dev ──────── exactly this core                     exports core within its major
-//! volley-kernels ──── selector: one of volley-kernels-sm_90 … , PTX, nothing (CPU)
+//! volley-kernels ──── selector: one of volley-kernels-sm_90 … , PTX, all, nothing (CPU)
+//! volley-kernels-all  every volley-kernels-* of a CUDA release (`fallback = "all"`)
 //! volley-kernels-* ── kernel-abi (tag)
 //! ```
 //!
@@ -29,10 +30,11 @@ use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
 use crate::manifest::Manifests;
 use crate::package::{
-    KERNEL_ABI_VERSION, Package, PackageKind, SLOT_VERSION, build_number, check_epoch, conditions, kernel_abi_name,
-    lowest_driver, rtc_build_number, selector_name, slot_name,
+    Choice, KERNEL_ABI_VERSION, Package, PackageKind, RELEASE_SCALE, SELECTOR_SCALE, SLOT_VERSION, all_kernels_name,
+    build_number, check_epoch, conditions, kernel_abi_name, lowest_driver, release_number, selector_name, slot_name,
+    unknown_number,
 };
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, Fallback, Recipe};
 
 /// What tells the bundles of one distribution apart: package and CUDA release.
 pub type BundleKey = (String, Option<CudaVersion>);
@@ -91,6 +93,7 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], context: &PackContext<'_>) 
             ComponentKind::Meta => continue,
         });
     }
+    packages.extend(derivation.all_kernels(&packages)?);
     packages.extend(derivation.selectors(&packages)?);
     packages.extend(derivation.meta(&packages));
     Ok(packages)
@@ -180,13 +183,23 @@ impl Derivation<'_> {
         self.tie(PackageKind::Slot(target), SLOT_VERSION, manifest, summary)
     }
 
-    /// A package whose only use is that an environment holds one build of it.
+    /// A package whose only use is that an environment holds one build of it. Two releases publish the same file, so
+    /// nothing is in it that may differ between them: no licence, home page, time or build number.
     fn tie(&self, kind: PackageKind, version: u32, manifest: BundleManifest, summary: String) -> Package {
         let numbers = Version::new(version.into(), 0, 0);
         let manifest = BundleManifest { version: numbers, policy: VersionPolicy::Capability, ..manifest };
         let mut package = self.package(kind, manifest, None);
         package.manifest.licences.clear();
-        Package { version: version.into(), build_number: 0, licences: BTreeMap::new(), summary, ..package }
+        package.manifest.license = None;
+        Package {
+            version: version.into(),
+            build_number: 0,
+            scale: 0,
+            licences: BTreeMap::new(),
+            summary,
+            homepage: None,
+            ..package
+        }
     }
 
     fn core(&self, bundle: &Bundle) -> Package {
@@ -215,7 +228,8 @@ impl Derivation<'_> {
         let others = self.bundles.iter().filter(|other| other.manifest.component == ComponentKind::Rtc);
         let oldest = others.clone().filter_map(|other| other.manifest.cuda).min();
         if let Some(cuda) = bundle.manifest.cuda.filter(|_| others.count() > 1) {
-            package.build_number = rtc_build_number(cuda, package.build_number);
+            package.build_number = release_number(cuda, package.build_number);
+            package.scale = RELEASE_SCALE;
             let lowest = lowest_driver(cuda, self.context.manifests);
             package.manifest.conditions.extend((Some(cuda) != oldest).then_some(Condition::Driver { cuda: lowest }));
         }
@@ -269,7 +283,39 @@ impl Derivation<'_> {
         built.map_or_else(|| Ok(self.version(self.name(kind))), Package::exactly)
     }
 
-    /// The selector's builds: CPU, PTX ascending, SASS ascending. Each brings exactly its kernel
+    /// What brings the kernels of all targets, once for each CUDA release, where GPUs whose capability nobody tells get
+    /// them. Of several an environment holds one: the newest whose code the driver runs.
+    fn all_kernels(&self, packages: &[Package]) -> Result<Vec<Package>> {
+        if self.recipe.package.fallback != Fallback::All || self.recipe.is_sliced() {
+            return Ok(Vec::new());
+        }
+        let kernels: Vec<(CudaVersion, &Package)> = device_code(packages).collect();
+        let releases: BTreeSet<CudaVersion> = kernels.iter().map(|(cuda, _)| *cuda).collect();
+        let one = |cuda: CudaVersion| {
+            let of_release = || kernels.iter().filter(|(of, _)| *of == cuda).map(|(_, package)| *package);
+            let mut manifest = BundleManifest {
+                cuda: Some(cuda),
+                kernel_abi: self.tag.clone(),
+                ..self.empty(all_kernels_name(&self.recipe.name), ComponentKind::Kernels)
+            };
+            if let Some(first) = of_release().next() {
+                manifest.provenance.recipe = first.manifest.provenance.recipe;
+            }
+            let mut package = self.package(PackageKind::AllKernels, manifest, None);
+            package.build_number = release_number(cuda, self.recipe.package.build_number);
+            package.scale = RELEASE_SCALE;
+            package.summary = format!("{} kernels for all GPUs that CUDA {cuda} compiles for", self.recipe.name);
+            package.manifest.dependencies.extend(self.kernel_abi_pin());
+            for kernels in of_release() {
+                package.manifest.dependencies.insert(kernels.exactly()?);
+            }
+            package.manifest.conditions.push(Condition::Driver { cuda: lowest_driver(cuda, self.context.manifests) });
+            Ok(package)
+        };
+        releases.into_iter().map(one).collect()
+    }
+
+    /// The selector's builds: CPU, what serves unknown GPUs, PTX ascending, SASS ascending. Each brings exactly its kernel
     /// package. All of them, the CPU's too, depend on the kernel ABI: otherwise a core with another
     /// table would silently get the CPU build instead of the selector of its own version.
     fn selectors(&self, packages: &[Package]) -> Result<Vec<Package>> {
@@ -281,35 +327,70 @@ impl Derivation<'_> {
         if kernels.is_empty() {
             return Ok(Vec::new());
         }
-        // That of the same release: a driver may be too old for another's.
-        let lowest_ptx = |cuda| {
-            let same = kernels.iter().filter(|(_, package)| package.manifest.cuda == cuda);
-            lowest_ptx(same.map(|&(target, _)| target))
-        };
+        let cpu = kernels.iter().find(|(target, _)| *target == KernelTarget::Cpu).map(|(_, package)| *package);
         let mut builds = Vec::new();
-        if !kernels.iter().any(|(target, _)| *target == KernelTarget::Cpu) {
-            builds.push(self.selector(KernelTarget::Cpu, None, None)?);
+        if cpu.is_none() {
+            builds.push(self.selector(KernelTarget::Cpu, None, Choice::Fitting)?);
         }
         for &(target, package) in &kernels {
-            builds.push(self.selector(target, Some(package), lowest_ptx(package.manifest.cuda))?);
+            builds.push(self.selector(target, Some(package), Choice::Fitting)?);
         }
+        let unknown = self.for_unknown(&kernels, packages)?;
+        if !unknown.is_empty() {
+            builds.push(self.selector(KernelTarget::Cpu, cpu, Choice::NoCode)?);
+        }
+        builds.extend(unknown);
         builds.sort_by_key(|package| package.build_number);
         Ok(builds)
     }
 
-    fn selector(
-        &self,
-        target: KernelTarget,
-        kernels: Option<&Package>,
-        lowest_ptx: Option<Capability>,
-    ) -> Result<Package> {
+    /// The selector's builds for GPUs whose capability nobody tells.
+    fn for_unknown(&self, kernels: &[(KernelTarget, &Package)], packages: &[Package]) -> Result<Vec<Package>> {
+        match self.recipe.package.fallback {
+            Fallback::Cpu => Ok(Vec::new()),
+            Fallback::All => Ok(self.selector_of_all(packages).into_iter().collect()),
+            Fallback::Ptx => {
+                // That of the same release: a driver may be too old for another's.
+                let lowest = |cuda| {
+                    let same = kernels.iter().filter(|(_, package)| package.manifest.cuda == cuda);
+                    lowest_ptx(same.map(|&(target, _)| target))
+                };
+                let is_lowest = |(target, package): &&(KernelTarget, &Package)| {
+                    target.capability().is_some_and(|capability| {
+                        *target == KernelTarget::Ptx(capability) && lowest(package.manifest.cuda) == Some(capability)
+                    })
+                };
+                let found = kernels.iter().filter(is_lowest);
+                found.map(|&(target, package)| self.selector(target, Some(package), Choice::Unknown)).collect()
+            }
+        }
+    }
+
+    /// The selector that brings all kernels. It names no list, so that one more capability does not change it.
+    fn selector_of_all(&self, packages: &[Package]) -> Option<Package> {
+        let releases: BTreeSet<CudaVersion> = device_code(packages).map(|(cuda, _)| cuda).collect();
+        let driver = releases.iter().map(|cuda| lowest_driver(*cuda, self.context.manifests)).min()?;
+        let manifest = BundleManifest {
+            kernel_abi: self.tag.clone(),
+            ..self.empty(selector_name(&self.recipe.name), ComponentKind::Kernels)
+        };
+        let mut package = self.package(PackageKind::Selector(Choice::Unknown), manifest, None);
+        package.build_number = unknown_number(self.recipe.package.build_number);
+        package.scale = SELECTOR_SCALE;
+        package.manifest.dependencies.extend(self.kernel_abi_pin());
+        package.manifest.dependencies.insert(self.version(all_kernels_name(&self.recipe.name)));
+        package.manifest.conditions.push(Condition::Driver { cuda: driver });
+        package.summary = format!("{} kernels for a GPU whose capability nobody tells: all", self.recipe.name);
+        Some(package)
+    }
+
+    fn selector(&self, target: KernelTarget, kernels: Option<&Package>, choice: Choice) -> Result<Package> {
         let cuda = kernels.and_then(|kernels| kernels.manifest.cuda).unwrap_or(self.recipe.cuda);
         let compiled_by = kernels.and_then(|kernels| self.context.compiled_by.get(&key(&kernels.manifest)));
         let driver = match target {
             KernelTarget::Ptx(_) => compiled_by.copied().unwrap_or(cuda),
             _ => lowest_driver(cuda, self.context.manifests),
         };
-        let conditions = conditions(target, driver, lowest_ptx, self.context.manifests);
         let mut manifest = BundleManifest {
             target: Some(target),
             cuda: kernels.map(|_| cuda).filter(|_| target != KernelTarget::Cpu),
@@ -319,12 +400,18 @@ impl Derivation<'_> {
         if let Some(kernels) = kernels {
             manifest.provenance.recipe = kernels.manifest.provenance.recipe;
         }
-        let mut package = self.package(PackageKind::Selector, manifest, None);
-        package.build_number = build_number(target, cuda, self.recipe.package.build_number);
+        let mut package = self.package(PackageKind::Selector(choice), manifest, None);
+        package.build_number = build_number(target, cuda, choice, self.recipe.package.build_number);
+        package.scale = SELECTOR_SCALE;
         package.manifest.dependencies.extend(self.kernel_abi_pin());
         package.manifest.dependencies.extend(kernels.map(Package::exactly).transpose()?);
-        package.manifest.conditions.extend(conditions);
-        package.summary = format!("{} kernels for this machine: {target}", self.recipe.name);
+        package.manifest.conditions.extend(conditions(target, driver, choice, self.context.manifests));
+        let name = &self.recipe.name;
+        package.summary = match choice {
+            Choice::Fitting => format!("{name} kernels for this machine: {target}"),
+            Choice::Unknown => format!("{name} kernels for a GPU whose capability nobody tells: {target}"),
+            Choice::NoCode => format!("{name} kernels for a GPU that none of them runs on: {target}"),
+        };
         Ok(package)
     }
 
@@ -332,7 +419,7 @@ impl Derivation<'_> {
     fn meta(&self, packages: &[Package]) -> Option<Package> {
         packages.iter().find(|package| package.manifest.component == ComponentKind::Core)?;
         let mut dependencies = vec![self.version(self.name(ComponentKind::Core))];
-        if packages.iter().any(|package| package.kind == PackageKind::Selector) {
+        if packages.iter().any(|package| matches!(package.kind, PackageKind::Selector(_))) {
             dependencies.push(self.version(selector_name(&self.recipe.name)));
         }
         let bundle = self.bundles.iter().find(|bundle| bundle.manifest.component == ComponentKind::Meta);
@@ -404,6 +491,7 @@ impl Derivation<'_> {
             kind,
             version: manifest.version,
             build_number: self.recipe.package.build_number,
+            scale: 1,
             licences: self.context.licences.clone(),
             summary: self.recipe.summary.clone(),
             homepage: self.recipe.homepage.clone(),
@@ -412,6 +500,13 @@ impl Derivation<'_> {
             root,
         }
     }
+}
+
+/// Packages with device code, each with its CUDA release.
+fn device_code(packages: &[Package]) -> impl Iterator<Item = (CudaVersion, &Package)> {
+    let kernels = packages.iter().filter(|package| package.kind == PackageKind::Kernels);
+    let kernels = kernels.filter(|package| package.manifest.target != Some(KernelTarget::Cpu));
+    kernels.filter_map(|package| Some((package.manifest.cuda?, package)))
 }
 
 /// The PTX that serves unknown GPUs: the lowest plain one.

@@ -21,9 +21,12 @@ pub use compression::{SMALL_PAYLOAD, level, level_of};
 pub use epoch::{check_epoch, parse_epoch};
 pub use format::{FORMATS, Format, FormatContext, FormatName};
 pub use metadata::{Metadata, PackageFormat};
-pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, kernel_abi_name, selector_name, slot_name};
+pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, all_kernels_name, kernel_abi_name, selector_name, slot_name};
 pub use sbom::sbom;
-pub use selection::{build_number, conditions, device_range, lowest_driver, preference, release_of, rtc_build_number};
-pub use value::{Package, PackageKind};
+pub use selection::{
+    ALL_TARGETS, RELEASE_SCALE, SELECTOR_SCALE, build_number, conditions, device_range, lowest_driver, preference,
+    release_number, release_of, unknown_number,
+};
+pub use value::{Choice, Package, PackageKind};
 pub use write::{Rendered, write_all};
 pub use writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed};

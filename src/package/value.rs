@@ -15,8 +15,11 @@ pub struct Package {
     pub kind: PackageKind,
     /// Version: the simulator's; that of a schema for what only ties packages together.
     pub version: Version,
-    /// Build number: of packages that differ in nothing else the highest is preferred.
+    /// Build number: of packages that differ in nothing else the highest is preferred. It is the recipe's own, `scale`
+    /// times, and what tells the builds of one version apart.
     pub build_number: u64,
+    /// How much one more of the recipe's own build number adds; 0 for packages that it does not change.
+    pub scale: u64,
     /// Licence texts by file name.
     pub licences: BTreeMap<String, String>,
     /// One line.
@@ -39,12 +42,26 @@ pub enum PackageKind {
     Component,
     /// Device code for one target.
     Kernels,
+    /// Brings the device code for all targets of a CUDA release.
+    AllKernels,
     /// One build of the package by which a package manager picks the kernels.
-    Selector,
+    Selector(Choice),
     /// Ties kernels to a core with the same kernel table.
     KernelAbi(KernelAbiTag),
     /// Lets an environment hold one of several libraries that ship cut.
     Slot(KernelTarget),
+}
+
+/// When a package manager takes a build of the selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Choice {
+    /// The capability of the GPU is known, and the code runs on it; that of the CPU: nothing else fits.
+    Fitting,
+    /// There is a driver, and nobody tells the capability.
+    Unknown,
+    /// The capability is known, and no code runs on it. Without this build, a solver that leaves out conditions on
+    /// packages that need not be there would take the one for unknown GPUs.
+    NoCode,
 }
 
 impl Package {

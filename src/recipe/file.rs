@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{ComponentKind, CpuLevel, Source, Waiver};
+use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Waiver};
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
@@ -224,6 +224,10 @@ pub struct PackageTable {
     pub channel: Option<Spanned<String>>,
     /// Build number.
     pub build_number: Option<Spanned<u64>>,
+    /// What serves GPUs whose capability nobody tells.
+    pub fallback: Option<Spanned<Fallback>>,
+    /// Whose conventions generated recipes follow.
+    pub profile: Option<Spanned<CondaProfile>>,
     /// Accounts of those who look after generated recipes.
     pub maintainers: Vec<Spanned<String>>,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::form::KernelForm;
-use super::model::CpuLevel;
+use super::model::{CondaProfile, CpuLevel, Fallback};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
@@ -374,6 +374,16 @@ struct Conda {
     /// Build number that is added to each package's own: raise it to replace packages of the same version.
     #[schemars(range(min = 0, max = 9999), extend("default" = 0), example = 1)]
     build_number: Option<u64>,
+    /// What conda brings to a machine with a driver where it does not know the GPU's capability: the PTX of the lowest
+    /// capability, the kernels of all targets (by the package `NAME-kernels-all`), or nothing, for the CPU. Libraries that
+    /// ship cut exclude each other, so that `all` is refused for them.
+    #[schemars(extend("default" = "ptx"), example = &"all")]
+    fallback: Option<Fallback>,
+    /// Whose conventions the recipe of `simpack generate conda` follows: those of a channel of one's own, with pinned
+    /// compilers and the driver's directories in search paths, or conda-forge's, which pins compilers itself and leaves
+    /// the driver to the loader.
+    #[schemars(extend("default" = "channel"), example = &"conda-forge")]
+    profile: Option<CondaProfile>,
     /// Accounts that look after generated recipes.
     #[schemars(example = ["somebody"])]
     maintainers: Option<Vec<String>>,

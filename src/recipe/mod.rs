@@ -30,8 +30,8 @@ pub use inputs::Inputs;
 pub use keys::{KernelTableKeys, RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
-    BuildSpec, Component, ComponentKind, CpuLevel, CudaToolchain, DriverPolicy, KernelGroup, LintSettings,
-    PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, When,
+    BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
+    LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, When,
 };
 pub use parse::parse;
 pub use parse::table::scalars_of;

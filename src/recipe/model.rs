@@ -390,7 +390,47 @@ pub struct PackageSettings {
     pub channel: String,
     /// Build number added to every package's own.
     pub build_number: u64,
+    /// What a package manager brings where nobody tells the capability of the GPU.
+    #[schemars(default)]
+    pub fallback: Fallback,
+    /// Whose conventions generated recipes of conda follow. It is in no package.
+    #[serde(skip)]
+    pub profile: CondaProfile,
     /// Accounts of those who look after generated recipes. They are in no package.
     #[serde(skip)]
     pub maintainers: Vec<String>,
+}
+
+/// What serves a GPU whose capability the package manager does not know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fallback {
+    /// The PTX of the lowest capability: the driver compiles it.
+    #[default]
+    Ptx,
+    /// The kernels of all targets: each GPU runs its own.
+    All,
+    /// Nothing: the simulator runs on the CPU.
+    Cpu,
+}
+
+impl Fallback {
+    /// As recipes name them.
+    pub const NAMES: [(&str, Self); 3] = [("ptx", Self::Ptx), ("all", Self::All), ("cpu", Self::Cpu)];
+}
+
+/// Whose conventions generated recipes of conda follow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CondaProfile {
+    /// Those of a channel of one's own: compilers are pinned, search paths name the driver's directories.
+    #[default]
+    Channel,
+    /// conda-forge's: its pins, and drivers where the loader finds them.
+    CondaForge,
+}
+
+impl CondaProfile {
+    /// As recipes name them.
+    pub const NAMES: [(&str, Self); 2] = [("channel", Self::Channel), ("conda-forge", Self::CondaForge)];
 }

@@ -6,7 +6,7 @@ compilers.py CHANNEL --gxx /usr/bin/g++ --nvcc .../nvcc --nvrtc .../lib --cmake 
 to be there.
 
 The names are conda-forge's, and so is what they export to packages that are built with them: gxx_linux-64,
-sysroot_linux-64, cuda-nvcc_linux-64, cuda-cudart, cuda-nvrtc-dev, cuda-nvrtc, libstdcxx, libgcc, cmake, ninja, patchelf. Prints
+sysroot_linux-64, cuda-nvcc_linux-64, cuda-version, cuda-cudart, cuda-nvrtc-dev, cuda-nvrtc, libstdcxx, libgcc, cmake, ninja, patchelf. Prints
 the version of g++ as JSON.
 """
 
@@ -65,8 +65,11 @@ def main():
     narrow = {"weak": ["cuda-nvrtc >=13.0.88,<14.0a0"]}
     write("cuda-nvrtc-dev", "13.0.88", [header], depends=["cuda-nvrtc ==13.0.88"], run_exports=narrow)
 
+    write("cuda-version", "13.0", [("share/plain/cuda-version", b"", None)])
     if given.older:
         older, program, gxx = given.older
+        release = ".".join(older.split(".")[:2])
+        write("cuda-version", release, [("share/plain/cuda-version", b"", None)])
         members = [("bin/nvcc", door(pathlib.Path(program), "-ccbin", gxx), None)]
         exports = {"strong": [f"cuda-cudart >={older}"]}
         write("cuda-nvcc_linux-64", older, members, run_exports=exports)

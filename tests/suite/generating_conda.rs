@@ -28,7 +28,8 @@ fn packages(channel: &Path) -> BTreeMap<String, PathBuf> {
             let path = entry.unwrap().path();
             let Some(stem) = path.file_name().unwrap().to_str().unwrap().strip_suffix(".conda") else { continue };
             let parts: Vec<&str> = stem.rsplitn(3, '-').collect();
-            let word = if parts[2].ends_with("-kernels") { parts[0].rsplit_once('_').unwrap().0 } else { "" };
+            // Before the digest and the build number.
+            let word = if parts[2].ends_with("-kernels") { parts[0].rsplitn(3, '_').nth(2).unwrap() } else { "" };
             assert!(found.insert(format!("{} {word}", parts[2]).trim().to_owned(), path.clone()).is_none(), "{stem}");
         }
     }

@@ -36,6 +36,7 @@ mod gate;
 mod generating;
 mod generating_conda;
 mod generating_every;
+mod generating_forge;
 mod generating_nix;
 mod growing;
 mod headers;

@@ -19,7 +19,9 @@ use crate::manifest::{CondaForge, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
-use crate::recipe::{Component, ComponentKind, DeviceCompiler, KernelGroup, Recipe, RecipeMatrix, Source};
+use crate::recipe::{
+    Component, ComponentKind, CondaProfile, DeviceCompiler, KernelGroup, Recipe, RecipeMatrix, Source,
+};
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -68,6 +70,8 @@ pub(super) fn model(
         summary: recipe.summary.clone(),
         homepage: recipe.homepage.clone(),
         maintainers: recipe.package.maintainers.clone(),
+        build_number: recipe.package.build_number,
+        conda_forge: recipe.package.profile == CondaProfile::CondaForge,
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
         recipe: place.recipe.clone(),
         simpack: place.simpack.clone(),
@@ -194,6 +198,7 @@ fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
             found.push(Use {
                 component: component.kind,
                 spec: used.to_string(),
+                versions: used.versions.clone(),
                 conda_dev: library.map(|library| library.conda_dev.clone()),
                 nix: library.map(|library| library.nix.clone()),
                 conda: used.package.clone(),

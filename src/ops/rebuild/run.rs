@@ -298,7 +298,10 @@ mod tests {
     #[test]
     fn packages_of_one_kind_share_a_stem() {
         assert_eq!(stem("volley-core-1.0.0-h1234567_0.conda"), "volley-core-1.0.0");
-        assert_eq!(stem("volley-kernels-1.0.0-cuda13_sm_90_h1234567.conda"), "volley-kernels-1.0.0-cuda13_sm_90");
+        assert_eq!(
+            stem("volley-kernels-1.0.0-cuda13_sm_90_h1234567_30900130.conda"),
+            "volley-kernels-1.0.0-cuda13_sm_90"
+        );
         assert_ne!(
             stem("volley-kernels-1.0.0-cuda13_sm_80_h1.conda"),
             stem("volley-kernels-1.0.0-cuda13_sm_90_h1.conda")

@@ -31,6 +31,9 @@ pub struct Record {
     /// Match specs of what it needs.
     #[serde(default)]
     pub depends: Vec<String>,
+    /// Bytes of its archive; a channel's index says them.
+    #[serde(default)]
+    pub size: Option<u64>,
 }
 
 impl Record {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::super::{KERNEL_ABI_VERSION, Package, PackageKind, Rendered, SLOT_VERSION, kernel_abi_name, slot_name};
+use super::super::{
+    Choice, KERNEL_ABI_VERSION, Package, PackageKind, Rendered, SLOT_VERSION, kernel_abi_name, slot_name,
+};
 use super::{exactly, info, selection, spelled};
 use crate::arch::{KernelTarget, Version, VersionPolicy};
 use crate::bundle::{BundleManifest, Dependency, Ecosystem, Versions};
@@ -17,7 +19,7 @@ use crate::manifest::Vendor;
 pub enum BuildText {
     /// Hash and build number: `h1234567_0`.
     Hashed,
-    /// Words before the hash: `cuda13_sm_90_h1234567`.
+    /// Words before hash and build number: `cuda13_sm_90_h1234567_30900130`.
     Named(String),
     /// Exactly this.
     Fixed(String),
@@ -80,7 +82,7 @@ impl<'a> Specs<'a> {
         let hash = build_hash(&hash_input(&package.manifest, &depends, &constrains))?;
         let build = match build_text(package) {
             BuildText::Hashed => format!("{hash}_{}", package.build_number),
-            BuildText::Named(words) => format!("{words}_{hash}"),
+            BuildText::Named(words) => format!("{words}_{hash}_{}", package.build_number),
             BuildText::Fixed(text) => text,
         };
         self.builds.insert(package.exactly()?, build.clone());
@@ -107,7 +109,8 @@ fn ranged(name: &str, versions: &Versions) -> String {
     format!("{name} {versions}").trim_end().to_owned()
 }
 
-/// How the build string of a package is made.
+/// How the build string of a package is made. It ends in the build number (CEP 34), so that a rebuild has file names of its
+/// own, but for packages whose bytes no rebuild changes.
 pub fn build_text(package: &Package) -> BuildText {
     let BundleManifest { target, cuda, kernel_abi, .. } = &package.manifest;
     match &package.kind {
@@ -119,9 +122,17 @@ pub fn build_text(package: &Package) -> BuildText {
                 None => format!("cpu{tag}"),
             })
         }
-        PackageKind::Selector => {
-            let word = target.map(build_word).unwrap_or_default();
-            BuildText::Named(cuda.map_or_else(|| word.clone(), |cuda| format!("cuda{}_{word}", cuda.major)))
+        PackageKind::AllKernels => {
+            BuildText::Named(cuda.map_or_else(String::new, |cuda| format!("cuda{}", cuda.major)))
+        }
+        PackageKind::Selector(choice) => {
+            let word = target.map_or_else(|| "all".to_owned(), build_word);
+            let word = cuda.map_or_else(|| word.clone(), |cuda| format!("cuda{}_{word}", cuda.major));
+            BuildText::Named(match choice {
+                Choice::Fitting => word,
+                Choice::Unknown => format!("unknown_{word}"),
+                Choice::NoCode => format!("nocode_{word}"),
+            })
         }
         PackageKind::KernelAbi(tag) => BuildText::Fixed(tag.to_string()),
         PackageKind::Slot(target) => BuildText::Fixed(build_word(*target)),

@@ -18,7 +18,7 @@ use crate::recipe::file::{
     HostTable, MatrixTable, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 use crate::recipe::host::HostKind;
-use crate::recipe::model::{CpuLevel, Source, Waiver};
+use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, Source, Waiver};
 use crate::recipe::smoke::smoke;
 use crate::report::Level;
 
@@ -333,9 +333,13 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     });
     let build_number = fields.get("build-number");
     let build_number = build_number.and_then(|value| reader.integer(value, "build-number", 0..=9999));
+    let fallback = fields.get("fallback");
+    let fallback = fallback.and_then(|value| reader.choice(value, "a fallback", &Fallback::NAMES));
+    let profile = fields.get("profile");
+    let profile = profile.and_then(|value| reader.choice(value, "a profile", &CondaProfile::NAMES));
     let maintainers = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", account));
     fields.finish(reader);
-    PackageTable { channel, build_number, maintainers: maintainers.unwrap_or_default() }
+    PackageTable { channel, build_number, fallback, profile, maintainers: maintainers.unwrap_or_default() }
 }
 
 /// Name of an account on a forge: letters, digits and `-`, or a team as `ORGANISATION/TEAM`.

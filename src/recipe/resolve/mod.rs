@@ -14,7 +14,9 @@ use crate::recipe::diagnostic::{Diagnostic, Spanned, sort};
 use crate::recipe::file::RecipeFile;
 use crate::recipe::files::RecipeFiles;
 use crate::recipe::host::{DEFAULT_GLIBC, HostKind, HostToolchain};
-use crate::recipe::model::{Component, ComponentKind, DriverPolicy, LintSettings, PackageSettings, Recipe, Source};
+use crate::recipe::model::{
+    Component, ComponentKind, DriverPolicy, Fallback, KernelGroup, LintSettings, PackageSettings, Recipe, Source,
+};
 use crate::recipe::parse::parse_all;
 use crate::recipe::places::Places;
 
@@ -161,6 +163,7 @@ impl Resolver<'_> {
         let groups = kernels::groups(self);
         let driver = self.driver();
         licence::licence(self);
+        let fallback = self.fallback(groups.as_deref().unwrap_or_default());
         let simulator = file.simulator.clone();
         let name = simulator.name?.value;
         let channel = file.package.channel.as_ref().map_or(&name, |channel| &channel.value).clone();
@@ -189,12 +192,24 @@ impl Resolver<'_> {
             package: PackageSettings {
                 channel,
                 build_number: file.package.build_number.as_ref().map_or(0, |number| number.value),
+                fallback,
+                profile: file.package.profile.as_ref().map(|profile| profile.value).unwrap_or_default(),
                 maintainers: file.package.maintainers.iter().map(|name| name.value.clone()).collect(),
             },
             smoke: file.smoke.clone(),
             places: std::mem::take(&mut self.places),
             name,
         })
+    }
+
+    /// What serves unknown GPUs. Of libraries that ship cut an environment holds one.
+    fn fallback(&mut self, groups: &[KernelGroup]) -> Fallback {
+        let Some(fallback) = &self.file.package.fallback else { return Fallback::default() };
+        if fallback.value == Fallback::All && groups.iter().any(|group| group.form.is_exclusive()) {
+            let mistake = self.mistake(fallback, "libraries that ship cut exclude each other: nothing can bring all");
+            self.mistakes.push(mistake.hint("write \"ptx\" or \"cpu\", or leave the key out"));
+        }
+        fallback.value
     }
 
     fn host(&mut self) -> Option<HostToolchain> {

@@ -79,7 +79,8 @@ mod tests {
     use super::*;
 
     fn called(args: &[&str]) -> String {
-        let call = crate::process::Call::new("/bin/sh").args(["-c", CALL, "c++", "/bin/echo"]).args(args.iter().copied());
+        let call =
+            crate::process::Call::new("/bin/sh").args(["-c", CALL, "c++", "/bin/echo"]).args(args.iter().copied());
         call.run().unwrap().stdout_text().trim_end().to_owned()
     }
 

@@ -262,6 +262,7 @@ fn the_driver_follows_from_the_code() {
             build: "b".to_owned(),
             build_number: 0,
             depends: vec![asks.to_owned(), "volley-kernels-compute_75 ==1.2.0 x".to_owned()],
+            size: None,
         },
         cuda: sealed.bundle.manifest.cuda,
     };
@@ -354,6 +355,7 @@ fn dependencies_are_there_or_declared() {
             build: "h0_0".to_owned(),
             build_number: 0,
             depends: depends.iter().map(ToString::to_string).collect(),
+            size: None,
         },
         cuda: None,
     };

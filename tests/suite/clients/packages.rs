@@ -132,6 +132,37 @@ fn the_build_string_follows_the_content() {
     }
 }
 
+/// What ties packages together is one file for all releases: nothing of a release is in it.
+#[test]
+fn no_release_changes_what_ties_packages_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifests = sample::manifests();
+    let tie = |name: &str, change: &dyn Fn(&mut simpack::recipe::Recipe)| {
+        let mut recipe = sample::recipe(&["sm_90"], "13.0");
+        change(&mut recipe);
+        let mut bundles = sample::bundles(&recipe, &dir.path().join(name));
+        for bundle in &mut bundles {
+            bundle.manifest.provenance.source_date_epoch += recipe.package.build_number;
+        }
+        let mut context = sample::surroundings(&manifests);
+        context.licences.insert("LICENSE".to_owned(), recipe.license.clone());
+        let packages = pack::packages(&recipe, &bundles, &context).unwrap();
+        let ties: Vec<Package> = packages.into_iter().filter(|package| package.scale == 0).collect();
+        let built = sample::write_conda(&ties, &dir.path().join(format!("out-{name}")), jobs(1)).unwrap();
+        built.into_iter().map(|built| (built.file_name, built.sha256)).collect::<Vec<_>>()
+    };
+    let one = tie("one", &|_| {});
+    let other = tie("other", &|recipe| {
+        recipe.license = "MIT".to_owned();
+        recipe.homepage = None;
+        recipe.summary = "another".to_owned();
+        recipe.version = "2.0.0".parse().unwrap();
+        recipe.package.build_number = 7;
+    });
+    assert_eq!(one.len(), 1);
+    assert_eq!(one, other);
+}
+
 /// One more capability leaves every other package as it is.
 #[test]
 fn a_capability_more_changes_no_other_package() {

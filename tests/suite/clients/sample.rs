@@ -20,8 +20,8 @@ use simpack::package::conda::Conda;
 use simpack::package::tar::Tar;
 use simpack::package::{BuiltPackage, Format, FormatContext, Package, Rendered};
 use simpack::recipe::{
-    Component, ComponentKind, DriverPolicy, HostToolchain, KernelForm, KernelGroup, LintSettings, PackageSettings,
-    Recipe, Source, Used, VariantChoice,
+    Component, ComponentKind, CondaProfile, DriverPolicy, Fallback, HostToolchain, KernelForm, KernelGroup,
+    LintSettings, PackageSettings, Recipe, Source, Used, VariantChoice,
 };
 
 /// 2024-01-01 00:00:00 UTC.
@@ -89,7 +89,13 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),
-        package: PackageSettings { channel: "volley".to_owned(), build_number: 0, maintainers: Vec::new() },
+        package: PackageSettings {
+            channel: "volley".to_owned(),
+            build_number: 0,
+            fallback: Fallback::Ptx,
+            profile: CondaProfile::Channel,
+            maintainers: Vec::new(),
+        },
         smoke: None,
         places: simpack::recipe::Places::default(),
     }

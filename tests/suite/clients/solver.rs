@@ -12,6 +12,7 @@ use simpack::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use simpack::gpu::{Available, choose};
 use simpack::pack;
 use simpack::package::Package;
+use simpack::recipe::Fallback;
 
 use super::sample::{self, TARGETS};
 use crate::support::client;
@@ -200,6 +201,183 @@ fn each_driver_gets_the_rtc_and_the_kernels_that_it_runs() {
     }
     let both = ["volley-kernels-sm_90=*=cuda11_*", "volley-kernels-sm_90=*=cuda13_*"];
     assert_eq!(solve("13.0", "9.0", &both).output().unwrap().status.code(), Some(1));
+}
+
+/// Machines by driver and capability.
+fn grid() -> Vec<(Option<CudaVersion>, Capability)> {
+    let capabilities = ["5.2", "6.1", "7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "12.0", "13.0"];
+    let drivers = [None, Some(sample::cuda("12.6")), Some(sample::cuda("13.0"))];
+    let of = |driver| capabilities.map(|text| (driver, text.parse().unwrap()));
+    drivers.into_iter().flat_map(of).collect()
+}
+
+/// What serves GPUs of unknown capability, in the words of the recipe.
+fn fallback_specs(fallback: Fallback, stage: &Path) -> Vec<Package> {
+    let mut recipe = sample::recipe(TARGETS, "13.0");
+    recipe.package.fallback = fallback;
+    let bundles = sample::bundles(&recipe, stage);
+    let manifests = sample::manifests();
+    pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap()
+}
+
+/// Takes the constraints out of an index: solvers that leave out those on packages which are not there see no others here.
+fn without_constraints(channel: &Path) {
+    for subdir in ["linux-64", "noarch"] {
+        let path = channel.join(subdir).join("repodata.json");
+        let mut index: serde_json::Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+        for record in index["packages.conda"].as_object_mut().unwrap().values_mut() {
+            record.as_object_mut().unwrap().remove("constrains");
+        }
+        fs_err::write(&path, index.to_string()).unwrap();
+        fs_err::remove_file(path.with_extension("json.zst")).unwrap();
+    }
+}
+
+/// Answers of the solver for `volley`, one for each list of virtual packages.
+fn batch(channel: &Path, vendor: &Path, machines: &[Vec<String>]) -> Vec<serde_json::Value> {
+    let mut command = client("solve.py").unwrap();
+    command.arg("--batch").arg("--channel").arg(channel).arg("--channel").arg(vendor).arg("volley");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: String = machines.iter().map(|machine| format!("{}\n", serde_json::json!(machine))).collect();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), machines.len());
+    answers
+}
+
+/// Drivers, capabilities, clients that know the capability and those that do not, solvers that heed constraints and those
+/// that do not: everybody gets what runs, and who is told the capability gets the best of it.
+#[test]
+fn every_client_gets_code_that_runs() {
+    if client("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let vendor = stand_ins(dir.path());
+    let item = |target: &&str| Available { target: target.parse().unwrap(), cuda: sample::cuda("13.0"), ptx_isa: None };
+    let available: Vec<Available> = TARGETS.iter().map(item).collect();
+    for (name, fallback) in Fallback::NAMES {
+        let channel = dir.path().join(name);
+        write(&fallback_specs(fallback, &dir.path().join(format!("stage-{name}"))), &channel);
+        for heeds_constraints in [true, false] {
+            if !heeds_constraints {
+                without_constraints(&channel);
+            }
+            let mut cases: Vec<(Machine, Vec<String>)> = Vec::new();
+            for (driver, device) in grid() {
+                for knows in [true, false] {
+                    let device = driver.and_then(|_| knows.then_some(device));
+                    let mut packages = vec!["__glibc=2.36".to_owned(), "__linux=6.1".to_owned()];
+                    packages.extend(driver.map(|driver| format!("__cuda={driver}")));
+                    packages.extend(device.map(|device| format!("__cuda_arch={device}")));
+                    cases.push((Machine { driver, device }, packages));
+                }
+            }
+            let questions: Vec<Vec<String>> = cases.iter().map(|(_, packages)| packages.clone()).collect();
+            for ((machine, asked), answer) in cases.iter().zip(batch(&channel, &vendor, &questions)) {
+                let packages = answer.as_array().unwrap_or_else(|| panic!("{asked:?}: {answer}"));
+                let names =
+                    packages.iter().filter_map(|one| one["name"].as_str().unwrap().strip_prefix("volley-kernels-"));
+                let found: Vec<&str> = names.collect();
+                let said = format!("fallback {name}, constraints {heeds_constraints}, {asked:?}");
+                let loads = machine.driver.is_some_and(|driver| driver >= sample::cuda("13.0"));
+                match (machine.device, fallback) {
+                    (None, Fallback::All) if loads => assert_eq!(found.len(), TARGETS.len() + 1, "{said}: {found:?}"),
+                    (None, Fallback::Ptx) if loads => assert_eq!(found, ["compute_75"], "{said}"),
+                    (None, _) => assert!(found.is_empty(), "{said}: {found:?}"),
+                    (Some(_), _) => {
+                        let expected = expected(machine, &available);
+                        let expected: Vec<&str> =
+                            Some(expected.as_str()).filter(|it| *it != "cpu").into_iter().collect();
+                        assert_eq!(found, expected, "{said}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One more capability changes, of the packages that are there, the list of all kernels alone. Users may ask for the list
+/// themselves: with GPUs of several kinds each runs its own.
+#[test]
+fn all_kernels_are_one_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let specs = |targets: &[&str], stage: &str| {
+        let mut recipe = sample::recipe(targets, "13.0");
+        recipe.package.fallback = Fallback::All;
+        let bundles = sample::bundles(&recipe, &dir.path().join(stage));
+        let manifests = sample::manifests();
+        let packages = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
+        sample::rendered(&packages).iter().map(|one| one.stem()).collect::<Vec<String>>()
+    };
+    let (few, more) = (specs(&["sm_80", "compute_80"], "few"), specs(&["sm_80", "sm_90", "compute_80"], "more"));
+    let changed: Vec<&String> = few.iter().filter(|stem| !more.contains(stem)).collect();
+    assert!(changed.len() == 1 && changed[0].starts_with("volley-kernels-all-"), "{changed:?}");
+    if client("solve.py").is_none() {
+        return;
+    }
+    let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
+    write(&fallback_specs(Fallback::All, &dir.path().join("stage")), &channel);
+    let mut command = client("solve.py").unwrap();
+    command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(["volley", "volley-kernels-all"]);
+    let answer = json(command.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "8.0"));
+    let kernels = answer.as_array().unwrap().iter().filter(|one| one["name"].as_str().unwrap().contains("-kernels-"));
+    assert_eq!(kernels.count(), TARGETS.len() + 1, "{answer}");
+}
+
+/// Two releases and a rebuild of the first in one channel: the newest is taken, of one version the rebuild, and what is
+/// pinned is what comes. conda's own reader opens every package.
+#[test]
+fn releases_and_rebuilds_share_a_channel() {
+    if client("solve.py").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (channel, vendor) = (dir.path().join("channel"), stand_ins(dir.path()));
+    let mut builds = BTreeMap::new();
+    let mut files = 0;
+    for (version, number) in [("1.0.0", 0), ("1.0.0", 1), ("1.1.0", 0)] {
+        let mut recipe = sample::recipe(&["sm_80", "sm_90", "compute_80"], "13.0");
+        (recipe.version, recipe.package.build_number) = (version.parse().unwrap(), number);
+        let bundles = sample::bundles(&recipe, &dir.path().join(format!("{version}-{number}")));
+        let manifests = sample::manifests();
+        let packages = pack::packages(&recipe, &bundles, &sample::surroundings(&manifests)).unwrap();
+        write(&packages, &channel);
+        // Each has its files but for the package that ties kernels to core, which is the same in all.
+        files += packages.len() - usize::from(files > 0);
+        let rendered = sample::rendered(&packages);
+        let kernels = rendered.iter().find(|one| one.package.name() == "volley-kernels-sm_90").unwrap();
+        builds.insert((version, number), kernels.build.clone());
+    }
+    let packages: Vec<PathBuf> = crate::support::files(&channel)
+        .into_iter()
+        .filter(|name| name.ends_with(".conda"))
+        .map(|name| channel.join(name))
+        .collect();
+    assert_eq!(packages.len(), files);
+    let opened = client("stream.py").unwrap().args(&packages).output().unwrap();
+    assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stderr));
+    assert_eq!(String::from_utf8(opened.stdout).unwrap().lines().count(), files);
+    for (specs, version, number) in [
+        (vec!["volley".to_owned()], "1.1.0", 0),
+        (vec!["volley <1.1".to_owned()], "1.0.0", 1),
+        (
+            vec!["volley ==1.0.0".to_owned(), format!("volley-kernels-sm_90 ==1.0.0 {}", builds[&("1.0.0", 0)])],
+            "1.0.0",
+            0,
+        ),
+    ] {
+        let mut command = client("solve.py").unwrap();
+        command.arg("--channel").arg(&channel).arg("--channel").arg(&vendor).args(&specs);
+        let answer = json(command.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "9.0"));
+        let of = |name: &str| answer.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        assert_eq!(of("volley-kernels-sm_90")["build"], builds[&(version, number)], "{specs:?}");
+        assert_eq!(of("volley-core")["version"], version, "{specs:?}");
+    }
 }
 
 /// The environment variables that users have, and a core with another kernel table.
