@@ -45,8 +45,8 @@ impl Unit {
     /// the first release that knows the capability.
     pub fn new(name: String, images: &[&CodeImage], needed: &[String], manifests: &Manifests) -> Self {
         let has_linked = images.iter().any(|image| !image.relocatable && image.target().is_some());
-        // Once linked, what is left of the relocatable code runs nowhere.
-        let counted = || images.iter().filter(|image| !image.relocatable || !has_linked);
+        // Once linked, what is left of the relocatable code runs nowhere; where there is no kernel, nothing does.
+        let counted = || images.iter().filter(|image| !image.empty && (!image.relocatable || !has_linked));
         let compiler = counted().flat_map(|image| &image.compilers).filter_map(|text| release_in(text)).max();
         let isa = counted().filter_map(|image| image.ptx_isa()).max();
         let isa_release = isa.and_then(|isa| manifests.cuda.cuda_for_ptx(isa));

@@ -58,6 +58,10 @@ pub struct Resources {
     pub local: u32,
     /// Constant bank 0 in bytes: parameters and what stands before them.
     pub constant: u32,
+    /// Where parameters begin in constant bank 0, in bytes: each stands aligned there, not in the block of parameters.
+    #[serde(default)]
+    #[schemars(default)]
+    pub parameters_at: Option<u32>,
     /// Barriers.
     pub barriers: u32,
     /// Most threads of a block in x, y, z, where the source says so.
@@ -93,6 +97,15 @@ pub(super) fn cubin_within(bytes: &[u8], budget: &Budget) -> Result<Cubin, CodeE
     };
     budget.finish()?;
     Ok(cubin)
+}
+
+/// Programs that made a cubin, from its notes alone.
+///
+/// # Errors
+/// As [`cubin`], kernels aside.
+pub(super) fn compilers_of(bytes: &[u8], budget: &Budget) -> Result<Vec<String>, CodeError> {
+    let image = image(bytes, budget)?;
+    Ok(compilers(&image, &notes(&image)))
 }
 
 fn image<'a>(bytes: &'a [u8], budget: &Budget) -> Result<Image<'a>, CodeError> {
@@ -242,6 +255,7 @@ struct Attribute<'a> {
 
 const REQNTID: u8 = 0x10;
 const MAX_THREADS: u8 = 0x05;
+const PARAM_CBANK: u8 = 0x0a;
 const MIN_STACK_SIZE: u8 = 0x12;
 const KPARAM_INFO: u8 = 0x17;
 const REGCOUNT: u8 = 0x2f;
@@ -335,6 +349,7 @@ fn kernel(
         stack: common.stacks.get(&symbol).copied().filter(|size| *size != u32::MAX),
         local: size(".nv.local."),
         constant: size(".nv.constant0."),
+        parameters_at: None,
         barriers: 0,
         max_threads: None,
     };
@@ -351,6 +366,8 @@ fn kernel(
                 params.insert(ordinal, param);
             }
             MAX_THREADS | REQNTID => resources.max_threads = extent(attribute.content),
+            // A symbol, then position and size in 16 bits each.
+            PARAM_CBANK => resources.parameters_at = attribute.content.u16(4).map(u32::from),
             NUM_BARRIERS => resources.barriers = u32::from(attribute.small & 0xff),
             _ => {}
         }

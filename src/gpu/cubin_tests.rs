@@ -40,6 +40,7 @@ fn kernels_with_what_they_use() {
         stack: Some(16),
         local: 0,
         constant: 368,
+        parameters_at: Some(0x160),
         barriers: 1,
         max_threads: Some([256, 2, 1]),
     };

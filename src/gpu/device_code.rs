@@ -1,11 +1,10 @@
 //! Everything that a file holds for GPUs, whatever kind of file it is.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::cubin::{Cubin, Resources, cubin_within, is_cubin};
-use super::fatbin::{
-    CONTAINER_START, CodeKind, Fatbin, FatbinEntry, Unpacker, fatbin_within, fatbins_within, is_fatbin,
-};
+use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
+use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Unpacker, fatbins_within, is_fatbin};
+use super::in_data::{Ranges, containers_in, searched};
 use super::members::archive_members;
 use super::offload::{self, is_offload_bundle, offload_bundles_within};
 use super::ptx::{PtxModule, is_ptx, ptx_within};
@@ -20,7 +19,8 @@ use crate::elf::{Image, is_elf};
 pub struct Look {
     /// Unpack the code and read its kernels. Without, only headers are touched.
     pub kernels: bool,
-    /// Search the whole file for containers that stand in ordinary data (some vendor libraries).
+    /// Search the whole file for containers that stand in ordinary data (some vendor libraries). Without, only the
+    /// data of files that name CUDA are searched.
     pub deep: bool,
 }
 
@@ -58,6 +58,8 @@ pub struct CodeImage {
     pub relocatable: bool,
     /// Stands in ordinary data, where the usual tools do not find it.
     pub hidden: bool,
+    /// Known to hold no kernel, as what a compiler leaves of a unit without any: nothing runs of it.
+    pub empty: bool,
     /// Programs that made it, where they say so.
     pub compilers: Vec<String>,
     /// Kernels, if they were asked for and this kind of code has them in readable form.
@@ -135,6 +137,7 @@ impl CodeImage {
             debug: false,
             relocatable: false,
             hidden: false,
+            empty: false,
             compilers: Vec::new(),
             kernels: Vec::new(),
             spirv: None,
@@ -190,7 +193,7 @@ pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeErro
 /// # Errors
 /// As [`device_code`].
 pub fn device_code_within(bytes: &[u8], look: Look, budget: &Budget) -> Result<DeviceCode, CodeError> {
-    let mut search = Search { look, budget: budget.clone(), found: DeviceCode::default() };
+    let mut search = Search { look, budget: budget.clone(), found: DeviceCode::default(), noted: BTreeSet::new() };
     if bytes.starts_with(object::archive::MAGIC.as_slice()) || bytes.starts_with(object::archive::THIN_MAGIC.as_slice())
     {
         search.archive(bytes)?;
@@ -250,7 +253,17 @@ struct Search {
     look: Look,
     budget: Budget,
     found: DeviceCode,
+    /// Capabilities of which some machine code has told its compiler.
+    noted: BTreeSet<Capability>,
 }
+
+/// Code that unpacks to so few bytes is read even where kernels are not asked for: only there can be none in it.
+/// What compilers leave of a unit without kernels has up to 1.5 KiB.
+const SMALL: u64 = 2048;
+
+/// Of machine code up to this size, one piece for each capability is unpacked for its compiler's note, whatever was
+/// asked for: without, a file whose PTX was taken out would seem to need an older driver.
+const SAMPLED: u64 = 4 << 20;
 
 /// About the bytes that is printed of one piece of code.
 const PRINTED: usize = 512;
@@ -306,7 +319,7 @@ impl Search {
         } else if is_ptx(bytes) {
             self.loose(CodeKind::Ptx, bytes, place);
         } else if self.look.deep {
-            self.hidden(bytes, place, &Ranges::default());
+            self.hidden(bytes, &[(0, bytes.len() as u64)], place, &Ranges::default());
         }
         Ok(())
     }
@@ -336,9 +349,8 @@ impl Search {
                 self.gap(&place(), "reaches past the end of the file");
             }
         }
-        if self.look.deep {
-            self.hidden(bytes, place, &seen);
-        }
+        let parts = if self.look.deep { vec![(0, bytes.len() as u64)] } else { searched(&image) };
+        self.hidden(bytes, &parts, place, &seen);
         Ok(())
     }
 
@@ -400,9 +412,9 @@ impl Search {
         self.image(image);
     }
 
-    /// Containers anywhere but in the ranges that were seen.
-    fn hidden(&mut self, bytes: &[u8], place: &str, seen: &Ranges) {
-        for container in hidden_containers(bytes, seen, &self.budget) {
+    /// Containers in parts of the bytes, but in the ranges that were seen.
+    fn hidden(&mut self, bytes: &[u8], parts: &[(u64, u64)], place: &str, seen: &Ranges) {
+        for container in containers_in(bytes, parts, seen, &self.budget) {
             self.containers(vec![container], 0, &format!("{place}data"), true);
         }
     }
@@ -417,11 +429,20 @@ impl Search {
             image.debug = entry.debug;
             image.relocatable = place.ends_with("__nv_relfatbin");
             image.hidden = hidden;
-            if self.look.kernels
-                && let Err(error) = read_entry(&entry, &mut unpacker, &self.budget, &mut image)
+            if self.look.kernels {
+                if let Err(error) = read_entry(&entry, &mut unpacker, &self.budget, &mut image) {
+                    let reason = format!("code at {:#x}: {error}", image.at);
+                    self.gap(place.trim_end_matches(": "), &reason);
+                }
+            } else if entry.unpacked_size <= SMALL {
+                let mut read = image.clone();
+                image.empty = read_entry(&entry, &mut unpacker, &self.budget, &mut read).is_ok() && read.empty;
+            } else if let (CodeKind::Sass, Some(capability)) = (entry.kind, entry.capability)
+                && entry.unpacked_size <= SAMPLED
+                && self.noted.insert(capability)
             {
-                let reason = format!("code at {:#x}: {error}", image.at);
-                self.gap(place.trim_end_matches(": "), &reason);
+                let code = unpacker.unpack(&entry).and_then(|code| compilers_of(code, &self.budget));
+                image.compilers = code.unwrap_or_default();
             }
             if self.image(image).is_none() {
                 return;
@@ -494,59 +515,9 @@ fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImag
                 kernels.into_iter().map(|kernel| Kernel { signature: kernel.signature, resources: None }).collect();
         }
     }
+    // What is not linked yet may be functions for the kernels of other units.
+    image.empty = image.kernels.is_empty() && !image.relocatable;
     Ok(())
-}
-
-/// Ranges of a file that do not lie in each other.
-#[derive(Default)]
-pub(super) struct Ranges(BTreeMap<u64, u64>);
-
-impl Ranges {
-    /// Adds a range, unless it reaches into one that is here; an empty one is nowhere.
-    pub(super) fn add(&mut self, from: u64, to: u64) -> bool {
-        let free = from >= to || self.first_before(to).is_none_or(|(_, end)| end <= from);
-        if free && from < to {
-            self.0.insert(from, to);
-        }
-        free
-    }
-
-    /// The last range that begins before `at`.
-    fn first_before(&self, at: u64) -> Option<(u64, u64)> {
-        self.0.range(..at).next_back().map(|(from, to)| (*from, *to))
-    }
-
-    /// Whether a range that ends at `end`, and begins in none of these, reaches into one.
-    fn reaches_into(&self, from: u64, end: u64) -> bool {
-        self.first_before(end).is_some_and(|(start, _)| start >= from)
-    }
-}
-
-/// Containers anywhere but in the ranges that were seen; as far as the budget reaches.
-pub(super) fn hidden_containers<'a>(bytes: &'a [u8], seen: &Ranges, budget: &Budget) -> Vec<Fatbin<'a>> {
-    let mut containers = Vec::new();
-    let mut start = 0;
-    while let Some(rest) = bytes.get(start..) {
-        let Some(found) = memchr::memmem::find(rest, &CONTAINER_START) else { break };
-        let at = (start + found) as u64;
-        start += found + CONTAINER_START.len();
-        if let Some((_, end)) = seen.first_before(at + 1).filter(|(_, end)| at < *end) {
-            start = end as usize;
-            continue;
-        }
-        // The pattern alone proves nothing: what does not read as a container, or reaches into one, is none.
-        if let Ok(container) = fatbin_within(bytes, at, budget)
-            && !container.entries.is_empty()
-            && !seen.reaches_into(at, at + container.size)
-        {
-            start = (at + container.size) as usize;
-            containers.push(container);
-        }
-        if budget.finish().is_err() {
-            break;
-        }
-    }
-    containers
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::*;
 use crate::arch::Suffix;
 use crate::elf::fixture as host;
 use crate::gpu::fixture::{self, PTX, Store, container, entry};
+use crate::gpu::in_data::containers_in;
 
 /// A host object whose section `name` holds `content`.
 fn object(dir: &Path, name: &str, content: &[u8]) -> PathBuf {
@@ -62,6 +63,20 @@ fn listing_reads_no_kernels() {
     assert!(code.images.iter().all(|image| image.kernels.is_empty()));
 }
 
+/// The release does not hang on the PTX, which a slice may lack.
+#[test]
+fn listing_tells_the_compiler_of_each_capability() {
+    let cubin = |padding: usize| {
+        let mut bytes = fixture::cubin(8, 0x0600_5a04, &[2, 9, 1, 0], Some("-arch sm_90a"));
+        bytes.resize(bytes.len() + padding, 0);
+        bytes
+    };
+    let entries = [cubin(8000), cubin(9000)].map(|bytes| entry(2, 90, 0x10_0011, &bytes, Store::Zstd));
+    let code = device_code_with(&container(&entries), Look::default()).unwrap();
+    let compilers: Vec<_> = code.images.iter().map(|image| image.compilers.concat()).collect();
+    assert_eq!(compilers, ["ptxas 13.0, V13.0.88", ""]);
+}
+
 #[test]
 fn hidden_containers_are_found_when_asked() {
     let dir = host::dir();
@@ -71,6 +86,50 @@ fn hidden_containers_are_found_when_asked() {
     let code = device_code_with(&bytes, Look { kernels: true, deep: true }).unwrap();
     assert_eq!(targets(&code), ["compute_75", "sm_90a"]);
     assert!(code.images.iter().all(|image| image.hidden));
+}
+
+/// A library with a container in its data, as cuFFT is; `code` is C beside it.
+fn library_with_data(dir: &Path, code: &str, flags: &[&str]) -> Vec<u8> {
+    let data = dir.join("data");
+    std::fs::write(&data, [vec![1; 24], sample()].concat()).unwrap();
+    let assembly = format!(".section .ldata,\\\"aw\\\"\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\\n", data.display());
+    let source = format!("#include <dlfcn.h>\n__asm__(\"{assembly}\");\n{code}\n");
+    let all = [&["-shared", "-fPIC", "-O1"], flags].concat();
+    std::fs::read(host::compile(dir, "libdata.so", &source, &all)).unwrap()
+}
+
+#[test]
+fn data_of_files_that_name_cuda_are_always_searched() {
+    let dir = host::dir();
+    let opens = "void *f(void) { return dlopen(\"libcuda.so.1\", 1); }";
+    let named = ["-Wl,-soname,libcudata.so.1"];
+    let registers = "extern void __cudaRegisterFatBinary(void *); void f(void) { __cudaRegisterFatBinary(0); }";
+    for (code, flags) in [(opens, &[][..]), ("int a;", &named[..]), (registers, &[][..])] {
+        let bytes = library_with_data(dir.path(), code, flags);
+        for look in [Look::default(), Look { kernels: true, deep: false }] {
+            let found = device_code_with(&bytes, look).unwrap();
+            assert_eq!(targets(&found), ["compute_75", "sm_90a"], "{code}");
+            assert!(found.images.iter().all(|image| image.hidden && image.place == "data"));
+        }
+    }
+    // The driver's name alone, in a file that opens nothing, or another name.
+    for code in ["const char *name = \"libcuda.so.1\";", "void *f(void) { return dlopen(\"libm.so.6\", 1); }"] {
+        let bytes = library_with_data(dir.path(), code, &[]);
+        assert!(device_code(&bytes).unwrap().is_empty(), "{code}");
+        assert!(!device_code_with(&bytes, Look { kernels: false, deep: true }).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn code_without_kernels_is_told_by_a_look_at_headers_too() {
+    let ptx = "//\n.version 8.0\n.target sm_75\n.address_size 64\n";
+    let stub =
+        container(&[entry(1, 75, 0x11, ptx.as_bytes(), Store::Raw), entry(1, 75, 0x11, PTX.as_bytes(), Store::Raw)]);
+    for look in [Look::default(), Look { kernels: true, deep: false }] {
+        let found = device_code_with(&stub, look).unwrap();
+        assert_eq!(found.images.iter().map(|image| image.empty).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(found.targets().len(), 1);
+    }
 }
 
 /// Found by fuzzing: slices of containers that lie in each other were larger than the file.
@@ -85,15 +144,15 @@ fn a_hidden_container_does_not_reach_into_a_known_one() {
     let mut seen = super::Ranges::default();
     assert!(seen.add(before as u64, bytes.len() as u64));
     assert!(!seen.add(0, before as u64 + 1) && !seen.add(bytes.len() as u64 - 1, u64::MAX));
-    assert_eq!(super::hidden_containers(&bytes, &seen, &budget).len(), 1);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget).len(), 1);
     // One entry of it is the known container.
     let size = u64::from_le_bytes(first[24..32].try_into().unwrap()) + known.len() as u64;
     first[24..32].copy_from_slice(&size.to_le_bytes());
     let size = u64::from_le_bytes(first[8..16].try_into().unwrap()) + known.len() as u64;
     first[8..16].copy_from_slice(&size.to_le_bytes());
     let bytes = [first, known].concat();
-    assert_eq!(super::hidden_containers(&bytes, &super::Ranges::default(), &budget).len(), 1);
-    assert_eq!(super::hidden_containers(&bytes, &seen, &budget).len(), 0);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &super::Ranges::default(), &budget).len(), 1);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget).len(), 0);
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn kernel_info() -> Vec<u8> {
         attribute(0x17, &[0, 1 | 8 << 16, 8 << 18 | 0x1f000]),
         attribute(0x17, &[0, 0, 4 << 18 | 0x1f000]),
         vec![3, 0x1b, 0xff, 0, 2, 0x4c, 1, 0],
+        attribute(0x0a, &[1, 16 << 16 | 0x160]),
         attribute(0x05, &[256, 2, 1]),
     ]
     .concat()

@@ -10,6 +10,7 @@ mod error;
 mod fatbin;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod in_data;
 mod members;
 mod offload;
 mod ptx;

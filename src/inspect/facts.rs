@@ -126,7 +126,10 @@ struct ImageFacts<'a> {
     relocatable: bool,
     /// Stands in ordinary data.
     hidden: bool,
-    /// Programs that made it; known when kernels are read.
+    /// Known to hold no kernel.
+    #[schemars(default)]
+    empty: bool,
+    /// Programs that made it; known when kernels are read, and else of one piece for each capability.
     compilers: &'a [String],
     /// Kernels, when they are read.
     kernels: Vec<KernelFacts<'a>>,
@@ -162,6 +165,7 @@ impl<'a> ImageFacts<'a> {
             debug: image.debug,
             relocatable: image.relocatable,
             hidden: image.hidden,
+            empty: image.empty,
             compilers: &image.compilers,
             kernels: image.kernels.iter().map(|kernel| KernelFacts::new(kernel, words)).collect(),
             spirv: image.spirv.as_ref(),

@@ -25,7 +25,8 @@ pub fn page(inspected: &Inspected, coverage: &Coverage, look: Look) -> String {
     page.code(inspected, coverage, look);
     page.gaps(inspected);
     if !look.kernels && !coverage.rows.is_empty() {
-        page.line(&format!("next: simpack inspect --kernels {}", printable::word(&inspected.path)));
+        let deep = if look.deep { " --deep" } else { "" };
+        page.line(&format!("next: simpack inspect --kernels{deep} {}", printable::word(&inspected.path)));
     }
     page.text
 }
@@ -184,7 +185,11 @@ impl Page {
     fn code(&mut self, inspected: &Inspected, coverage: &Coverage, look: Look) {
         let images: Vec<&CodeImage> = inspected.files.iter().flat_map(|file| &file.images).collect();
         if images.is_empty() {
-            return self.line("  device code: none found");
+            let (has_host_code, deep) = (inspected.files.iter().any(|file| file.elf.is_some()), look.deep);
+            return self.line(match has_host_code && !deep {
+                true => "  device code: none found; --deep searches all bytes for some",
+                false => "  device code: none found",
+            });
         }
         let stored: u64 = images.iter().map(|image| image.stored_size).sum();
         let unpacked: u64 = images.iter().map(|image| image.unpacked_size).sum();
@@ -194,6 +199,7 @@ impl Page {
         let count = |what: fn(&CodeImage) -> bool| images.iter().filter(|image| what(image)).count();
         let notes = [
             (count(|image| image.hidden), "embedded as data, where the usual tools see nothing"),
+            (count(|image| image.empty), "without any kernel: nothing runs of it"),
             (count(|image| image.debug), "with debug information"),
             (count(|image| image.relocatable), "relocatable, not linked yet"),
         ];

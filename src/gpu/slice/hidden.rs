@@ -4,7 +4,7 @@ use super::plan::Disposition;
 use super::survey::Survey;
 use crate::elf::Image;
 use crate::gpu::CodeError;
-use crate::gpu::device_code::{Ranges, hidden_containers};
+use crate::gpu::in_data::{Ranges, containers_in};
 
 /// What becomes of the containers outside the ranges in `seen` (file offsets), and a warning about them.
 pub(super) fn shortened<'f>(
@@ -18,7 +18,8 @@ pub(super) fn shortened<'f>(
         ranges.add(*from, *to);
     }
     let mut fates = Vec::new();
-    for container in hidden_containers(image.bytes(), &ranges, &image.budget) {
+    let whole = [(0, image.bytes().len() as u64)];
+    for container in containers_in(image.bytes(), &whole, &ranges, &image.budget) {
         let (at, size) = (container.at, container.size);
         let remains = survey.container(image.bytes(), 0, container, "data")?;
         // A group that was taken apart may be larger than it was.

@@ -126,6 +126,18 @@ pub struct SlicePlan {
     pub warnings: Vec<String>,
 }
 
+impl SlicePlan {
+    /// Whether kernels lose code that the fat file has. What it lacks, too, is no loss.
+    pub fn loses(&self) -> bool {
+        self.losses.iter().any(|loss| loss.in_fat)
+    }
+
+    /// Whether kernels lack code, and no code stays at all: the file is for other devices.
+    pub fn serves_nothing(&self) -> bool {
+        !self.losses.is_empty() && self.targets.iter().all(|target| target.kept == 0)
+    }
+}
+
 /// Why a file is not sliced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {

@@ -82,30 +82,62 @@ fn kernel_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// Parameters, and where they begin in their constant bank: PTX has none.
+type Layout<'a> = (&'a [Param], u32);
+
 fn layouts_of(contents: &Contents, file: &FileFacts, hits: &mut Hits) {
-    type Layouts<'a> = BTreeMap<&'a [Param], BTreeSet<String>>;
-    let mut of_kernel: BTreeMap<(&str, &str), Layouts<'_>> = BTreeMap::new();
+    let mut of_kernel: BTreeMap<(&str, &str), BTreeMap<Layout<'_>, BTreeSet<String>>> = BTreeMap::new();
     for image in &file.device.images {
         let Some(target) = image.target() else { continue };
         // Two members of an archive may hold two kernels of one name, each for itself.
         let member = image.place.split_once(": ").map_or("", |(member, _)| member);
         for kernel in &image.kernels {
+            let begin = kernel.resources.and_then(|uses| uses.parameters_at).unwrap_or(0);
             let layouts = of_kernel.entry((member, &kernel.signature.name)).or_default();
-            layouts.entry(&kernel.signature.params).or_default().insert(target.to_string());
+            layouts.entry((&kernel.signature.params, begin)).or_default().insert(target.to_string());
         }
     }
-    for ((_, name), layouts) in of_kernel.into_iter().filter(|(_, layouts)| layouts.len() > 1) {
+    for ((_, name), layouts) in of_kernel.into_iter().filter(|(_, layouts)| !follow_from_one(layouts)) {
         // The same target with two layouts is two kernels of one name in two modules.
         let mut seen = BTreeSet::new();
         if !layouts.values().flatten().all(|target| seen.insert(target)) {
             continue;
         }
-        let lines = layouts.iter().map(|(params, targets)| {
-            let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let mut by_params: BTreeMap<&[Param], Vec<&str>> = BTreeMap::new();
+        for ((params, _), targets) in &layouts {
+            by_params.entry(params).or_default().extend(targets.iter().map(String::as_str));
+        }
+        let lines = by_params.iter().map(|(params, targets)| {
             let params: Vec<String> = params.iter().map(|param| format!("{}+{}", param.offset, param.size)).collect();
             format!("{}: {} (offset+bytes)", targets.join(" "), params.join(" "))
         });
-        hits.add(contents.subject(&file.path), format!("kernel `{name}` has {} parameter layouts", layouts.len()))
+        hits.add(contents.subject(&file.path), format!("kernel `{name}` has {} parameter layouts", by_params.len()))
             .evidence_lines(lines);
     }
+}
+
+/// The largest alignment that CUDA gives a type, as a power of two, with room to spare.
+const MOST_ALIGNED: u32 = 12;
+
+/// Whether the layouts follow from one declaration. Compilers align a parameter's place in the constant bank, where
+/// parameters begin elsewhere on each capability: one with an alignment of 64 has offset 32 behind 0x160 and 48 behind
+/// 0x210.
+fn follow_from_one(layouts: &BTreeMap<Layout<'_>, BTreeSet<String>>) -> bool {
+    let mut all = layouts.keys();
+    let Some((first, _)) = all.next() else { return true };
+    if all.clone().all(|(params, _)| params == first) {
+        return true;
+    }
+    let has_sizes_of_first =
+        |params: &[Param]| params.iter().map(|param| param.size).eq(first.iter().map(|it| it.size));
+    let stands_aligned = |index: usize, align: u32| {
+        layouts.keys().all(|(params, begin)| {
+            let end =
+                index.checked_sub(1).map_or(0, |before| params[before].offset.saturating_add(params[before].size));
+            let place = begin.saturating_add(end).checked_next_multiple_of(1 << align);
+            place.and_then(|place| place.checked_sub(*begin)) == Some(params[index].offset)
+        })
+    };
+    all.all(|(params, _)| has_sizes_of_first(params))
+        && (0..first.len()).all(|index| (0..=MOST_ALIGNED).any(|align| stands_aligned(index, align)))
 }

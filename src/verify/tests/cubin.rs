@@ -25,6 +25,12 @@ fn section(name: &str, kind: u32, bytes: Vec<u8>) -> Section {
 /// A cubin of ABI 7 (CUDA 12 and before): number in the low byte of `e_flags`, `a` as 0x800. A
 /// kernel is a global function with the entry bit, and its parameters stand in `.nv.info.<name>`.
 pub(super) fn cubin(capability: Capability, kernels: &[KernelSignature], relocatable: bool) -> Vec<u8> {
+    // Where parameters begin in the constant bank, as nvcc 13.0 lays them out.
+    let begin: u32 = match capability.major {
+        ..9 => 0x160,
+        9 => 0x210,
+        _ => 0x380,
+    };
     let exact = if capability.plain() == capability { 0 } else { 0x800 };
     let mut names = vec![0];
     let mut symbols = vec![0; 24];
@@ -37,7 +43,8 @@ pub(super) fn cubin(capability: Capability, kernels: &[KernelSignature], relocat
         symbols.extend([0; 16]);
         names.extend(kernel.name.bytes().chain([0]));
         sections.push(section(&format!(".text.{}", kernel.name), 1, vec![0; 16]));
-        let mut info = Vec::new();
+        let mut info = vec![4, 0x0a, 8, 0, 0, 0, 0, 0];
+        info.extend(begin.to_le_bytes());
         for (ordinal, param) in kernel.params.iter().enumerate() {
             info.extend([4, 0x17, 12, 0]);
             info.extend(0u32.to_le_bytes());

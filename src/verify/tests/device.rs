@@ -158,6 +158,35 @@ fn one_kernel_has_one_layout() {
     assert_eq!(report.findings[0].evidence, ["sm_80: 0+8 8+4 (offset+bytes)", "compute_80: 0+8 8+8 (offset+bytes)"],);
 }
 
+/// What nvcc 13.0 makes of a kernel with an `int`, a struct aligned to 64 bytes, a pointer, one aligned to 32.
+#[test]
+fn an_aligned_parameter_is_at_another_offset_on_each_capability() {
+    let of = |offsets: [u32; 4]| {
+        let sizes = [4, 128, 8, 32];
+        vec![kernel("decay", &offsets.into_iter().zip(sizes).collect::<Vec<_>>())]
+    };
+    let (ampere, hopper, blackwell) = (of([0, 32, 160, 192]), of([0, 48, 176, 208]), of([0, 64, 192, 224]));
+    let dir = shared(&fatbin(&[("sm_80", &ampere), ("sm_90", &hopper), ("sm_100", &blackwell)]));
+    let report = foreign(&dir.path().join("libsim.so"));
+    assert!(!lints(&report).contains(&"kernel-layout"), "{:?}", said(&report));
+    // The same offset on both is two alignments, and one of them is not the struct's.
+    let dir = shared(&fatbin(&[("sm_80", &ampere), ("sm_90", &of([0, 56, 184, 216]))]));
+    let report = foreign(&dir.path().join("libsim.so"));
+    assert!(lints(&report).contains(&"kernel-layout"), "{:?}", said(&report));
+    let hit = report.findings.iter().find(|finding| finding.lint == "kernel-layout").unwrap();
+    assert_eq!(hit.evidence[0], "sm_80: 0+4 32+128 160+8 192+32 (offset+bytes)");
+}
+
+/// What a compiler leaves of a unit without kernels is no coverage; beside others it adds none.
+#[test]
+fn code_without_kernels_covers_nothing() {
+    let dir = shared(&fatbin(&[("sm_75", &[]), ("sm_80", &[])]));
+    let report = foreign(&dir.path().join("libsim.so"));
+    assert_eq!(said(&report), [""; 0]);
+    let dir = shared(&[fatbin(&[("sm_120", &[])]), all(&["sm_80", "compute_80"])].concat());
+    assert_eq!(foreign(&dir.path().join("libsim.so")).verdict(), Verdict::Pass);
+}
+
 #[test]
 fn kernels_stay_inside_their_library() {
     let code = all(&["sm_80", "compute_80"]);

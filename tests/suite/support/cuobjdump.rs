@@ -23,7 +23,7 @@ pub fn listed(cuobjdump: &Path, file: &Path) -> BTreeMap<String, usize> {
 /// The same counts from simpack's JSON of one file, hidden code left out.
 pub fn counted(file: &serde_json::Value) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for image in file["images"].as_array().unwrap() {
+    for image in file["images"].as_array().unwrap().iter().filter(|image| image["hidden"] == false) {
         let ending = match image["kind"].as_str() {
             Some("sass") => "cubin",
             Some("ptx") => "ptx",

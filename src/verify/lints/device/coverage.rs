@@ -70,7 +70,7 @@ fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a
         for file in contents.files.iter().filter(|file| file.device.unexamined.is_empty()) {
             match embedded(file) {
                 images if !images.is_empty() => units.push(Unit::new(contents.subject(&file.path), images)),
-                _ => loose.extend(&file.device.images),
+                _ => loose.extend(file.device.images.iter().filter(|image| image.place.is_empty() && !image.empty)),
             }
         }
         units.push(Unit::new(contents.name.clone(), loose));
@@ -101,9 +101,11 @@ fn releases<K: Ord>(facts: &BundleFacts, by: impl Fn(&PackageFacts) -> K) -> Vec
     units
 }
 
-/// Code inside a library or archive. Once it is linked, what is left of the relocatable code runs nowhere.
+/// Code inside a library or archive. Once it is linked, what is left of the relocatable code runs nowhere; where there is
+/// no kernel, nothing does.
 fn embedded(file: &FileFacts) -> Vec<&CodeImage> {
-    let inside: Vec<&CodeImage> = file.device.images.iter().filter(|image| !image.place.is_empty()).collect();
+    let is_code = |image: &&CodeImage| !image.place.is_empty() && !image.empty;
+    let inside: Vec<&CodeImage> = file.device.images.iter().filter(is_code).collect();
     let linked: Vec<&CodeImage> = inside.iter().copied().filter(|image| !image.relocatable).collect();
     if linked.is_empty() { inside } else { linked }
 }
