@@ -1,5 +1,6 @@
-//! Wheels: in and out. Sliced files change their digests in `RECORD`, and the wheel says by its build tag
-//! what it holds, so that it is never taken for the fat one.
+//! Wheels: in and out. Sliced files change their digests in `RECORD`, and the wheel says by a local version (PEP 440)
+//! what it holds: requirements on the version hold for it, and it is never taken for the fat one. Installers sort it
+//! above the fat one, so each slice lies in an index of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -81,11 +82,12 @@ impl Wheel {
         Ok(members)
     }
 
-    /// Writes the wheel with other content for the files in `sliced` (file by name) to `output`.
+    /// Writes the wheel with other content for the files in `sliced` (file by name) and a local version to `output`.
     ///
     /// # Errors
     /// The wheel is damaged, `output` cannot be written, or does not read back.
-    pub fn write(&self, sliced: &BTreeMap<String, PathBuf>, build: &str, output: &Path) -> Result<()> {
+    pub fn write(&self, sliced: &BTreeMap<String, PathBuf>, local: &str, output: &Path) -> Result<()> {
+        let naming = Naming::new(&self.path, local)?;
         let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs_err::create_dir_all(parent)?;
         let slice = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
@@ -95,8 +97,9 @@ impl Wheel {
         let mut record_name = String::new();
         let mut record_options = SimpleFileOptions::default();
         self.each(&mut |entry| {
-            let Entry { path: name, kind, zip, content, .. } = entry?;
+            let Entry { path: fat_name, kind, zip, content, .. } = entry?;
             let options = zip.unwrap_or_default();
+            let name = naming.renamed(&fat_name);
             if metadata(&name) == Some("RECORD") {
                 (record_name, record_options) = (name, options);
                 return Ok(());
@@ -110,14 +113,14 @@ impl Wheel {
             }
             writer.start_file(&name, options).map_err(failed)?;
             let mut out = Summed::new(&mut writer);
-            match (sliced.get(&name), kind) {
+            match (sliced.get(&fat_name), kind) {
                 (Some(file), _) => std::io::copy(&mut fs::open(file)?, &mut out)?,
                 // What claims to be a link stays a file, as it is one to installers.
                 (None, Kind::Link(text)) => std::io::copy(&mut text.as_bytes(), &mut out)?,
-                (None, _) if metadata(&name) == Some("WHEEL") => {
+                (None, _) if metadata(&name) == Some("METADATA") => {
                     let mut text = String::new();
                     content.read_to_string(&mut text)?;
-                    out.write_all(with_build(&text, build).as_bytes())?;
+                    out.write_all(with_version(&text, local).as_bytes())?;
                     0
                 }
                 (None, _) => std::io::copy(content, &mut out)?,
@@ -138,19 +141,64 @@ impl Wheel {
     }
 }
 
-/// The name of a sliced wheel: that of the fat one with a build tag (PEP 427).
+/// The name of a sliced wheel: that of the fat one with a local version.
 ///
 /// # Errors
 /// The name is none of a wheel.
-pub fn wheel_name(path: &Path, build: &str) -> Result<String> {
+pub fn wheel_name(path: &Path, local: &str) -> Result<String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let parts: Vec<&str> = name.split('-').collect();
     match parts.as_slice() {
-        [name, version, python, abi, platform] => Ok(format!("{name}-{version}-{build}-{python}-{abi}-{platform}")),
-        [name, version, old, python, abi, platform] => {
-            Ok(format!("{name}-{version}-{old}_{build}-{python}-{abi}-{platform}"))
+        [name, version, rest @ ..] if matches!(rest.len(), 3 | 4) => {
+            Ok(format!("{name}-{}-{}", sliced_version(version, local), rest.join("-")))
         }
         _ => Err(Error::file(path, "its name is not that of a wheel")),
+    }
+}
+
+/// `2.4.0+cu126.sm90` of `2.4.0+cu126`. What a slice before this one held is no part of it.
+fn sliced_version(version: &str, local: &str) -> String {
+    let (public, old) = version.split_once('+').unwrap_or((version, ""));
+    let kept = old.split('.').filter(|word| !word.is_empty() && !is_label(word));
+    let words: Vec<&str> = kept.chain([local]).collect();
+    format!("{public}+{}", words.join("."))
+}
+
+/// Whether a word of a local version is one that slices have: `sm90a`, `ptx90`, `ptx`.
+fn is_label(word: &str) -> bool {
+    let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("ptx"));
+    number.is_some_and(|number| {
+        let digits = number.trim_end_matches(['a', 'f']);
+        (word == "ptx" || !digits.is_empty()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The directories of a wheel that bear its version.
+struct Naming {
+    fat: String,
+    sliced: String,
+}
+
+impl Naming {
+    fn new(path: &Path, local: &str) -> Result<Self> {
+        let stem = |name: &str| name.splitn(3, '-').take(2).collect::<Vec<_>>().join("-");
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Ok(Self { fat: stem(name), sliced: stem(&wheel_name(path, local)?) })
+    }
+
+    /// A member's name in the slice: `NAME-VERSION.dist-info` and `NAME-VERSION.data` follow the version. Wheels may spell
+    /// their name in them in another way, which stays.
+    fn renamed(&self, member: &str) -> String {
+        let Some((directory, rest)) = member.split_once('/') else { return member.to_owned() };
+        let ending = [".dist-info", ".data"].into_iter().find(|ending| directory.ends_with(ending));
+        let version = |stem: &str| stem.split_once('-').map(|(_, version)| version.to_owned());
+        let (Some(ending), Some(fat), Some(sliced)) = (ending, version(&self.fat), version(&self.sliced)) else {
+            return member.to_owned();
+        };
+        match directory.strip_suffix(ending).and_then(|stem| stem.strip_suffix(&fat)) {
+            Some(name) if name.ends_with('-') => format!("{name}{sliced}{ending}/{rest}"),
+            _ => member.to_owned(),
+        }
     }
 }
 
@@ -160,18 +208,20 @@ fn metadata(name: &str) -> Option<&str> {
     (directory.ends_with(".dist-info") && !file.contains('/')).then_some(file)
 }
 
-/// The text of WHEEL with this build tag.
-fn with_build(text: &str, build: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut build = build.to_owned();
-    for line in text.lines() {
-        match line.strip_prefix("Build:") {
-            Some(old) => build = format!("{}_{build}", old.trim()),
-            None => lines.push(line.to_owned()),
+/// The text of METADATA with the version of the slice, in its head.
+fn with_version(text: &str, local: &str) -> String {
+    let mut in_head = true;
+    let lines = text.split_inclusive('\n').map(|line| {
+        in_head &= !line.trim().is_empty();
+        match line.strip_prefix("Version:").filter(|_| in_head) {
+            Some(version) => {
+                let end = &line[line.trim_end().len()..];
+                format!("Version: {}{end}", sliced_version(version.trim(), local))
+            }
+            None => line.to_owned(),
         }
-    }
-    lines.push(format!("Build: {build}"));
-    lines.join("\n") + "\n"
+    });
+    lines.collect()
 }
 
 /// A field of RECORD, which is CSV.
@@ -282,35 +332,42 @@ mod tests {
     fn only_the_wheels_own_record_is_written_anew() {
         let dir = tempfile::tempdir().unwrap();
         let bundled = ("a/vendor/b-2.dist-info/RECORD", "b.py,,\n");
-        let tag = ("a/vendor/b-2.dist-info/WHEEL", "Wheel-Version: 1.0\n");
+        let other = ("a/vendor/b-2.dist-info/METADATA", "Version: 1.0\n");
         let own = ("a-1.0.dist-info/RECORD", "");
-        let path = wheel(dir.path(), &[bundled, tag, ("a-1.0.dist-info/WHEEL", "Tag: x\n"), own]);
+        let path = wheel(
+            dir.path(),
+            &[
+                bundled,
+                other,
+                ("a-1.0.data/x", ""),
+                ("a-1.0.dist-info/METADATA", "Name: a\nVersion: 1.0\n\nVersion: 1.0"),
+                own,
+            ],
+        );
         let output = dir.path().join("out.whl");
-        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "0sm90", &output).unwrap();
+        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "sm90", &output).unwrap();
         let mut zip = zip::ZipArchive::new(fs_err::File::open(&output).unwrap()).unwrap();
         let mut text = |name: &str| std::io::read_to_string(zip.by_name(name).unwrap()).unwrap();
-        assert_eq!((text(bundled.0), text(tag.0)), (bundled.1.to_owned(), tag.1.to_owned()));
-        assert_eq!(text("a-1.0.dist-info/WHEEL"), "Tag: x\nBuild: 0sm90\n");
-        let lines = text(own.0);
-        assert!(
-            lines.contains("a/vendor/b-2.dist-info/RECORD,sha256=") && lines.ends_with("a-1.0.dist-info/RECORD,,\n")
-        );
+        assert_eq!((text(bundled.0), text(other.0)), (bundled.1.to_owned(), other.1.to_owned()));
+        assert_eq!(text("a-1.0+sm90.dist-info/METADATA"), "Name: a\nVersion: 1.0+sm90\n\nVersion: 1.0");
+        let lines = text("a-1.0+sm90.dist-info/RECORD");
+        assert!(lines.contains("a/vendor/b-2.dist-info/RECORD,sha256=") && lines.contains("a-1.0+sm90.data/x,sha256="));
+        assert!(lines.ends_with("a-1.0+sm90.dist-info/RECORD,,\n"), "{lines}");
         // A name that CSV puts into quotation marks.
         let path = wheel(dir.path(), &[("a,1.0.dist-info/RECORD", "")]);
-        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "0sm90", &output).unwrap();
+        Wheel::open(&path).unwrap().write(&BTreeMap::new(), "sm90", &output).unwrap();
         let path = wheel(dir.path(), &[own, ("b-1.0.dist-info/RECORD", "")]);
         assert_eq!(Wheel::open(&path).err().unwrap().kind(), crate::error::ErrorKind::Incomplete);
     }
 
     #[test]
-    fn names_carry_the_build_tag() {
-        let name = |text: &str| wheel_name(Path::new(text), "0sm90").ok();
-        assert_eq!(name("a-1.0-py3-none-any.whl").as_deref(), Some("a-1.0-0sm90-py3-none-any.whl"));
-        assert_eq!(name("d/a-1.0-3-py3-none-any.whl").as_deref(), Some("a-1.0-3_0sm90-py3-none-any.whl"));
+    fn names_carry_a_local_version() {
+        let name = |text: &str| wheel_name(Path::new(text), "sm90").ok();
+        assert_eq!(name("a-1.0-py3-none-any.whl").as_deref(), Some("a-1.0+sm90-py3-none-any.whl"));
+        assert_eq!(name("d/a-1.0-3-py3-none-any.whl").as_deref(), Some("a-1.0+sm90-3-py3-none-any.whl"));
         assert_eq!(name("a.whl"), None);
-        assert_eq!(
-            with_build("Wheel-Version: 1.0\nBuild: 3\nTag: x\n", "0sm90"),
-            "Wheel-Version: 1.0\nTag: x\nBuild: 3_0sm90\n"
-        );
+        assert_eq!(sliced_version("2.4.0+cu126", "sm80.sm90"), "2.4.0+cu126.sm80.sm90");
+        assert_eq!(sliced_version("2.4.0+cu126.sm80.sm90a.ptx", "sm90"), "2.4.0+cu126.sm90");
+        assert_eq!(sliced_version("1+small.smx", "ptx90"), "1+small.smx.ptx90");
     }
 }

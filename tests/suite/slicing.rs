@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::patching::{compile, compiler};
-use crate::support::{Ran, need, python, scratch, set_up, simpack, tool};
+use crate::support::{Ran, files, need, python, scratch, set_up, simpack, tool};
 
 const CAPABILITIES: [&str; 6] = ["75", "80", "86", "89", "90", "100"];
 
@@ -288,14 +288,18 @@ fn what_would_be_lost_is_refused_by_name() {
     let flags = ["-shared", "first.cu", "-gencode=arch=compute_80,code=sm_80"];
     shop.nvcc("libnarrow.so", &flags);
     let ran = shop.slice(&["libnarrow.so", "--capability", "9.0"]).exit(1);
-    assert!(ran.stdout.contains("refused") && ran.stdout.contains("scale"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("refused") && ran.stdout.contains("2 kernels have no code for 9.0 in the fat file"),
+        "{}",
+        ran.stdout
+    );
     assert!(!shop.path("sliced").exists());
     let ran = shop.slice(&["libnarrow.so", "--capability", "9.0", "--json"]).exit(1);
     let lost = &ran.json()["slices"][0]["plan"]["losses"][0];
     assert_eq!((lost["capability"].as_str(), lost["in-fat"].as_bool()), (Some("9.0"), Some(false)), "{lost}");
     assert!(!ran.stdout.contains("the fat file has code for them"), "{}", ran.stdout);
     let ran = shop.slice(&["libnarrow.so", "--capability", "8.0", "--ptx", "only"]).exit(1);
-    assert!(ran.stdout.contains("2 kernels have no code for 8.0:\n            add(float*"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("2 kernels lose their code for 8.0:\n            add(float*"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the fat file has code for them"), "{}", ran.stdout);
     shop.slice(&["libnarrow.so", "--capability", "9.0", "--allow-missing"]).exit(0);
     shop.loads(&shop.path("sliced/libnarrow.so"));
@@ -391,44 +395,138 @@ fn containers_that_cannot_move_leave_a_gap_each() {
     assert!(fs_err::read(shop.path("again/libfat.so")).unwrap() == fs_err::read(&slice).unwrap());
 }
 
-/// A wheel stays a wheel: another name, digests that hold, and the installer takes it.
-#[test]
-fn wheels_are_sliced_and_install() {
-    need!(compiler().is_some(), "no C compiler or no readelf");
-    let Some(shop) = Workshop::new() else { return };
+/// The wheel `fat` with the library in it.
+fn fat_wheel(shop: &Workshop) -> &'static str {
     shop.library("libfat.so", &[]);
     let make = "import zipfile\n\
         with zipfile.ZipFile('fat-1.0-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:\n\
         \twheel.writestr('fat/__init__.py', 'x = 1\\n')\n\
         \twheel.write('libfat.so', 'fat/libfat.so')\n\
-        \twheel.writestr('fat-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: fat\\nVersion: 1.0\\n')\n\
-        \twheel.writestr('fat-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
-        \twheel.writestr('fat-1.0.dist-info/RECORD', 'fat/__init__.py,,\\n')\n";
+        \twheel.writestr('fat-1.0.data/data/share/fat.txt', 'text')\n\
+        \twheel.writestr('fat-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: fat\\nVersion: 1.0\\n\\nVersion: of a text\\n')\n\
+        \twheel.writestr('fat-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n\\n')\n\
+        \twheel.writestr('fat-1.0.dist-info/RECORD', ''.join(f'{name},,\\n' for name in [*wheel.namelist(), 'fat-1.0.dist-info/RECORD']))\n";
     Ran::of(python().unwrap().current_dir(shop.dir.path()).args(["-c", make])).exit(0);
-    shop.slice(&["fat-1.0-py3-none-any.whl", "--capability", "9.0", "--output", "wheels"]).exit(0);
-    let slice = shop.path("wheels/fat-1.0-0sm90-py3-none-any.whl");
-    let entries: Vec<_> = fs_err::read_dir(shop.path("wheels")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(entries, std::slice::from_ref(&slice), "more than the wheel is left");
-    let target = shop.path("installed");
-    let install = ["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-index", "--target"];
-    Ran::of(Command::new("python3").args(install).arg(&target).arg(&slice)).exit(0);
-    assert_eq!(shop.listed(&target.join("fat/libfat.so")), ["sm_90", "sm_90", "sm_90"]);
-    shop.loads(&target.join("fat/libfat.so"));
-    let wheel = fs_err::read_to_string(target.join("fat-1.0.dist-info/WHEEL")).unwrap();
-    assert!(wheel.contains("Build: 0sm90\n"), "{wheel}");
-    // The installer checks digests when it is asked to show files; here they are compared one by one.
+    "fat-1.0-py3-none-any.whl"
+}
+
+/// A wheel stays a wheel: another version, digests that hold, and installers take it.
+#[test]
+fn wheels_are_sliced_and_install() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    let fat = fat_wheel(&shop);
+    shop.slice(&[fat, "--capability", "9.0", "--output", "wheels"]).exit(0);
+    let slice = shop.path("wheels/sm_90/fat-1.0+sm90-py3-none-any.whl");
+    assert_eq!(files(&shop.path("wheels")), ["sm_90/fat-1.0+sm90-py3-none-any.whl"], "more than the wheel is left");
+    // What a slice is called does not depend on the order of the call, nor on what was cut before.
+    shop.slice(&[fat, "--capability", "9.0,8.0", "--output", "both"]).exit(0);
+    let both = "both/sm_80-sm_90/fat-1.0+sm80.sm90-py3-none-any.whl";
+    shop.slice(&[both, "--capability", "9.0", "--output", "again"]).exit(0);
+    assert_eq!(files(&shop.path("again")), files(&shop.path("wheels")));
+    // The digests, one by one, as another reader has them; what was no part of the change is as it was.
     let check = "import base64, csv, hashlib, sys, zipfile\n\
-        wheel = zipfile.ZipFile(sys.argv[1])\n\
-        for name, digest, size in csv.reader(wheel.read('fat-1.0.dist-info/RECORD').decode().splitlines()):\n\
+        wheel, fat = zipfile.ZipFile(sys.argv[1]), zipfile.ZipFile(sys.argv[2])\n\
+        info = 'fat-1.0+sm90.dist-info/'\n\
+        assert wheel.read(info + 'WHEEL') == fat.read('fat-1.0.dist-info/WHEEL')\n\
+        assert wheel.read(info + 'METADATA').decode().endswith('Version: 1.0+sm90\\n\\nVersion: of a text\\n')\n\
+        for name, digest, size in csv.reader(wheel.read(info + 'RECORD').decode().splitlines()):\n\
         \tif digest:\n\
         \t\tdata = wheel.read(name)\n\
         \t\tassert digest == 'sha256=' + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode(), name\n\
         \t\tassert int(size) == len(data), name\n";
-    Ran::of(python().unwrap().args(["-c", check]).arg(&slice)).exit(0);
-    let ran =
-        shop.slice(&["fat-1.0-py3-none-any.whl", "--capability", "12.0", "--ptx", "drop", "--output", "none"]).exit(1);
+    Ran::of(python().unwrap().args(["-c", check]).arg(&slice).arg(shop.path(fat))).exit(0);
+    let verified =
+        Ran::of(simpack(shop.dir.path(), &["verify", "--json", "--allow", "device-coverage"]).arg(&slice)).json();
+    let lints: Vec<_> = verified["findings"].as_array().unwrap().iter().map(|finding| &finding["lint"]).collect();
+    assert!(!lints.iter().any(|lint| **lint == "record-mismatch"), "{lints:?}");
+    let ran = shop.slice(&[fat, "--capability", "12.0", "--ptx", "drop", "--output", "none"]).exit(1);
     assert!(ran.stdout.contains("refused") && ran.stdout.contains("waves"), "{}", ran.stdout);
     assert!(fs_err::read_dir(shop.path("none")).unwrap().next().is_none());
+}
+
+/// Each slice lies in a directory that installers take as an index: pip and uv find there what they are asked for by the
+/// plain version, and only that slice.
+#[test]
+fn pip_and_uv_take_the_slice_of_the_index_that_they_are_given() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    let fat = fat_wheel(&shop);
+    shop.slice(&[fat, "--capability", "8.0,9.0", "--per-capability", "--output", "index"]).exit(0);
+    shop.slice(&[fat, "--capability", "9.0", "--ptx", "only", "--allow-missing", "--output", "index"]).exit(0);
+    fs_err::create_dir(shop.path("index/fat")).unwrap();
+    fs_err::copy(shop.path(fat), shop.path("index/fat").join(fat)).unwrap();
+    for (index, version, listed) in [
+        ("sm_80", "1.0+sm80", "sm_80"),
+        ("sm_90", "1.0+sm90", "sm_90"),
+        ("compute_90", "1.0+ptx90", "compute_90"),
+        ("fat", "1.0", ""),
+    ] {
+        let links = shop.path("index").join(index);
+        for (client, requirement) in [("pip", "fat==1.0"), ("uv", "fat==1.0"), ("pip", "fat"), ("uv", "fat")] {
+            let target = shop.path(&format!("installed/{client}/{index}/{}", requirement.len()));
+            let mut install = match client {
+                "pip" => Command::new("python3"),
+                _ => python().unwrap(),
+            };
+            let verb: &[&str] = match client {
+                "pip" => &["-m", "pip", "--disable-pip-version-check", "install", "--no-deps"],
+                _ => &["-m", "uv", "pip", "install", "--no-deps", "--no-cache", "--python", "python3"],
+            };
+            install.args(verb).args(["--no-index", "--find-links"]).arg(&links).arg("--target").arg(&target);
+            Ran::of(install.arg(requirement)).exit(0);
+            assert!(target.join(format!("fat-{version}.dist-info")).is_dir(), "{client} {index}");
+            if !listed.is_empty() {
+                assert!(
+                    shop.listed(&target.join("fat/libfat.so")).iter().all(|target| target == listed),
+                    "{client} {index}"
+                );
+            }
+        }
+    }
+}
+
+/// What the driver must be does not follow from the PTX that a slice lacks; what the fat file lacks is no loss.
+#[test]
+fn slices_need_the_driver_that_the_fat_file_needs() {
+    need!(compiler().is_some(), "no C compiler or no readelf");
+    let Some(shop) = Workshop::new() else { return };
+    let fat = fat_wheel(&shop);
+    shop.slice(&[fat, "--capability", "9.0", "--ptx", "drop", "--output", "out"]).exit(0);
+    let needs = |path: &str| {
+        let answer = Ran::of(&mut simpack(shop.dir.path(), &["doctor", "--json", path])).json();
+        answer["foreign"][0]["reach"]["machine-code"].clone()
+    };
+    let (before, after) = (needs(fat), needs("out/sm_90/fat-1.0+sm90-py3-none-any.whl"));
+    assert_eq!((&before["cuda"], &before["driver"]), (&after["cuda"], &after["driver"]));
+    assert!(after["because"].as_str().unwrap().contains("compiler"), "{after}");
+    // A library with a kernel that was never compiled for 8.0.
+    let codes = |numbers: &[&str]| -> Vec<String> {
+        numbers.iter().map(|number| format!("-gencode=arch=compute_{number},code=sm_{number}")).collect()
+    };
+    for (name, numbers) in [("first", &["80", "90"][..]), ("second", &["90"])] {
+        let source = format!("{name}.cu");
+        let object = format!("{name}.o");
+        let mut args = vec!["-c", source.as_str()];
+        let codes = codes(numbers);
+        args.extend(codes.iter().map(String::as_str));
+        shop.nvcc(&object, &args);
+    }
+    shop.nvcc("libhole.so", &["-shared", "first.o", "second.o"]);
+    let ran = shop.slice(&["libhole.so", "--capability", "8.0", "--output", "hole"]).exit(0);
+    assert!(
+        ran.stdout.contains("no code for 8.0 in the fat file either") && !ran.stdout.contains("lose"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(shop.listed(&shop.path("hole/libhole.so")), ["sm_80"]);
+    // Nothing of it runs on 5.0, and a slice for that would be empty.
+    let ran = shop.slice(&["libhole.so", "--capability", "5.0", "--output", "hole"]).exit(1);
+    assert!(
+        ran.stdout.contains("refused") && ran.stdout.contains("ask for capabilities that it serves"),
+        "{}",
+        ran.stdout
+    );
 }
 
 /// A library that embeds a container as data and hands it to the driver itself (`cuModuleLoadData`), and what the

@@ -38,12 +38,13 @@ enum LtoArg {
 #[command(after_help = "\
 Keeps, per container, the code that a GPU of each capability would take: exact machine code, else that
 of a lower minor, of its family, or PTX. The rest leaves the file in whole pages; everything outside
-the device code keeps its address. The result is read back before it counts. Kernels that would be
-left without code are named, and nothing is written then. What stays, goes and is lost is said before
-anything is written.
+the device code keeps its address. The result is read back before it counts. Kernels that would lose
+code that the fat file has are named, and nothing is written then. What stays, goes and is lost is said
+before anything is written.
 
-A wheel stays a wheel: its RECORD is written again, and its build tag says what it holds. A .conda package
-stays one: paths.json is written again, its build string says what it holds, and a dependency on
+A wheel stays a wheel: its RECORD is written again, and a local version says what it holds. pip and uv
+sort a local version above the plain one, so each slice has a directory of its own, for --find-links. A
+.conda package stays one: paths.json is written again, its build string says what it holds, and a dependency on
 __cuda_arch where it runs. Of a directory every file is sliced that can be, and the rest is copied.
 
 Exit codes: 0 done, 1 kernels would lose their code, 2 impossible command line, 6 a file failed
@@ -55,7 +56,7 @@ Examples:
   simpack slice libsim.so --capability 9.0 --dry-run     what would stay and go
   simpack slice libkernels.a kernel.o --capability 8.0
   simpack slice sim-1.0-py3-none-linux_x86_64.whl --capability 9.0
-                                                         into sim-1.0-0sm90-py3-none-linux_x86_64.whl
+                                                         into sliced/sm_90/sim-1.0+sm90-py3-none-...
   simpack slice sim-1.0-h1_0.conda --capability 9.0      into sim-1.0-sm90_h1_0.conda
   simpack slice prefix/ --capability 9.0                 into sliced/prefix")]
 pub(in crate::cli) struct SliceArgs {
@@ -95,7 +96,7 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long)]
     deep: bool,
 
-    /// Write slices in which kernels have no code for a capability
+    /// Write slices in which kernels lose their code for a capability
     #[arg(long)]
     allow_missing: bool,
 
@@ -118,7 +119,7 @@ impl SliceArgs {
         SliceRequest {
             files: self.files,
             ask: SliceSpec {
-                capabilities: self.capability,
+                capabilities: sorted(self.capability),
                 ptx: match self.ptx {
                     PtxArg::Needed => PtxRule::Needed,
                     PtxArg::Keep => PtxRule::Keep,
@@ -144,4 +145,11 @@ impl SliceArgs {
             dry_run: self.dry_run,
         }
     }
+}
+
+/// What a slice is called does not depend on the order of the command line.
+fn sorted(mut capabilities: Vec<Capability>) -> Vec<Capability> {
+    capabilities.sort_unstable();
+    capabilities.dedup();
+    capabilities
 }

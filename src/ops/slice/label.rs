@@ -7,9 +7,23 @@ use crate::manifest::Manifests;
 use crate::package::{device_range, level_of, preference};
 use crate::slice::CondaLabel;
 
-/// `0sm80.sm90`, `0ptx90`: begins with a digit, as the rule wants (PEP 427), and sorts by capability.
-pub(super) fn build_tag(ask: &SliceSpec) -> String {
-    format!("0{}", words(ask).join("."))
+/// `sm80.sm90`, `ptx90`: a wheel's local version.
+pub(super) fn local_version(ask: &SliceSpec) -> String {
+    words(ask).join(".")
+}
+
+/// `sm_80-sm_90`, `compute_90`: the directory that a wheel's slice has for itself. Installers sort a local version above
+/// the plain one, so in one directory with others it would be everybody's choice.
+pub(super) fn index_directory(ask: &SliceSpec) -> String {
+    let target = |capability: &Capability| match ask.ptx {
+        PtxRule::Only => capability.compute(),
+        _ => capability.sm(),
+    };
+    let mut names: Vec<String> = ask.capabilities.iter().map(target).collect();
+    if ask.ptx == PtxRule::Keep {
+        names.push("ptx".to_owned());
+    }
+    names.join("-")
 }
 
 fn words(ask: &SliceSpec) -> Vec<String> {
@@ -82,13 +96,13 @@ mod tests {
             let capabilities = capabilities.iter().map(|text| text.parse().unwrap()).collect();
             let ask = SliceSpec { capabilities, ptx, ..SliceSpec::default() };
             let label = conda_label(&ask, std::iter::empty(), 0, &manifests);
-            (build_tag(&ask), label.word, selection(&label.conditions).depends.join(" "))
+            (local_version(&ask), label.word, selection(&label.conditions).depends.join(" "))
         };
         let texts = |tag: &str, word: &str, range: &str| (tag.to_owned(), word.to_owned(), range.to_owned());
         assert_eq!(
             label(&["8.0", "9.0a"], PtxRule::Needed),
-            texts("0sm80.sm90a", "sm80_sm90a", "__cuda_arch >=8.0,<9,!=8.7,!=8.8|==9.0")
+            texts("sm80.sm90a", "sm80_sm90a", "__cuda_arch >=8.0,<9,!=8.7,!=8.8|==9.0")
         );
-        assert_eq!(label(&["9.0"], PtxRule::Only), texts("0ptx90", "ptx90", "__cuda_arch >=9.0"));
+        assert_eq!(label(&["9.0"], PtxRule::Only), texts("ptx90", "ptx90", "__cuda_arch >=9.0"));
     }
 }

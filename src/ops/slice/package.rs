@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::label::{build_tag, conda_label};
+use super::label::{conda_label, index_directory, local_version};
 use super::report::{FileReport, Outcome};
 use super::run::{Announce, SliceRequest, named};
 use crate::elf;
@@ -100,7 +100,8 @@ impl<'a> Job<'a> {
             return Err(named(SliceError::Nothing, self.path));
         }
         let output = self.output(ask, &cuts)?;
-        let refused = |plan: &SlicePlan| !plan.losses.is_empty() && !self.request.allow_missing;
+        let is_empty = cuts.iter().all(|(_, plan)| plan.serves_nothing());
+        let refused = |plan: &SlicePlan| (is_empty || plan.loses()) && !self.request.allow_missing;
         let any_refused = cuts.iter().any(|(_, plan)| refused(plan));
         for (index, plan) in &cuts {
             let mut report = FileReport::new(&self.path.join(&self.members[*index].name), &output, ask);
@@ -169,7 +170,10 @@ impl<'a> Job<'a> {
     fn output(&self, ask: &SliceSpec, cuts: &[Cut]) -> Result<PathBuf> {
         let dir = self.request.directory(ask);
         match &self.holder {
-            Holder::Wheel(_) => Ok(dir.join(wheel_name(self.path, &build_tag(ask))?)),
+            Holder::Wheel(_) => {
+                let index = self.request.output.join(index_directory(ask));
+                Ok(index.join(wheel_name(self.path, &local_version(ask))?))
+            }
             Holder::Conda(conda) => Ok(dir.join(conda.name(&self.conda_label(ask, cuts))?)),
             Holder::Directory => {
                 let own = fs_err::canonicalize(self.path)?;
@@ -204,7 +208,7 @@ impl<'a> Job<'a> {
     ) -> Result<()> {
         let label = self.conda_label(ask, cuts);
         match &mut self.holder {
-            Holder::Wheel(wheel) => wheel.write(sliced, &build_tag(ask), output),
+            Holder::Wheel(wheel) => wheel.write(sliced, &local_version(ask), output),
             Holder::Conda(conda) => conda.write(sliced, &label, scratch, output),
             Holder::Directory => {
                 let tree = scratch.join("tree");

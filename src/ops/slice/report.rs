@@ -135,8 +135,12 @@ impl SliceReport {
         }
         let refused = || self.slices.iter().filter(|slice| slice.outcome == Outcome::Refused);
         let plans = refused().filter_map(|slice| slice.plan.as_ref());
-        if plans.flat_map(|plan| &plan.losses).any(|loss| loss.in_fat) {
+        if plans.clone().flat_map(|plan| &plan.losses).any(|loss| loss.in_fat) {
             lines.push("hint         the fat file has code for them, which `--ptx` or `--lto` drops".to_owned());
+        } else if plans.count() > 0 {
+            lines.push(
+                "hint         the fat file has no code for that either: ask for capabilities that it serves".to_owned(),
+            );
         }
         if refused().next().is_some() {
             lines.push("hint         `--allow-missing` writes a slice all the same".to_owned());
@@ -221,12 +225,18 @@ impl FileReport {
             if kernels.is_empty() {
                 continue;
             }
-            let where_else = if in_fat { "" } else { ", as in the fat file" };
             let what = match kernels.len() {
-                1 => "a kernel has".to_owned(),
-                count => format!("{count} kernels have"),
+                1 => "a kernel".to_owned(),
+                count => format!("{count} kernels"),
             };
-            lines.push(format!("  without   {what} no code for {capability}{where_else}:"));
+            let has = if kernels.len() == 1 { "has" } else { "have" };
+            if !in_fat {
+                // Nothing is lost: the names are the fat file's matter, and `--json` has them.
+                lines.push(format!("  note      {what} {has} no code for {capability} in the fat file either"));
+                continue;
+            }
+            let verb = if kernels.len() == 1 { "loses its" } else { "lose their" };
+            lines.push(format!("  loses     {what} {verb} code for {capability}:"));
             let shown = |name: &&str| demangled(name).unwrap_or_else(|| (*name).to_owned());
             lines.extend(kernels.iter().take(NAMED).map(|name| format!("            {}", shown(name))));
             if kernels.len() > NAMED {
