@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Baseline, Change, ChangeKind, Interface, Offer, SymbolName};
+use crate::elf::library_stem;
 
 /// All differences between two releases, sorted: library by library, the worst first.
 pub fn compare(old: &Baseline, new: &Baseline) -> Vec<Change> {
@@ -33,15 +34,6 @@ pub fn compare(old: &Baseline, new: &Baseline) -> Vec<Change> {
     }
     changes.sort_by(|a, b| (&a.library, b.weight, a).cmp(&(&b.library, a.weight, b)));
     changes
-}
-
-/// `libcusparse` of `libcusparse.so.12` and of `libcusparse-1a2b3c4d.so.12.5`.
-pub fn library_stem(soname: &str) -> &str {
-    let base = soname.split(".so").next().unwrap_or(soname);
-    match base.rsplit_once('-') {
-        Some((stem, hash)) if hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem,
-        _ => base,
-    }
 }
 
 /// Differences between two states of one library.

@@ -28,7 +28,7 @@ pub use error::ElfError;
 pub use facts::{Export, Facts, FileKind, Import, Machine, Relro, SectionFact, Stack, highest};
 pub use image::{Header, Image, Section, Segment, is_elf};
 pub use instructions::{HostCode, Need, Use, host_code};
-pub use names::library_names;
+pub use names::{library_names, library_stem, soname_major};
 pub use property::isa_level;
 pub use read_facts::{facts, facts_of};
 pub use symbols::{Symbol, SymbolTable, Versions};

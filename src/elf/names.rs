@@ -76,6 +76,25 @@ fn names(data: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
+/// `libcusparse` of `libcusparse.so.12` and of `libcusparse-1a2b3c4d.so.12.5`.
+pub fn library_stem(soname: &str) -> &str {
+    let mut base = soname.split(".so").next().unwrap_or(soname);
+    // What was repaired twice has two hashes.
+    while let Some((stem, hash)) = base.rsplit_once('-')
+        && hash.len() == 8
+        && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        base = stem;
+    }
+    base
+}
+
+/// The first number of a library's version: 5 of `libgfortran-040039e1.so.5.0.0`.
+pub fn soname_major(soname: &str) -> Option<u32> {
+    let (_, version) = soname.split_once(".so.")?;
+    version.split('.').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::settings::Origin;
 use super::{LintInfo, ParameterKind, Parameters, Settings};
 use crate::error::{Error, Result};
-use crate::report::{Finding, Incomplete, Level, Place, Report, Rule, Waived, of_any_release};
+use crate::report::{Finding, Incomplete, Level, NotRun, Place, Report, Rule, Waived, of_any_release};
 
 /// Id of the lint about waivers that no finding needed.
 pub const UNUSED_WAIVER: &str = "unused-waiver";
@@ -30,6 +30,7 @@ pub fn unused_waiver<F>() -> Predicate<F> {
 pub struct Hits {
     hits: Vec<Hit>,
     incomplete: Vec<(String, String)>,
+    not_run: Vec<(String, String)>,
 }
 
 struct Hit {
@@ -60,6 +61,12 @@ impl Hits {
     /// The lint could not look at `subject`.
     pub fn incomplete(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
         self.incomplete.push((subject.into(), reason.into()));
+    }
+
+    /// The lint does not look at `subject`, because nothing tells it what would be right. That is no gap in what was
+    /// examined, and it is said.
+    pub fn not_run(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
+        self.not_run.push((subject.into(), reason.into()));
     }
 }
 
@@ -193,6 +200,7 @@ impl<F> Registry<F> {
     ) -> Report {
         let mut findings = Vec::new();
         let mut waived = Vec::new();
+        let mut not_run = Vec::new();
         let mut used = vec![false; settings.waivers.len()];
         for (id, (info, predicate)) in &self.lints {
             let level = self.level(id, settings);
@@ -205,6 +213,12 @@ impl<F> Registry<F> {
                 subject,
                 topic: (*id).to_owned(),
                 reason,
+            }));
+            let lint = (*id).to_owned();
+            not_run.extend(hits.not_run.into_iter().map(|(subject, reason)| NotRun {
+                lint: lint.clone(),
+                reason,
+                subjects: vec![subject],
             }));
             for hit in hits.hits {
                 let finding = Finding {
@@ -237,6 +251,7 @@ impl<F> Registry<F> {
         }
         let mut report = Report::new(findings, incomplete, examined);
         report.set_waived(waived);
+        report.add_not_run(not_run);
         report
     }
 

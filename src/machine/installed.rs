@@ -19,7 +19,7 @@ pub struct Prefix {
     /// Packages of which nothing is known, because their `simpack.json` is damaged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<DamagedPackage>,
-    /// Files of the vendor's libraries in it, sorted by path.
+    /// Files of the vendor's libraries in it, and of others of which two in one process hurt, sorted by path.
     #[serde(default)]
     pub vendor: Vec<VendorFile>,
 }

@@ -11,7 +11,8 @@ pub struct RunningProcess {
     pub pid: u32,
     /// Its program.
     pub program: String,
-    /// Libraries of the driver, of the vendor and of the compiler that are mapped into it, sorted by path.
+    /// Libraries of the driver, of the vendor and of the compiler that are mapped into it, those of which two hurt, and
+    /// copies of any other, sorted by path.
     #[serde(default)]
     pub libraries: Vec<MappedLibrary>,
     /// How many libraries are mapped in all.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Capabilities, Contracts, CudaReleases, Drivers, EnvironmentMarks, GlibcLevels, Loaders, MemoryModel,
-    Redistribution, SpirvEnvironments, Vendor,
+    Capabilities, Contracts, CudaReleases, Drivers, EnvironmentMarks, ForeignPackages, GlibcLevels, Loaders,
+    MemoryModel, Redistribution, SpirvEnvironments, Vendor,
 };
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -36,6 +36,8 @@ pub struct Manifests {
     pub redistribution: Redistribution,
     /// Variables and marks of kinds of machines.
     pub environment: EnvironmentMarks,
+    /// What packages of others bring and may take for granted.
+    pub foreign: ForeignPackages,
 }
 
 impl Manifests {
@@ -58,6 +60,7 @@ impl Manifests {
             loaders: Loaders::load(data)?,
             redistribution: Redistribution::load(data)?,
             environment: EnvironmentMarks::load(data)?,
+            foreign: ForeignPackages::load(data)?,
         })
     }
 }

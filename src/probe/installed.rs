@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::bundle::{ArtifactKind, BundleManifest, FoundManifest, manifests};
 use crate::elf::is_elf;
+use crate::elf::library_stem;
 use crate::elf::resolve::{
     End, Environment, FileId, LoadedObject, Loader, NeedKind, Open, Process, Remembered, Resolution, Rule, file_name,
 };
@@ -194,7 +195,7 @@ impl PrefixScanner<'_> {
         }
     }
 
-    /// The vendor's libraries where package managers put them.
+    /// The vendor's libraries, and others of which two in a process hurt, where package managers put them.
     fn vendor(&self, prefix: &str) -> Vec<VendorFile> {
         let mut directories = vec![format!("{prefix}/lib"), format!("{prefix}/lib64")];
         directories.extend(["x86_64-linux", "sbsa-linux"].map(|target| format!("{prefix}/targets/{target}/lib")));
@@ -222,7 +223,9 @@ impl PrefixScanner<'_> {
         for directory in directories {
             for name in self.root.names(&directory) {
                 let plain = unmangled(&name);
-                if self.manifests.vendor.library(&plain).is_none() || !plain.contains(".so") {
+                let is_known = self.manifests.vendor.library(&plain).is_some()
+                    || self.manifests.foreign.family(library_stem(&plain)).is_some();
+                if !is_known || !plain.contains(".so") {
                     continue;
                 }
                 let Some(real) = self.root.real(&format!("{directory}/{name}")) else { continue };

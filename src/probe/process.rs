@@ -1,9 +1,10 @@
 //! A process that runs: what is mapped into it, and what brought each library.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::elf::resolve::{Loader, Object};
+use crate::elf::{library_stem, soname_major};
 use crate::fs::Root;
 use crate::machine::{DriverRole, MappedLibrary, RunningProcess};
 use crate::manifest::Manifests;
@@ -15,6 +16,24 @@ struct Mapped {
     path: String,
     deleted: bool,
     object: Option<Object>,
+}
+
+impl Mapped {
+    fn soname(&self) -> &str {
+        self.object.as_ref().and_then(|object| object.soname.as_deref()).unwrap_or_else(|| name_of(&self.path))
+    }
+}
+
+/// What copies of one library have in common, whatever a repair tool called them: stem and major.
+fn kind(soname: &str) -> (String, Option<u32>) {
+    (library_stem(soname).to_owned(), soname_major(soname))
+}
+
+/// Libraries that are mapped more than once, from several files. Python's modules share names and are no copies.
+fn copied(mapped: &[Mapped]) -> BTreeSet<(String, Option<u32>)> {
+    let mut seen = BTreeSet::new();
+    let libraries = mapped.iter().map(Mapped::soname).filter(|soname| soname.starts_with("lib"));
+    libraries.map(kind).filter(|kind| kind.1.is_some() && !seen.insert(kind.clone())).collect()
 }
 
 /// Looks at a process of this machine.
@@ -47,11 +66,12 @@ pub(super) fn process(pid: u32, loader: &Loader, manifests: &Manifests) -> Resul
     let library_path = variable("LD_LIBRARY_PATH");
     let preload = variable("LD_PRELOAD");
     let mut libraries = Vec::new();
+    let copied = copied(&mapped);
     for it in &mapped {
-        let own = it.object.as_ref().and_then(|object| object.soname.clone());
-        let soname = own.unwrap_or_else(|| name_of(&it.path).to_owned());
+        let soname = it.soname().to_owned();
         let driver = manifests.vendor.driver(&soname).is_some();
-        if !driver && manifests.vendor.library(&soname).is_none() && soname != "libstdc++.so.6" {
+        let is_known = driver || manifests.vendor.original(&soname).is_some() || soname == "libstdc++.so.6";
+        if !is_known && manifests.foreign.family(library_stem(&soname)).is_none() && !copied.contains(&kind(&soname)) {
             continue;
         }
         let mut needed_by: Vec<String> = mapped

@@ -125,6 +125,17 @@ pub struct Incomplete {
     pub reason: String,
 }
 
+/// A lint that did not run over some subjects, because nothing tells it what would be right: no gap, but no pass either.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct NotRun {
+    /// Id of the lint.
+    pub lint: String,
+    /// Why.
+    pub reason: String,
+    /// What it did not look at, sorted; empty when that is everything.
+    pub subjects: Vec<String>,
+}
+
 /// A finding that somebody accepts, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waived {
@@ -151,6 +162,14 @@ pub struct Rule {
     pub fix: String,
     /// Documents and sections that the rule comes from.
     pub link: Vec<String>,
+}
+
+impl NotRun {
+    /// The same about those subjects that are wanted.
+    fn narrowed(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
+        let subjects: Vec<String> = self.subjects.iter().filter(|subject| wanted(subject)).cloned().collect();
+        (self.subjects.is_empty() || !subjects.is_empty()).then(|| Self { subjects, ..self.clone() })
+    }
 }
 
 /// The answer over everything that was looked at.
@@ -207,6 +226,9 @@ pub struct Report {
     /// Findings that somebody accepts, sorted like findings. They do not count.
     #[serde(default)]
     waived: Vec<Waived>,
+    /// Lints that did not run, sorted; those with one reason are one.
+    #[serde(default)]
+    not_run: Vec<NotRun>,
 }
 
 /// Order of findings: worst first, then by lint and subject.
@@ -224,7 +246,7 @@ impl Report {
         incomplete.dedup();
         examined.sort();
         examined.dedup();
-        Self { findings, incomplete, examined, waived: Vec::new() }
+        Self { findings, incomplete, examined, waived: Vec::new(), not_run: Vec::new() }
     }
 
     /// Findings that somebody accepts.
@@ -237,6 +259,28 @@ impl Report {
         waived.sort_by(|a, b| order(&a.finding, &b.finding));
         waived.dedup();
         self.waived = waived;
+    }
+
+    /// Lints that did not run.
+    pub fn not_run(&self) -> &[NotRun] {
+        &self.not_run
+    }
+
+    /// Adds lints that did not run; those with one reason become one.
+    pub fn add_not_run(&mut self, not_run: impl IntoIterator<Item = NotRun>) {
+        self.not_run.extend(not_run);
+        self.not_run.sort();
+        self.not_run.dedup_by(|next, kept| {
+            let same = (&next.lint, &next.reason) == (&kept.lint, &kept.reason);
+            if same {
+                kept.subjects.append(&mut next.subjects);
+            }
+            same
+        });
+        for one in &mut self.not_run {
+            one.subjects.sort();
+            one.subjects.dedup();
+        }
     }
 
     /// Adds what somebody else could not examine.
@@ -260,6 +304,7 @@ impl Report {
             incomplete: self.incomplete.iter().filter(|incomplete| wanted(&incomplete.subject)).cloned().collect(),
             examined: self.examined.iter().filter(|name| wanted(name)).cloned().collect(),
             waived: self.waived.iter().filter(|waived| wanted(&waived.finding.subject)).cloned().collect(),
+            not_run: self.not_run.iter().filter_map(|one| one.narrowed(&wanted)).collect(),
         }
     }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Finding, Incomplete, Level, Report, Verdict, Waived};
+use super::{Finding, Incomplete, Level, NotRun, Report, Verdict, Waived};
 
 /// Version of the report's schema.
 pub const REPORT_SCHEMA: u32 = 1;
@@ -28,6 +28,10 @@ pub struct ReportJson<'a> {
     pub incomplete: &'a [Incomplete],
     /// Findings that somebody accepts, with the reason.
     pub waived: &'a [Waived],
+    /// Lints that did not run, because nothing tells them what would be right; absent in the first files of this form.
+    #[schemars(default)]
+    #[serde(rename = "not-run")]
+    pub not_run: &'a [NotRun],
 }
 
 /// How many of each.
@@ -69,6 +73,7 @@ impl Report {
             findings: &self.findings,
             incomplete: &self.incomplete,
             waived: self.waived(),
+            not_run: self.not_run(),
         }
     }
 }

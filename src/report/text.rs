@@ -57,6 +57,14 @@ impl Report {
             let text = format!("{}: {}; accepted: {}", waived.finding.about(), waived.finding.message, waived.reason);
             wrap(&head("waived", &waived.finding.lint, column), INDENT, &text, &mut lines);
         }
+        for one in self.not_run() {
+            let over = match one.subjects.as_slice() {
+                [] => String::new(),
+                [subject] => format!("{subject}: "),
+                subjects => format!("{} and {} more: ", subjects[0], subjects.len() - 1),
+            };
+            wrap(&head("not run", &one.lint, column), INDENT, &format!("{over}{}", one.reason), &mut lines);
+        }
         lines.push(self.totals(options));
         lines.join("\n")
     }
@@ -66,7 +74,8 @@ impl Report {
         let findings = self.findings.iter().map(|finding| INDENT + finding.lint.chars().count());
         let incomplete = self.incomplete.iter().map(|incomplete| 12 + incomplete.topic.chars().count());
         let waived = self.waived().iter().map(|waived| 8 + waived.finding.lint.chars().count());
-        findings.chain(incomplete).chain(waived).max().unwrap_or(0) + 2
+        let not_run = self.not_run().iter().map(|one| 9 + one.lint.chars().count());
+        findings.chain(incomplete).chain(waived).chain(not_run).max().unwrap_or(0) + 2
     }
 
     /// `1 denied, 1 warning, 1 incomplete over 11 packages (38 ms)`.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Stray};
-use super::input::Foreign;
+use super::input::{Extent, Foreign};
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
 use crate::bundle::{Bundle, KERNELS_LIST, KnownFile, is_manifest};
@@ -24,6 +24,8 @@ use crate::report::{self, Incomplete};
 pub struct Needs {
     /// Digest of every file: reads all bytes.
     pub digests: bool,
+    /// Digest of every file of a project that lists its files with digests.
+    pub recorded: bool,
     /// Paths of the build in every file: reads all bytes.
     pub leaks: bool,
     /// How closely to look at code.
@@ -52,9 +54,9 @@ pub(super) struct Subjects<'a> {
 /// One tree of files.
 struct Tree<'a> {
     name: &'a str,
-    platform: Option<&'a str>,
     root: &'a Path,
     bundle: Option<&'a Bundle>,
+    foreign: Option<&'a Foreign>,
 }
 
 /// What findings call packages: by name, and by CUDA release where packages of several releases share one.
@@ -78,21 +80,21 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let labels = labels(bundles);
     let of_bundles = bundles.iter().zip(&labels).map(|(bundle, label)| Tree {
         name: label,
-        platform: None,
         root: &bundle.root,
         bundle: Some(bundle),
+        foreign: None,
     });
     let of_others = foreign.iter().map(|foreign| Tree {
         name: &foreign.name,
-        platform: foreign.platform.as_deref(),
         root: &foreign.root,
         bundle: None,
+        foreign: Some(foreign),
     });
     let trees: Vec<Tree<'_>> = of_bundles.chain(of_others).collect();
     for (index, tree) in trees.iter().enumerate() {
-        let entries = match tree.bundle {
-            Some(bundle) => entries(bundle),
-            None => foreign[index - bundles.len()].entries(),
+        let entries = match (tree.bundle, tree.foreign) {
+            (Some(bundle), _) => entries(bundle),
+            (None, foreign) => foreign.map_or_else(|| Ok(Vec::new()), Foreign::entries),
         };
         match entries {
             Ok(entries) => work.extend(entries.into_iter().map(|entry| (index, entry))),
@@ -111,7 +113,10 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     );
     let empty = |tree: &Tree<'_>| Contents {
         name: tree.name.to_owned(),
-        platform: tree.platform.map(str::to_owned),
+        platform: tree.foreign.and_then(|foreign| foreign.platform.clone()),
+        project: tree.foreign.and_then(|foreign| foreign.project.clone()),
+        environment: tree.foreign.and_then(|foreign| foreign.environment.clone()),
+        is_alone: tree.foreign.is_some_and(|foreign| matches!(foreign.extent, Extent::One(_))),
         files: Vec::new(),
     };
     let mut contents: Vec<Contents> = trees.iter().map(empty).collect();
@@ -212,7 +217,8 @@ impl Examination<'_> {
     }
 
     fn bytes(&mut self, bytes: &[u8], facts: &mut FileFacts) {
-        if self.needs.digests {
+        let is_listed = self.tree.foreign.is_some_and(|foreign| foreign.project.is_some()) && self.needs.recorded;
+        if is_listed || (self.needs.digests && self.tree.bundle.is_some()) {
             facts.digest =
                 Some(self.known(&facts.path).and_then(|known| known.digest()).unwrap_or_else(|| Digest::of(bytes)));
         }

@@ -8,6 +8,7 @@ use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsL
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
+use crate::package::PythonProject;
 use crate::package::conda::Record;
 use crate::recipe::ComponentKind;
 
@@ -46,6 +47,12 @@ pub struct Contents {
     pub name: String,
     /// Platform tags, of a wheel: what they say of glibc is a promise.
     pub platform: Option<String>,
+    /// What it says of itself, if it is a wheel or an installed project of Python.
+    pub project: Option<Arc<PythonProject>>,
+    /// The environment that it is installed in.
+    pub environment: Option<String>,
+    /// One file that was named by itself: what lies around it is not known.
+    pub is_alone: bool,
     /// Files and links, sorted by path.
     pub files: Vec<FileFacts>,
 }

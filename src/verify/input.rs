@@ -2,7 +2,8 @@
 //! made: wheels, conda packages, archives, libraries, trees.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -14,6 +15,7 @@ use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content, Entry, EntryKind};
 use crate::gpu;
+use crate::package::{PythonProject, projects, site_directories};
 use crate::report::Incomplete;
 
 /// Bundles and others' files of what was pointed at, with the directories that packages were unpacked into.
@@ -40,26 +42,65 @@ pub struct Foreign {
     pub name: String,
     /// Directory that its paths are below.
     pub root: PathBuf,
-    /// The one file of it, `/`-joined; all below `root` without.
-    pub file: Option<String>,
-    /// Platform tags of a wheel, as its file name has them.
+    /// Which files below it are meant.
+    pub extent: Extent,
+    /// Platform tags of a wheel, as its file name or its metadata have them.
     pub platform: Option<String>,
+    /// What it says of itself, if it is a wheel or an installed project of Python.
+    pub project: Option<Arc<PythonProject>>,
+    /// The environment that it is installed in, as the user named it: what is in one meets in one process.
+    pub environment: Option<String>,
+}
+
+/// Which files below a directory are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Extent {
+    /// All of them.
+    All,
+    /// One, named by the user: what lies around it is not known.
+    One(String),
+    /// Those of an installed project, as it lists them; paths may lead above the directory.
+    Listed(Vec<String>),
 }
 
 impl Foreign {
-    /// Its files and links.
+    /// A file or directory of which nothing else is known.
+    fn unknown(name: String, root: PathBuf, extent: Extent) -> Self {
+        Self { name, root, extent, platform: None, project: None, environment: None }
+    }
+
+    /// Its files and links. What a list names and is not there, or is no file, is left out.
     ///
     /// # Errors
     /// A directory cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>> {
-        let Some(file) = &self.file else {
-            let mut entries = fs::walk(&self.root)?;
-            entries.retain(|entry| entry.kind != EntryKind::Directory);
-            return Ok(entries);
-        };
-        let size = fs_err::metadata(self.root.join(file))?.len();
-        Ok(vec![Entry { path: file.clone(), kind: EntryKind::File { size, executable: false } }])
+        match &self.extent {
+            Extent::All => {
+                let mut entries = fs::walk(&self.root)?;
+                entries.retain(|entry| entry.kind != EntryKind::Directory);
+                Ok(entries)
+            }
+            Extent::One(file) => {
+                let size = fs_err::metadata(self.root.join(file))?.len();
+                Ok(vec![Entry { path: file.clone(), kind: EntryKind::File { size, executable: false } }])
+            }
+            Extent::Listed(paths) => Ok(paths.iter().filter_map(|path| listed(&self.root, path)).collect()),
+        }
     }
+}
+
+/// A file of a list as a walk would have found it.
+fn listed(root: &Path, path: &str) -> Option<Entry> {
+    let data = root.join(path).symlink_metadata().ok()?;
+    let kind = if data.is_file() {
+        let executable = std::os::unix::fs::MetadataExt::mode(&data) & 0o100 != 0;
+        EntryKind::File { size: data.len(), executable }
+    } else if data.is_symlink() {
+        EntryKind::Link(fs_err::read_link(root.join(path)).ok()?.to_str()?.to_owned())
+    } else {
+        return None;
+    };
+    Some(Entry { path: path.to_owned(), kind })
 }
 
 /// Opens a bundle, an installed prefix, a directory of bundles or packages (a channel too), a package, or
@@ -131,6 +172,9 @@ impl Opened {
         if self.tree(dir, &dir.display().to_string())? {
             return Ok(());
         }
+        if self.environment(dir)? {
+            return Ok(());
+        }
         let before = self.count();
         let mut packages = BTreeSet::new();
         for entry in walkdir::WalkDir::new(dir).min_depth(1).max_depth(4).sort_by_file_name() {
@@ -143,8 +187,8 @@ impl Opened {
         }
         packages.iter().try_for_each(|package| self.package(package))?;
         if self.count() == before {
-            let name = fs_err::canonicalize(dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            self.add_foreign(Foreign { name, root: dir.to_owned(), file: None, platform: None })?;
+            let name = base_name(dir)?;
+            self.add_foreign(Foreign::unknown(name, dir.to_owned(), Extent::All))?;
         }
         Ok(())
     }
@@ -158,11 +202,48 @@ impl Opened {
         Ok(has_files)
     }
 
-    /// One file, which is its own subject.
+    /// An environment of Python: each installed project by itself, and beside them what belongs to none. Answers whether
+    /// it is one.
+    fn environment(&mut self, dir: &Path) -> Result<bool> {
+        let sites = site_directories(dir);
+        let environment = dir.display().to_string();
+        let mut owned: BTreeSet<PathBuf> = BTreeSet::new();
+        for site in &sites {
+            for project in projects(site) {
+                let paths: Vec<String> = project.files.iter().flatten().map(|file| file.path.clone()).collect();
+                let inside: Vec<String> = paths.into_iter().filter(|path| leads_into(dir, site, path)).collect();
+                owned.extend(inside.iter().filter_map(|path| normal(&site.join(path))));
+                self.foreign.push(Foreign {
+                    name: project.label(),
+                    root: site.clone(),
+                    extent: Extent::Listed(inside),
+                    platform: project.platform.clone(),
+                    project: Some(Arc::new(project)),
+                    environment: Some(environment.clone()),
+                });
+            }
+        }
+        if !sites.is_empty() {
+            let (entries, _) = fs::walk_all(dir)?;
+            let is_left = |entry: &Entry| {
+                entry.kind != EntryKind::Directory
+                    && !entry.path.contains("__pycache__/")
+                    && normal(&dir.join(&entry.path)).is_some_and(|path| !owned.contains(&path))
+            };
+            let left = entries.into_iter().filter(is_left).map(|entry| entry.path).collect();
+            let name = format!("{} (files of no project)", base_name(dir)?);
+            let rest = Foreign::unknown(name, dir.to_owned(), Extent::Listed(left));
+            self.add_foreign(Foreign { environment: Some(environment), ..rest })?;
+        }
+        Ok(!sites.is_empty())
+    }
+
+    /// One file, which is its own subject. One that belongs to an installed project is seen in its place there.
     fn library(&mut self, path: &Path) -> Result<()> {
         let name = fs::utf8(Path::new(path.file_name().unwrap_or_default()))?.to_owned();
-        let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.foreign.push(Foreign { file: Some(name.clone()), root: root.to_owned(), platform: None, name });
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (root, file) = in_site(path).unwrap_or_else(|| (parent.to_owned(), name));
+        self.foreign.push(Foreign::unknown(file.clone(), root, Extent::One(file)));
         Ok(())
     }
 
@@ -196,8 +277,12 @@ impl Opened {
                 let made = self.tree(dir.path(), &name)?;
                 let cuda = self.bundles.last().filter(|_| made).and_then(|bundle| bundle.manifest.cuda);
                 self.indexes.extend(index.map(|record| PackageIndex { record, cuda }));
-                let platform = platform(&name).map(str::to_owned);
-                let foreign = Foreign { name: distribution(&name), root: dir.path().to_owned(), file: None, platform };
+                let project = projects(dir.path()).into_iter().next().filter(|_| name.ends_with(".whl"));
+                let foreign = Foreign {
+                    platform: platform(&name).map(str::to_owned),
+                    project: project.map(Arc::new),
+                    ..Foreign::unknown(distribution(&name), dir.path().to_owned(), Extent::All)
+                };
                 if !made && !self.add_foreign(foreign)? {
                     self.gap(&name, "holds no files");
                 }
@@ -214,6 +299,40 @@ impl Opened {
             reason: reason.to_owned(),
         });
     }
+}
+
+fn base_name(dir: &Path) -> Result<String> {
+    Ok(fs_err::canonicalize(dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// The directory of installed projects that a file lies below, and its path there: `$ORIGIN/../..` of a file leads to
+/// another project's directory, which only that place tells.
+fn in_site(path: &Path) -> Option<(PathBuf, String)> {
+    let path = std::path::absolute(path).ok()?;
+    let site = path.ancestors().skip(1).find(|dir| site_directories(dir) == [*dir])?;
+    Some((site.to_owned(), path.strip_prefix(site).ok()?.to_str()?.to_owned()))
+}
+
+/// A path without `.` and `..`, links not looked at; none of one that leads above its root.
+fn normal(path: &Path) -> Option<PathBuf> {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if !found.pop() => return None,
+            Component::ParentDir => {}
+            other => found.push(other),
+        }
+    }
+    Some(found)
+}
+
+/// Whether what a list names lies below the environment, links followed: a list may name anything.
+fn leads_into(environment: &Path, site: &Path, path: &str) -> bool {
+    let parent = site.join(path).parent().map(Path::to_owned);
+    let real = parent.and_then(|parent| fs_err::canonicalize(parent).ok());
+    let environment = fs_err::canonicalize(environment).ok();
+    real.zip(environment).is_some_and(|(real, environment)| real.starts_with(environment))
 }
 
 /// Name and version of a wheel (`neuron_gpu-8.2.2` of `neuron_gpu-8.2.2-cp311-cp311-linux_x86_64.whl`; binary

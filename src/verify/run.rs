@@ -30,6 +30,7 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
     let runs = |id: &str| context.lints.level(id, settings) != Level::Allow;
     let needs = Needs {
         digests: runs("artifact-digest"),
+        recorded: runs("record-mismatch"),
         leaks: runs("build-path-leak") && !context.rules.build_paths.is_empty(),
         depth: context.rules.depth,
     };

@@ -47,10 +47,19 @@ fn a_virtual_environment_with_wheels() {
     assert!(names.iter().any(|name| name.starts_with("libcudart.so.11")), "NEURON brings its own: {names:?}");
     // Older GPUs than NEURON's code is for.
     assert_eq!(fired(&answer), BTreeSet::from(["foreign-problem".to_owned()]));
-    let reach = &answer["foreign"][0]["reach"];
-    let units: Vec<&str> = reach["units"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
-    assert!(units.iter().any(|name| name.ends_with("libcurand.so.10")), "{units:?}");
-    assert!(reach["compiled"]["because"].as_str().unwrap().contains("libnvrtc.so.13"), "OpenMM compiles: {reach}");
+    // Each project by itself.
+    let of = |subject: &str| {
+        let reaches = answer["foreign"].as_array().unwrap().iter().map(|foreign| &foreign["reach"]);
+        reaches
+            .clone()
+            .find(|reach| reach["subject"] == subject)
+            .unwrap_or_else(|| panic!("{:?}", reaches.collect::<Vec<_>>()))
+    };
+    let (curand, openmm) = (of("nvidia-curand-10.4.5.25"), of("openmm-cuda-13-8.6.1"));
+    let units: Vec<&str> = curand["units"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(units.iter().all(|name| name.ends_with("libcurand.so.10")), "{units:?}");
+    assert!(openmm["compiled"]["because"].as_str().unwrap().contains("libnvrtc.so.13"), "OpenMM compiles: {openmm}");
+    assert!(of("neuron-gpu-8.2.2")["devices"].as_array().unwrap().iter().any(|device| device["how"] == "native"));
     // A second wheel that brings cuRAND along.
     fs_err::create_dir(packages.join("other.libs")).unwrap();
     fs_err::hard_link(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Facts;
 use crate::arch::VersionPolicy;
+use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};
 use crate::recipe::ComponentKind;
@@ -133,7 +134,7 @@ pub(super) fn unserved(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 pub(super) fn vendor_twice(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     for prefix in &facts.machine.prefixes {
         let mut by_name: BTreeMap<&str, Vec<&VendorFile>> = BTreeMap::new();
-        for file in &prefix.vendor {
+        for file in prefix.vendor.iter().filter(|file| facts.manifests.vendor.library(&file.soname).is_some()) {
             by_name.entry(&file.soname).or_default().push(file);
         }
         for (name, files) in by_name.into_iter().filter(|(_, files)| files.len() > 1) {
@@ -143,6 +144,24 @@ pub(super) fn vendor_twice(facts: &Facts, _: &Parameters, hits: &mut Hits) {
                 hits.add(name, format!("{} copies in {}: a process may get two", files.len(), prefix.path))
                     .evidence_lines(files.iter().map(|file| format!("{} ({} bytes)", file.path, file.size)));
             }
+        }
+    }
+}
+
+/// Libraries of which two in one process hurt, under whatever names; those of the GPU vendor are another lint's.
+pub(super) fn runtime_twice(facts: &Facts, _: &Parameters, hits: &mut Hits) {
+    let manifests = &facts.manifests;
+    for prefix in &facts.machine.prefixes {
+        let mut families: BTreeMap<(&str, Option<u32>), Vec<&VendorFile>> = BTreeMap::new();
+        for file in prefix.vendor.iter().filter(|file| manifests.vendor.library(&file.soname).is_none()) {
+            let Some(family) = manifests.foreign.family(library_stem(&file.soname)) else { continue };
+            families.entry(family.group(soname_major(&file.soname))).or_default().push(file);
+        }
+        for ((name, _), files) in families.into_iter().filter(|(_, files)| files.len() > 1) {
+            let hurts = manifests.foreign.family_named(name).map(|family| format!("known to hurt: {}", family.hurts));
+            hits.add(&prefix.path, format!("holds {} {name}: a process may get two", files.len()))
+                .evidence_lines(hurts)
+                .evidence_lines(files.iter().map(|file| file.path.clone()));
         }
     }
 }

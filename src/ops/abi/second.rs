@@ -30,7 +30,7 @@ pub(super) fn ask(old: &Subject, new: &Subject) -> Result<Vec<SecondOpinion>> {
     })?;
     let mut opinions = Vec::new();
     for before in old.libraries() {
-        let stem = |file: &Loaded| crate::abi::library_stem(&file.library()).to_owned();
+        let stem = |file: &Loaded| crate::elf::library_stem(&file.library()).to_owned();
         let Some(after) = new.libraries().find(|after| stem(after) == stem(before)) else { continue };
         let call = Call::new(&program)
             .arg("--no-show-locs")

@@ -16,7 +16,7 @@ use crate::doctor::{
 use crate::error::{DENIED, Error, Result};
 use crate::fit::Distribution;
 use crate::fs;
-use crate::inspect::reach;
+use crate::inspect::reaches;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
@@ -133,7 +133,8 @@ fn look(
         files.extend(wanted.prefixes.iter().filter(is_empty).map(PathBuf::from));
     }
     let quiet = ui.without_results();
-    let reaches = files.iter().map(|path| reach(path, false, manifests, &quiet)).collect::<Result<Vec<_>>>()?;
+    let found = files.iter().map(|path| reaches(path, manifests, &quiet)).collect::<Result<Vec<_>>>()?;
+    let reaches = found.into_iter().flatten().collect();
     let found =
         request.channel.as_ref().map(|channel| sources(std::slice::from_ref(channel))).transpose()?.unwrap_or_default();
     let channel = found.iter().find_map(|source| source.channel.as_deref()).map(absolute).transpose()?;

@@ -86,8 +86,11 @@ fn vendor_modified(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
-/// The vendor's own package: each of its libraries is the vendor's, under its plain name.
+/// The vendor's own package: it says so, or each of its libraries is the vendor's, under its plain name.
 fn is_vendors_own(rules: &Rules, package: &Contents) -> bool {
+    if let Some(project) = &package.project {
+        return rules.manifests.foreign.is_vendors(&project.name);
+    }
     let mut libraries = package.loaded().map(|(_, file, _)| file.name()).peekable();
     libraries.peek().is_some() && libraries.all(|name| rules.manifests.vendor.library(name).is_some())
 }

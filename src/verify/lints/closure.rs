@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::super::{BundleFacts, Contents, FileFacts, PackageFacts};
-use crate::abi::library_stem;
+use crate::elf::library_stem;
 use crate::elf::{Facts, FileKind, Import};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;

@@ -23,10 +23,12 @@ fn glibc_ceiling(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) 
         }
     }
     for wheel in &facts.foreign {
-        let Some(tags) = &wheel.platform else { continue };
+        let tags = wheel.platform.as_deref().unwrap_or_default();
         if let Some(promised) = facts.rules.manifests.glibc.promised_by(tags) {
             let words = |needs| format!("needs glibc {needs}; its platform tag {tags} promises {promised}");
             above(wheel, promised, parameters, hits, words);
+        } else if wheel.loaded().next().is_some() {
+            hits.not_run(&wheel.name, "no manylinux tag promises a glibc");
         }
     }
 }

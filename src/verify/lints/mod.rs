@@ -8,6 +8,7 @@ mod ceilings;
 mod closure;
 mod device;
 mod files;
+mod foreign;
 mod glibc;
 mod hygiene;
 mod isa;
@@ -38,6 +39,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         closure::predicates(),
         device::predicates(),
         files::predicates(),
+        foreign::predicates(),
         glibc::predicates(),
         hygiene::predicates(),
         isa::predicates(),

@@ -188,7 +188,7 @@ fn file_name(path: &str) -> &str {
 
 /// Channels call a library's package by the library's name, with or without `lib`: `hdf5` or
 /// `libhdf5` brings `libhdf5_hl.so.310`.
-fn provides_by_name(package: &str, needed: &str) -> bool {
+pub(super) fn provides_by_name(package: &str, needed: &str) -> bool {
     let bare = |text: &str| text.strip_prefix("lib").unwrap_or(text).to_lowercase();
     let stem = bare(needed.split(".so").next().unwrap_or(needed));
     let package = bare(package);

@@ -57,7 +57,11 @@ fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, S
     for package in facts.contents() {
         for (subject, file, elf) in package.loaded() {
             for (tag, entry) in entries(elf) {
-                visit(subject.clone(), tag, entry, search_dir(entry, file.directory()));
+                let dir = search_dir(entry, file.directory());
+                // Of one file it is not known what lies above it.
+                if !(package.is_alone && dir == SearchDir::Outside) {
+                    visit(subject.clone(), tag, entry, dir);
+                }
             }
         }
     }

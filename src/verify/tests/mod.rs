@@ -5,6 +5,7 @@ mod cubin;
 mod device;
 mod files;
 mod fixture;
+mod foreign;
 mod hygiene;
 mod input;
 mod isa;
