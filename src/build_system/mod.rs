@@ -130,7 +130,7 @@ pub struct HostBuild<'a> {
     pub name: &'a str,
     /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: &'a Path,
-    /// Options; `{prefix}` and `{jobs}` are still to be replaced.
+    /// Options; `{prefix}`, `{dependencies}` and `{jobs}` are still to be replaced.
     pub options: &'a BTreeMap<String, String>,
     /// Make targets, or the script's file name.
     pub targets: &'a [String],
@@ -140,6 +140,8 @@ pub struct HostBuild<'a> {
     pub dest: &'a Path,
     /// [`PREFIX`] below it.
     pub tree: &'a Path,
+    /// The prefix of the packages that it is given; none for a build that needs none.
+    pub dependencies: Option<&'a str>,
     /// Processes at a time.
     pub jobs: usize,
 }
@@ -148,7 +150,10 @@ impl HostBuild<'_> {
     /// Options with their placeholders replaced, for a build system that knows `prefix`.
     fn options(&self, prefix: &str) -> impl Iterator<Item = (&String, String)> {
         let jobs = self.jobs.to_string();
-        let fill = move |value: &String| value.replace("{prefix}", prefix).replace("{jobs}", &jobs);
+        let dependencies = self.dependencies.unwrap_or_default();
+        let fill = move |value: &String| {
+            value.replace("{prefix}", prefix).replace("{dependencies}", dependencies).replace("{jobs}", &jobs)
+        };
         self.options.iter().map(move |(name, value)| (name, fill(value)))
     }
 }

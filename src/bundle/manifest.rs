@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Dependency, Inventory, schema1};
+use super::{Condition, Dependency, Inventory, OutsideLibrary, schema1};
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::elf::Facts;
 use crate::error::Result;
@@ -120,6 +120,9 @@ pub struct BundleManifest {
     /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub opens: Vec<String>,
+    /// Libraries that its files need out of what its build was given: packages of channels, libraries of the machine.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub outside: Vec<OutsideLibrary>,
     /// Every file and link, sorted by path, without this manifest itself.
     pub artifacts: Vec<Artifact>,
     /// The simulator's smoke test, in core's manifest.

@@ -6,6 +6,7 @@ mod find;
 mod inventory;
 mod kernels;
 mod manifest;
+mod outside;
 mod schema1;
 
 pub use condition::{Condition, DeviceRange};
@@ -16,3 +17,4 @@ pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{
     Artifact, ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,
 };
+pub use outside::{OutsideLibrary, Provider};

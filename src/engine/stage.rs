@@ -10,7 +10,8 @@ use super::run::BuildOutcome;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::build_system::BuildDriver;
 use crate::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, Provenance, ToolVersion,
+    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, OutsideLibrary,
+    Provenance, ToolVersion,
 };
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
@@ -170,11 +171,14 @@ impl<'a> Installed<'a> {
     }
 }
 
+/// Says which libraries files of a bundle need out of what its build was given.
+pub type OutsideOf<'a> = dyn Fn(&Bundle) -> Result<Vec<OutsideLibrary>> + 'a;
+
 /// Completes a bundle once its files are final: the glibc floor, the artifacts, `simpack.json`.
 ///
 /// # Errors
 /// A file cannot be read, or `simpack.json` cannot be written.
-pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>) -> Result<()> {
+pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>, outside: &OutsideOf<'_>) -> Result<()> {
     for PendingList { dir, list } in lists {
         let list = KernelsList { modules: artifacts(bundle, &dir)?, ..list };
         write_list(bundle, &dir, &list)?;
@@ -182,6 +186,7 @@ pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>) -> Result<()> {
     let list = bundle.manifest.path();
     bundle.manifest.artifacts = artifacts(bundle, "")?;
     bundle.manifest.artifacts.retain(|artifact| artifact.path != list);
+    bundle.manifest.outside = outside(bundle)?;
     // The highest that any host file needs.
     bundle.manifest.glibc = bundle.host_facts()?.iter().filter_map(|(_, facts)| facts.glibc()).max();
     let mut text = serde_json::to_vec_pretty(&bundle.manifest)

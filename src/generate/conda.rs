@@ -28,7 +28,8 @@ struct Values<'a> {
     outputs: Vec<OutputText<'a>>,
     /// Tools of the host part's builds.
     tools: Vec<&'static str>,
-    /// What components use, with the ranges that packages ask for: libraries by the packages with their headers.
+    /// What components use and builds need, with the ranges that packages ask for: libraries by the packages with their
+    /// headers.
     host: Vec<String>,
     /// Something of the vendor's is among it, whose release goes with the compiler's.
     host_uses_cuda: bool,
@@ -92,6 +93,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     }
     let mut host: Vec<String> = model.uses.iter().map(host_requirement).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
+    host.extend(model.needs.iter().cloned());
     for list in [&mut host, &mut ignored] {
         list.sort();
         list.dedup();

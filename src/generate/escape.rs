@@ -54,12 +54,13 @@ pub fn shell(text: &str) -> Option<String> {
     (!text.contains('\0')).then(|| printable::word(text).into_owned())
 }
 
-/// One word of a shell in which `{prefix}` and `{jobs}` are its variables.
+/// One word of a shell in which `{prefix}`, `{dependencies}` and `{jobs}` are its variables.
 pub fn shell_filled(text: &str) -> Option<String> {
     let mut word = String::new();
     let mut rest = text;
     loop {
-        let next = ["{prefix}", "{jobs}"].iter().filter_map(|name| Some((rest.find(name)?, *name))).min();
+        let next =
+            ["{prefix}", "{dependencies}", "{jobs}"].iter().filter_map(|name| Some((rest.find(name)?, *name))).min();
         let (before, name) = next.map_or((rest, ""), |(at, name)| (&rest[..at], name));
         if !before.is_empty() || name.is_empty() && word.is_empty() {
             word.push_str(&shell(before)?);

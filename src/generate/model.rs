@@ -61,6 +61,8 @@ pub struct Model {
     pub forge: CondaForge,
     /// Vendor libraries and other packages that components use.
     pub uses: Vec<Use>,
+    /// Match specs of packages that builds need, sorted.
+    pub needs: Vec<String>,
     /// Libraries of the components, from their globs.
     pub libraries: Vec<Library>,
     /// Globs over the installed tree, by component.

@@ -6,5 +6,8 @@
 mod model;
 mod settle;
 
-pub use model::{LOCK_EDITION, Lock, LockedHost, LockedSource, LockedTool, LockedWheel};
-pub use settle::{Change, Settled, Update, settle};
+pub use model::{
+    DEPENDENCIES, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedTool,
+    LockedWheel,
+};
+pub use settle::{Change, Kept, Settled, Update, kept, settle};

@@ -11,6 +11,9 @@ use crate::recipe::{HostKind, HostToolchain};
 /// Edition of the file that this simpack reads and writes.
 pub const LOCK_EDITION: u32 = 1;
 
+/// What `--update` calls all packages of channels.
+pub const DEPENDENCIES: &str = "dependencies";
+
 /// What stands above the values.
 const HEAD: &str = "\
 # Written by `simpack lock`: every digest that a build of this recipe takes from outside.
@@ -35,6 +38,9 @@ pub struct Lock {
     /// Pinned tools, sorted by name.
     #[serde(default, rename = "tool", skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LockedTool>,
+    /// The packages that builds are given out of channels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<LockedDependencies>,
 }
 
 /// Which host compiler.
@@ -132,6 +138,54 @@ pub struct LockedWheel {
     pub size: u64,
 }
 
+/// Packages of channels that fit together, and what they were chosen for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedDependencies {
+    /// Channels, as the recipe names them, without login data.
+    pub channels: Vec<String>,
+    /// What the builds need, sorted.
+    pub needs: Vec<String>,
+    /// Newest glibc that the packages may need; none where the compiler keeps to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glibc: Option<GlibcVersion>,
+    /// The packages, sorted by name; none before they are chosen.
+    #[serde(default, rename = "package", skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<LockedPackage>,
+}
+
+impl LockedDependencies {
+    /// Whether both ask for the same.
+    pub fn asks_as(&self, other: &Self) -> bool {
+        (&self.channels, &self.needs, &self.glibc) == (&other.channels, &other.needs, &other.glibc)
+    }
+}
+
+/// A package of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedPackage {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// Build string.
+    pub build: String,
+    /// Its channel as the recipe names it, without login data, and its place there.
+    pub url: String,
+    /// Digest of the file.
+    pub sha256: Digest,
+    /// Bytes of the file.
+    pub size: u64,
+}
+
+impl LockedPackage {
+    /// Last part of its address.
+    pub fn file(&self) -> &str {
+        self.url.rsplit('/').next().unwrap_or(&self.url)
+    }
+}
+
 impl Lock {
     /// Reads the text of a lock; `path` is how the file is named in errors.
     ///
@@ -162,14 +216,19 @@ impl Lock {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Everything that `--update` may name: `source`, tools, and the projects of their wheels; sorted.
+    /// Everything that `--update` may name: `source`, tools, the projects of their wheels, `dependencies`, and the
+    /// packages of these; sorted.
     pub fn names(&self) -> Vec<String> {
         let source = self.source.iter().map(|_| "source".to_owned());
         let tools = self.tools.iter().flat_map(|tool| {
             let wheels = tool.wheels.iter().map(|wheel| wheel.project.clone());
             std::iter::once(tool.name.clone()).chain(wheels)
         });
-        let mut names: Vec<String> = source.chain(tools).collect();
+        let packages = self.dependencies.iter().flat_map(|dependencies| {
+            let packages = dependencies.packages.iter().map(|package| package.name.clone());
+            std::iter::once(DEPENDENCIES.to_owned()).chain(packages)
+        });
+        let mut names: Vec<String> = source.chain(tools).chain(packages).collect();
         names.sort();
         names.dedup();
         names

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::model::{Lock, LockedHost, LockedSource, LockedTool};
+use super::model::{DEPENDENCIES, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedTool};
 use crate::amount::count;
 
 /// What may change although the lock still fits.
@@ -50,6 +50,29 @@ pub struct Settled {
     pub lock: Lock,
     /// Differences, sorted; all of it when there was no older one.
     pub changes: Vec<Change>,
+}
+
+/// What of the packages of an older lock stays when `fresh`, of which no package is chosen yet, is asked for: all of them
+/// where the same is asked for, and nobody wants an update. Else those that a choice should keep to where it can.
+pub fn kept<'a>(old: Option<&'a Lock>, fresh: &LockedDependencies, update: &Update) -> Kept<'a> {
+    let Some(old) = old.and_then(|old| old.dependencies.as_ref()).filter(|old| !old.packages.is_empty()) else {
+        return Kept::Prefer(Vec::new());
+    };
+    let is_updated = |package: &&LockedPackage| update.names(DEPENDENCIES) || update.names(&package.name);
+    let stay = || old.packages.iter().filter(|package| !is_updated(package));
+    match old.asks_as(fresh) && stay().count() == old.packages.len() {
+        true => Kept::All(old),
+        false => Kept::Prefer(stay().collect()),
+    }
+}
+
+/// What stays of the packages of an older lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept<'a> {
+    /// All of them.
+    All(&'a LockedDependencies),
+    /// There is to be a new choice, which keeps to these where it can.
+    Prefer(Vec<&'a LockedPackage>),
 }
 
 /// Settles `old` with `fresh`, which is what the recipe and the pins say today.
@@ -104,6 +127,13 @@ fn changes(old: Option<&Lock>, now: &Lock) -> Vec<Change> {
                 (format!("wheel {}", wheel.project), text)
             }));
         }
+        if let Some(dependencies) = &lock.dependencies {
+            facts.insert(DEPENDENCIES.to_owned(), asked(dependencies));
+            facts.extend(dependencies.packages.iter().map(|package| {
+                let text = format!("{} {} sha256 {} {}", package.version, package.build, package.sha256, package.url);
+                (format!("package {}", package.name), text)
+            }));
+        }
         facts
     };
     let (old, now) = (old.map(facts).unwrap_or_default(), facts(now));
@@ -112,6 +142,11 @@ fn changes(old: Option<&Lock>, now: &Lock) -> Vec<Change> {
     differing
         .map(|name| Change { what: name.clone(), locked: old.get(name).cloned(), now: now.get(name).cloned() })
         .collect()
+}
+
+fn asked(dependencies: &LockedDependencies) -> String {
+    let glibc = dependencies.glibc.map(|glibc| format!(" for glibc {glibc}")).unwrap_or_default();
+    format!("{} from {}{glibc}", dependencies.needs.join(", "), dependencies.channels.join(", "))
 }
 
 fn host(host: &LockedHost) -> String {
@@ -158,6 +193,7 @@ mod tests {
             host: Some(LockedHost::Zig { glibc: "2.28".parse().unwrap() }),
             source: Some(LockedSource::Git { url: "https://x.example/r".into(), rev: rev.to_owned(), tree: None }),
             tools: vec![tool("cuda-13.0", &["nvcc", "nvvm"]), tool("cmake", &["cmake"])],
+            dependencies: None,
         }
     }
 
@@ -192,9 +228,47 @@ mod tests {
         assert_eq!(settled.changes[0].locked.as_deref(), Some("zig for glibc 2.28"));
     }
 
+    fn dependencies(needs: &[&str], packages: &[&str]) -> LockedDependencies {
+        let package = |name: &&str| LockedPackage {
+            name: (*name).to_owned(),
+            version: "1.10.8".to_owned(),
+            build: "h1_0".to_owned(),
+            url: format!("channel/linux-64/{name}-1.10.8-h1_0.conda"),
+            sha256: Digest::of(name.as_bytes()),
+            size: 7,
+        };
+        LockedDependencies {
+            channels: vec!["channel".to_owned()],
+            needs: needs.iter().map(|need| (*need).to_owned()).collect(),
+            glibc: None,
+            packages: packages.iter().map(package).collect(),
+        }
+    }
+
+    #[test]
+    fn packages_stay_while_the_same_is_asked_for() {
+        let old = Lock { dependencies: Some(dependencies(&["hdf5"], &["hdf5", "zlib"])), ..lock("1", "a") };
+        let stay = |needs: &[&str], update: Update| match kept(Some(&old), &dependencies(needs, &[]), &update) {
+            Kept::All(_) => vec!["all"],
+            Kept::Prefer(some) => some.iter().map(|package| package.name.as_str()).collect(),
+        };
+        assert_eq!(stay(&["hdf5"], Update::Nothing), ["all"]);
+        assert_eq!(stay(&["hdf5"], Update::Name("nvcc".into())), ["all"]);
+        assert_eq!(stay(&["hdf5"], Update::Name("zlib".into())), ["hdf5"]);
+        assert_eq!(stay(&["hdf5 >=1.12"], Update::Nothing), ["hdf5", "zlib"]);
+        assert_eq!(stay(&["hdf5"], Update::Name(DEPENDENCIES.into())), [""; 0]);
+        assert_eq!(stay(&["hdf5"], Update::All), [""; 0]);
+        let changed = Lock { dependencies: Some(dependencies(&["hdf5 >=1.12"], &["hdf5"])), ..lock("1", "a") };
+        let changes = settle(Some(&old), changed, &Update::Nothing).changes;
+        let named: Vec<&str> = changes.iter().map(|change| change.what.as_str()).collect();
+        assert_eq!(named, ["dependencies", "package zlib"]);
+        assert_eq!(changes[0].now.as_deref(), Some("hdf5 >=1.12 from channel"));
+    }
+
     #[test]
     fn text_and_values_are_one() {
         let lock = settle(None, lock("1", "a"), &Update::Nothing).lock;
+        let lock = Lock { dependencies: Some(dependencies(&["hdf5"], &["hdf5", "zlib"])), ..lock };
         let text = lock.text().unwrap();
         assert_eq!(Lock::parse(&text, "simpack.lock").unwrap(), lock);
         assert!(Lock::parse(&text.replace("edition = 1", "edition = 2"), "x").is_err());

@@ -10,7 +10,7 @@ use crate::fs;
 use crate::lock::{Change, Lock, Update, settle};
 use crate::manifest::Manifests;
 use crate::near::nearest;
-use crate::project::{LockState, RecipeRequest, change_in_words, fresh_lock, locate};
+use crate::project::{Choice, LockState, RecipeRequest, change_in_words, fresh_lock, locate};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
@@ -54,7 +54,11 @@ pub fn lock(request: &LockRequest, ui: &Ui) -> Result<u8> {
     let store = Store::open(fs::cache_dir()?)?;
     let asked = RecipeRequest { recipe: request.recipe.clone(), offline: request.offline, ..RecipeRequest::default() };
     let located = locate(&asked, &data, &manifests, &store, ui)?;
-    let state = LockState::of(&located, &manifests, store.pins(), &request.update)?;
+    let choice = match request.check {
+        true => Choice::Nobody,
+        false => Choice::Channels { store: &store, offline: request.offline, ui },
+    };
+    let state = LockState::of(&located, &manifests, store.pins(), &request.update, choice)?;
     if let Update::Name(name) = &request.update {
         known(name, &state.settled.lock)?;
     }
@@ -122,7 +126,10 @@ fn words(state: &LockState, written: bool) -> String {
         (true, false) => "written",
         (true, true) => "updated",
     };
+    let packages = lock.dependencies.as_ref().map(|dependencies| count(dependencies.packages.len(), "package"));
+    let packages = packages.map(|packages| format!(", {packages}")).unwrap_or_default();
     let source = if lock.source.is_some() { ", the source" } else { "" };
-    text.push_str(&format!("{path} {done}: {}, {}{source}", count(lock.tools.len(), "tool"), count(wheels, "wheel")));
+    let (tools, wheels) = (count(lock.tools.len(), "tool"), count(wheels, "wheel"));
+    text.push_str(&format!("{path} {done}: {tools}, {wheels}{packages}{source}"));
     text
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::lastrun::VersionCache;
 use crate::lock::Update;
 use crate::manifest::Manifests;
-use crate::project::{LOCK_FILE, LockState, RecipeRequest, locate};
+use crate::project::{Choice, LOCK_FILE, LockState, RecipeRequest, locate};
 use crate::table::{Column, Table};
 use crate::toolchain::{PinnedToolchain, Provenance, Status, Store, SystemSearch, Toolchain, system_cuda};
 use crate::ui::{Ui, size};
@@ -107,7 +107,7 @@ fn locked(recipe: &str, store: &Store, offline: bool, ui: &Ui) -> Result<LockSta
     let manifests = Manifests::load(&data)?;
     let asked = RecipeRequest { recipe: Some(recipe.to_owned()), offline, ..RecipeRequest::default() };
     let located = locate(&asked, &data, &manifests, store, ui)?;
-    LockState::of(&located, &manifests, store.pins(), &Update::Nothing)
+    LockState::of(&located, &manifests, store.pins(), &Update::Nothing, Choice::Nobody)
 }
 
 /// Shows one toolchain: paths, versions, digests. `system` is the CUDA found through `CUDA_HOME` or

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 use crate::bundle::{
-    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, MANIFEST_SCHEMA, Provenance,
+    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, MANIFEST_SCHEMA, OutsideLibrary, Provenance,
 };
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
@@ -461,6 +461,7 @@ impl Derivation<'_> {
             license: None,
             licences: BTreeMap::new(),
             opens: Vec::new(),
+            outside: Vec::new(),
             artifacts: Vec::new(),
             smoke: None,
             provenance: Provenance {
@@ -481,7 +482,8 @@ impl Derivation<'_> {
     /// A package with what follows from its files.
     fn package(&self, kind: PackageKind, mut manifest: BundleManifest, root: Option<PathBuf>) -> Package {
         let outside = self.context.outside.get(&key(&manifest)).into_iter().flatten();
-        manifest.dependencies = manifest.uses.iter().chain(outside).cloned().collect();
+        let given = manifest.outside.iter().filter_map(OutsideLibrary::dependency);
+        manifest.dependencies = manifest.uses.iter().chain(outside).cloned().chain(given).collect();
         manifest.conditions = manifest.glibc.map(|from| Condition::Glibc { from }).into_iter().collect();
         manifest.exports = Vec::new();
         manifest.license = Some(self.recipe.license.clone());

@@ -1,5 +1,6 @@
 //! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
@@ -12,13 +13,15 @@ use crate::engine::{HeaderStore, Toolset, build_headers};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{StepKeys, below};
-use crate::lock::Update;
+use crate::lock::{LockedPackage, Update};
 use crate::manifest::Manifests;
 use crate::package::parse_epoch;
-use crate::plan::{self, BuildPlan, DATA, PlanInputs, Step};
-use crate::project::{Hygiene, Located, LockState, SYMBOLS_DIR, examine, locate, scan, source_root};
+use crate::plan::{self, BuildPlan, DATA, KeyPart, PlanInputs, Step};
+use crate::project::{
+    Choice, Dependencies, Hygiene, Located, LockState, SYMBOLS_DIR, dependencies, examine, locate, scan, source_root,
+};
 use crate::recipe::{ComponentKind, Recipe, RecipeMatrix};
-use crate::toolchain::Store;
+use crate::toolchain::{Store, SystemLibrary};
 use crate::ui::Ui;
 
 /// Everything that decides what a build gives, found and looked at.
@@ -27,6 +30,8 @@ pub(crate) struct BuildInputs {
     pub manifests: Manifests,
     pub store: Store,
     pub tools: Tools,
+    /// Libraries of the machine that builds need.
+    pub system: Vec<SystemLibrary>,
     /// Root of the source tree on disk.
     pub source: PathBuf,
     /// Stands in for every time stamp, in seconds since 1970.
@@ -67,7 +72,11 @@ impl BuildInputs {
         let manifests = Manifests::load(&data)?;
         let store = Store::open(fs::cache_dir()?)?;
         let located = locate(&request.recipe(), &data, &manifests, &store, ui)?;
-        let lock = LockState::of(&located, &manifests, store.pins(), &Update::Nothing)?;
+        let choice = match request.locked {
+            true => Choice::Nobody,
+            false => Choice::Channels { store: &store, offline: request.offline, ui },
+        };
+        let lock = LockState::of(&located, &manifests, store.pins(), &Update::Nothing, choice)?;
         if request.locked {
             refuse_choices(&lock, request)?;
             lock.must_hold()?;
@@ -77,6 +86,7 @@ impl BuildInputs {
         let Located { recipes, shown, fetched, file, looked_at, .. } = located;
         let recipe = recipes.own();
         let tools = identify(&recipes, request.cuda_source, &manifests, &store)?;
+        let system = system_libraries(recipe)?;
         let source = source_root(recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(SYMBOLS_DIR);
@@ -86,6 +96,7 @@ impl BuildInputs {
             all.extend(below(&symbols).unwrap_or_default());
             all.extend(looked_at.paths());
             all.extend(scanned.looked_at);
+            all.extend(system.iter().map(|library| library.described_in.clone()));
             all
         });
         let (sources, left_out) = (scanned.files, scanned.left_out);
@@ -97,18 +108,23 @@ impl BuildInputs {
             let data = ToolVersion { version, sha256: Some(sha256) };
             versions.values_mut().for_each(|tools| drop(tools.insert(DATA.to_owned(), data.clone())));
         }
+        let given = given(&lock, &system);
+        versions.values_mut().for_each(|tools| tools.extend(given.clone()));
         let plan_inputs = PlanInputs {
             sources,
             left_out,
             tools: versions,
             source_date_epoch: epoch,
             cuda_builds: hygiene.cuda_builds.clone(),
+            dependencies: packages(&lock),
+            system: system.iter().map(|library| (library.module.clone(), library.version.clone())).collect(),
         };
         Ok(Self {
             recipes,
             manifests,
             store,
             tools,
+            system,
             source,
             epoch,
             plan_inputs,
@@ -127,6 +143,12 @@ impl BuildInputs {
         let mut job = Job { inputs: self, plan };
         job.settle();
         Ok(job)
+    }
+
+    /// The packages that builds are given; what is not here yet is fetched.
+    pub(super) fn fetch_dependencies(&self, offline: bool, ui: &Ui) -> Result<Option<Dependencies>> {
+        let locked = self.lock.settled.lock.dependencies.as_ref();
+        dependencies(self.recipes.own(), locked, &self.store, offline, ui)
     }
 
     /// The programs themselves; what is pinned and not here yet is fetched.
@@ -202,6 +224,35 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
         _ => wants_host,
     });
     Ok(())
+}
+
+/// Libraries of the machine that builds of a recipe need.
+fn system_libraries(recipe: &Recipe) -> Result<Vec<SystemLibrary>> {
+    let needs = recipe.needs().into_iter().filter(|need| !need.is_of_channel());
+    needs.map(|need| SystemLibrary::find(need.name(), need.versions())).collect()
+}
+
+/// What builds are given of others, as it enters plans and provenance beside the tools.
+fn given(lock: &LockState, system: &[SystemLibrary]) -> BTreeMap<String, ToolVersion> {
+    let packages = lock.settled.lock.dependencies.iter().flat_map(|dependencies| &dependencies.packages);
+    let package = |package: &LockedPackage| {
+        let version = format!("{} {}", package.version, package.build);
+        (format!("package {}", package.name), ToolVersion { version, sha256: Some(package.sha256) })
+    };
+    let library = |library: &SystemLibrary| {
+        (format!("system {}", library.module), ToolVersion { version: library.version.clone(), sha256: None })
+    };
+    packages.map(package).chain(system.iter().map(library)).collect()
+}
+
+/// The packages of channels, as they enter keys.
+fn packages(lock: &LockState) -> Vec<KeyPart> {
+    let packages = lock.settled.lock.dependencies.iter().flat_map(|dependencies| &dependencies.packages);
+    let part = |package: &LockedPackage| {
+        let text = format!("{} {} sha256 {}", package.version, package.build, package.sha256);
+        KeyPart::new(format!("package {}", package.name), text)
+    };
+    packages.map(part).collect()
 }
 
 /// Paths of this machine whose names must not reach a package.

@@ -2,6 +2,7 @@
 //! verbs `build`, `plan` and `rebuild`.
 
 mod dist;
+mod given;
 mod inputs;
 mod origin;
 mod packages;

@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use serde_json::Value;
 
 use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
+use super::given::Given;
 use super::inputs::{BuildInputs, Job, machine_paths};
 use super::origin::{origin, watched};
 use super::packages::{pack, patch};
@@ -27,7 +28,7 @@ use crate::lastrun::{Ended, LastBuild, asked};
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::process::{IsolationKind, check_interrupted};
-use crate::project::{SYMBOLS_DIR, read_all_symbols};
+use crate::project::{Dependencies, SYMBOLS_DIR, read_all_symbols};
 use crate::recipe::ComponentKind;
 use crate::report::{Level, Report};
 use crate::ui::Ui;
@@ -103,7 +104,9 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
     let settings = settings(&job, request, &context)?;
     say_what(&job, ui)?;
     let group = ui.group("toolchain");
-    let toolset = job.inputs.fetch_tools(request.offline, ui)?;
+    let mut toolset = job.inputs.fetch_tools(request.offline, ui)?;
+    let dependencies = job.inputs.fetch_dependencies(request.offline, ui)?;
+    toolset.dependencies = dependencies.as_ref().map(|dependencies| dependencies.root.clone());
     drop(group);
     let options = options(&job, request, &toolset)?;
     let isolation = options.isolation.kind();
@@ -119,7 +122,7 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
             say_isolation(weakest, &format!("{how}; --sandbox require makes them again"), ui);
         }
         let _group = ui.group("packages");
-        let staged = stage(&job, &outcome, request, &options, context, &settings);
+        let staged = stage(&job, &outcome, (request, dependencies.as_ref()), &options, context, &settings);
         let (bundles, report) = staged.map_err(|error| match outcome.lost() {
             0 => error,
             lost => Error::file(cache.root(), format!("{lost} finished steps were removed from the cache meanwhile"))
@@ -240,7 +243,7 @@ fn compile(job: &mut Job, toolset: &Toolset, cache: &Cache, options: &BuildOptio
 fn stage(
     job: &Job,
     outcome: &BuildOutcome,
-    request: &BuildRequest,
+    (request, dependencies): (&BuildRequest, Option<&Dependencies>),
     options: &BuildOptions,
     context: VerifyContext,
     settings: &Settings,
@@ -255,11 +258,12 @@ fn stage(
     let scratch = tempfile::tempdir_in(&request.work)?;
     let mut search_paths = cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;
     drop(scratch);
+    let given = Given::new(&staged.bundles, dependencies, &inputs.system)?;
     for bundle in &mut staged.bundles {
         check_interrupted()?;
         search_paths.extend(patch(inputs.recipes.own(), &inputs.manifests.drivers, bundle, options.jobs)?);
         let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
-        engine::seal(bundle, lists)?;
+        engine::seal(bundle, lists, &|bundle| given.needed_by(bundle))?;
     }
     let staging = Staging {
         unclaimed: staged.unclaimed,
@@ -269,6 +273,7 @@ fn stage(
         overrides: inputs.hygiene.overrides.clone(),
         unused: unused(&job.plan, outcome),
         search_paths,
+        given: given.libraries(),
     };
     let context = context.build_paths(machine_paths(inputs, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, settings);

@@ -243,6 +243,16 @@ impl Tools {
         let pinned = pinned.collect::<Result<_>>()?;
         let commands = self.compiler.as_ref().map(|compiler| compiler.commands(store, &self.answers, offline, ui));
         let HostCommands { cc, cxx, companions, cache, runtime } = commands.transpose()?.unwrap_or_default();
-        Ok(Toolset { cuda, cc, cxx, companions, pinned, compiler_cache: cache, runtime, source_date_epoch: epoch })
+        Ok(Toolset {
+            cuda,
+            cc,
+            cxx,
+            companions,
+            pinned,
+            dependencies: None,
+            compiler_cache: cache,
+            runtime,
+            source_date_epoch: epoch,
+        })
     }
 }

@@ -6,7 +6,7 @@ use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildSpec, Component, ComponentKind, Recipe, RecipeMatrix};
+use crate::recipe::{BuildSpec, Component, ComponentKind, Need, Recipe, RecipeMatrix};
 
 /// Steps of all components with a build: one each, and of plug-in libraries one for each target and CUDA release. Other
 /// releases build again what their packages hold of it: libraries that ship cut, and an rtc of their own.
@@ -108,6 +108,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     }
     parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
     parts.extend(spec.targets.iter().map(|target| KeyPart::new("target", target)));
+    parts.extend(dependencies(spec, inputs));
     let read = read_by(spec, inputs)?;
     if read.is_empty() {
         return Err(Error::recipe(format!("the build of component `{}` reads no file of the source", component.kind))
@@ -132,6 +133,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             options,
             targets: spec.targets.clone(),
             target,
+            dependencies: spec.needs.iter().any(Need::is_of_channel),
             variant: variant.map(str::to_owned),
         },
     })
@@ -164,7 +166,7 @@ fn gencode(targets: &[KernelTarget]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Replaces what is known when the job is planned; `{prefix}` and `{jobs}` are known only later.
+/// Replaces what is known when the job is planned; `{prefix}`, `{dependencies}` and `{jobs}` are known only later.
 pub fn fill(value: &str, recipe: &Recipe) -> String {
     filled(value, recipe, &recipe.targets, recipe.kernel_abi_tag().as_ref())
 }
@@ -178,6 +180,20 @@ fn filled(value: &str, recipe: &Recipe, targets: &[KernelTarget], tag: Option<&K
         .replace("{cuda}", &recipe.cuda.to_string())
         .replace("{cuda-architectures}", &architectures_of(targets))
         .replace("{cuda-gencode}", &gencode(targets))
+}
+
+/// What a build is given of others. All packages of the lock lie in one prefix, so all of them count.
+fn dependencies(spec: &BuildSpec, inputs: &PlanInputs) -> Vec<KeyPart> {
+    let of_channel = spec.needs.iter().any(Need::is_of_channel);
+    let mut parts: Vec<KeyPart> = inputs.dependencies.iter().filter(|_| of_channel).cloned().collect();
+    parts.extend(spec.needs.iter().filter_map(|need| match need {
+        Need::System { module, .. } => {
+            let version = inputs.system.get(module).map_or("unknown", String::as_str);
+            Some(KeyPart::new(format!("system {module}"), version))
+        }
+        Need::Channel { .. } => None,
+    }));
+    parts
 }
 
 fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {

@@ -31,6 +31,10 @@ pub struct PlanInputs {
     pub source_date_epoch: u64,
     /// Components whose own build compiles device code, and must be told for which capabilities.
     pub cuda_builds: BTreeSet<ComponentKind>,
+    /// What builds are given of others, by what they enter keys as: `package hdf5`.
+    pub dependencies: Vec<KeyPart>,
+    /// Libraries of the machine with their versions, by their names in pkg-config.
+    pub system: BTreeMap<String, String>,
 }
 
 /// The whole job.
@@ -127,6 +131,9 @@ pub enum Action {
         /// The one target whose plug-in library it builds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         target: Option<KernelTarget>,
+        /// Whether it is given the packages that the lock holds for builds.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        dependencies: bool,
         /// The variant of the libraries that ship cut, where it builds one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         variant: Option<String>,
@@ -207,6 +214,7 @@ impl PlannedBundle {
             license: None,
             licences: BTreeMap::new(),
             opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
+            outside: Vec::new(),
             artifacts: Vec::new(),
             smoke: None,
             provenance: Provenance::fixed(Digest::of(self.package.as_bytes())),

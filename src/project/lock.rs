@@ -3,17 +3,61 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::dependencies::{asked, choose};
 use super::locate::{Located, Origin, files_noted};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
-use crate::lock::{Change, LOCK_EDITION, Lock, LockedHost, LockedSource, LockedWheel, Settled, Update, settle};
+use crate::lock::{
+    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedWheel,
+    Settled, Update, kept, settle,
+};
 use crate::manifest::Manifests;
 use crate::printable::word;
 use crate::recipe::{self, Recipe, Selection, Source};
-use crate::toolchain::{Pins, without_login};
+use crate::toolchain::{Pins, Store, without_login};
+use crate::ui::Ui;
 
 /// Name of the lock beside a recipe.
 pub(crate) const LOCK_FILE: &str = "simpack.lock";
+
+/// Who chooses packages of channels, where those of the lock are not what the recipe asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Choice<'a> {
+    /// The channels are asked.
+    Channels {
+        /// Where they are asked from.
+        store: &'a Store,
+        /// No network is used.
+        offline: bool,
+        /// Who is told of it.
+        ui: &'a Ui,
+    },
+    /// Nobody: the lock is refused, or nobody looks at them.
+    Nobody,
+}
+
+impl Choice<'_> {
+    /// The packages that hold for what is asked.
+    fn packages(
+        self,
+        recipe: &Recipe,
+        asked: &LockedDependencies,
+        old: Option<&Lock>,
+        update: &Update,
+    ) -> Result<Vec<LockedPackage>> {
+        match (kept(old, asked, update), self) {
+            (Kept::All(old), _) => Ok(old.packages.clone()),
+            // Those of before: that something else is asked for is told anyhow.
+            (_, Choice::Nobody) => {
+                let before = old.and_then(|old| old.dependencies.as_ref());
+                Ok(before.map(|before| before.packages.clone()).unwrap_or_default())
+            }
+            (Kept::Prefer(preferred), Choice::Channels { store, offline, ui }) => {
+                choose(recipe, asked, &preferred, store, offline, ui)
+            }
+        }
+    }
+}
 
 /// The lock of a recipe: the one beside it, and the one that holds.
 pub(crate) struct LockState {
@@ -32,7 +76,13 @@ impl LockState {
     ///
     /// # Errors
     /// The lock cannot be read, or the files of a fetched commit are not the locked ones.
-    pub(crate) fn of(located: &Located, manifests: &Manifests, pins: &Pins, update: &Update) -> Result<Self> {
+    pub(crate) fn of(
+        located: &Located,
+        manifests: &Manifests,
+        pins: &Pins,
+        update: &Update,
+        choice: Choice<'_>,
+    ) -> Result<Self> {
         let path = located.file.parent().unwrap_or(Path::new(".")).join(LOCK_FILE);
         let shown = path.strip_prefix("./").unwrap_or(&path).to_owned();
         let exists = path.is_file();
@@ -50,7 +100,10 @@ impl LockState {
         if let Some(old) = &old {
             right_digests(old, &text, pins, update)?;
         }
-        let fresh = fresh_lock(located, manifests, pins)?;
+        let mut fresh = fresh_lock(located, manifests, pins)?;
+        if let Some(dependencies) = &mut fresh.dependencies {
+            dependencies.packages = choice.packages(located.recipes.own(), dependencies, old.as_ref(), update)?;
+        }
         if *update == Update::Nothing {
             same_files(old.as_ref(), &fresh)?;
         }
@@ -203,7 +256,8 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     let (host, tools) = host_tools(own);
     names.extend(tools.iter().map(|name| (*name).to_owned()));
     let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
-    Ok(Lock { edition: LOCK_EDITION, cuda, host, source: source(&own.source, fetched.as_deref())?, tools })
+    let source = source(&own.source, fetched.as_deref())?;
+    Ok(Lock { edition: LOCK_EDITION, cuda, host, source, tools, dependencies: asked(own) })
 }
 
 /// The host compiler of a recipe that builds for the host, and the pinned tools for it.

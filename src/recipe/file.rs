@@ -10,6 +10,7 @@ use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
 use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Waiver};
+use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
@@ -30,6 +31,8 @@ pub struct RecipeFile {
     pub matrix: MatrixTable,
     /// `[toolchain]`.
     pub toolchain: ToolchainTable,
+    /// `[dependencies]`.
+    pub dependencies: DependenciesTable,
     /// `[component.*]`.
     pub components: BTreeMap<ComponentKind, ComponentTable>,
     /// `[kernels.*]`.
@@ -126,6 +129,13 @@ pub struct HostTable {
     pub cpu: Option<Spanned<CpuLevel>>,
 }
 
+/// `[dependencies]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DependenciesTable {
+    /// Addresses or directories of channels, the first counts most.
+    pub channels: Vec<Spanned<String>>,
+}
+
 /// `[component.*]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ComponentTable {
@@ -158,6 +168,8 @@ pub struct BuildTable {
     pub inputs: Option<Vec<Spanned<String>>>,
     /// Make targets, or the script.
     pub targets: Vec<Spanned<String>>,
+    /// What it needs of others.
+    pub needs: Vec<Spanned<Need>>,
 }
 
 /// Value of a build option.

@@ -78,7 +78,9 @@ mod tests {
     fn reads(source: &str, inputs: Option<&[&str]>) -> Inputs {
         let inputs = inputs.map(|globs| globs.iter().map(|glob| (*glob).to_owned()).collect());
         let (driver, source) = (BuildDriver::Cmake, source.to_owned());
-        BuildSpec { driver, source, options: BTreeMap::new(), inputs, targets: Vec::new() }.reads().unwrap()
+        BuildSpec { driver, source, options: BTreeMap::new(), inputs, targets: Vec::new(), needs: Vec::new() }
+            .reads()
+            .unwrap()
     }
 
     #[test]

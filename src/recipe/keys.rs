@@ -29,6 +29,8 @@ pub struct RecipeKeys {
     matrix: Option<Matrix>,
     /// How the host part is compiled.
     toolchain: Option<Toolchain>,
+    /// Where the packages come from that builds need.
+    dependencies: Option<Dependencies>,
     /// The parts of the simulator: each becomes a package. There must be a `core`.
     component: Components,
     /// Kernel groups by name: device code that ships together. The name is yours: lower-case letters, digits and `_`.
@@ -189,6 +191,16 @@ struct ToolchainCuda {
     release: CudaVersion,
 }
 
+/// Where the packages come from that builds need.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Dependencies {
+    /// conda channels, the first counts most: addresses, or directories relative to the recipe's. A package is taken
+    /// from the first channel that has its name.
+    #[schemars(example = ["https://conda.example.org/conda-forge", "channel"])]
+    channels: Vec<String>,
+}
+
 /// The parts of the simulator.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
@@ -245,7 +257,7 @@ struct Build {
     #[schemars(extend("default" = "."), example = &"core")]
     source: Option<String>,
     /// Options: cache entries of CMake, variables of make, the environment of a script. In texts `{kernel-abi}`,
-    /// `{version}`, `{prefix}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
+    /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
     /// are replaced.
     #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]
     options: Option<BTreeMap<String, OptionValue>>,
@@ -257,6 +269,11 @@ struct Build {
     /// Targets of make; of driver `script` the script's file name.
     #[schemars(example = ["install"])]
     targets: Option<Vec<String>>,
+    /// What the build needs of others: packages of the channels, each with a range of versions or without and a glob over
+    /// the build string or without; or, after `system:`, libraries of the machine by their names in pkg-config. Packages are
+    /// locked, and the build is given them in one directory: `{dependencies}`.
+    #[schemars(example = ["hdf5 >=1.10,<2", "hdf5 * mpi_openmpi_*", "system:libpng >=1.6"])]
+    needs: Option<Vec<String>>,
 }
 
 /// The value of an option.

@@ -68,6 +68,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Toolchain", "[toolchain]"),
         ("Host", "[toolchain.host]"),
         ("ToolchainCuda", "[toolchain.cuda]"),
+        ("Dependencies", "[dependencies]"),
         ("Components", "[component]"),
         ("Component", "[component.core]"),
         ("Build", "[component.core.build]"),

@@ -11,6 +11,7 @@ mod keys;
 mod keys_tests;
 mod matrix;
 mod model;
+mod need;
 mod parse;
 mod places;
 mod resolve;
@@ -20,8 +21,8 @@ mod tests;
 
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
-    Additions, BuildTable, ComponentTable, DriverTable, GroupTable, HostTable, LintTable, MatrixTable, OptionValue,
-    PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
+    Additions, BuildTable, ComponentTable, DependenciesTable, DriverTable, GroupTable, HostTable, LintTable,
+    MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
@@ -33,6 +34,7 @@ pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
     LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, When,
 };
+pub use need::Need;
 pub use parse::parse;
 pub use parse::table::scalars_of;
 pub use parse::words::{AtLeast, CapabilityRange, Use};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{DeviceCompiler, KernelForm};
 use super::host::HostToolchain;
+use super::need::Need;
 use super::places::Places;
 use super::smoke::Smoke;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
@@ -53,6 +54,11 @@ pub struct Recipe {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub cpu: Option<CpuLevel>,
+    /// Channels of the packages that builds need, the first counts most: addresses, or directories relative to the
+    /// recipe's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub channels: Vec<String>,
     /// Components in the order of [`ComponentKind`]; at most one of a kind.
     pub components: Vec<Component>,
     /// Kernel groups, sorted by name.
@@ -81,6 +87,12 @@ impl Recipe {
     pub fn build_tools(&self) -> BTreeSet<&'static str> {
         let builds = self.components.iter().filter_map(|component| component.build.as_ref());
         builds.flat_map(|build| build.driver.system().pinned()).copied().collect()
+    }
+
+    /// What the builds of its components need of others, sorted.
+    pub fn needs(&self) -> BTreeSet<&Need> {
+        let builds = self.components.iter().filter_map(|component| component.build.as_ref());
+        builds.flat_map(|build| &build.needs).collect()
     }
 
     /// All declared kernels of all groups, sorted by name.
@@ -281,7 +293,7 @@ pub struct BuildSpec {
     /// Directory with its top file, relative to the source.
     pub source: String,
     /// Options: CMake cache entries, make variables, environment of a script. `{kernel-abi}`,
-    /// `{version}`, `{prefix}`, `{jobs}` and `{cuda}` in values are replaced.
+    /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}` and `{cuda}` in values are replaced.
     pub options: BTreeMap<String, String>,
     /// Files the build reads, as globs relative to the source directory: they make its key. Absent, it reads what the
     /// directory does not leave out: hidden files, what its `.gitignore` files ignore, what builds write.
@@ -290,6 +302,10 @@ pub struct BuildSpec {
     pub inputs: Option<Vec<String>>,
     /// Make targets or the script's file name.
     pub targets: Vec<String>,
+    /// What it needs of others: packages of the channels, libraries of the machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub needs: Vec<Need>,
 }
 
 /// Device sources that ship together.

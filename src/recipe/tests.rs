@@ -368,6 +368,34 @@ fn options_that_the_loader_obeys_are_mistakes() {
 }
 
 #[test]
+fn what_builds_need_is_read_and_mistakes_show_their_place() {
+    let with = |needs: &str, dependencies: &str| {
+        let build = format!("[component.core.build]\nneeds = {needs}");
+        let text = VOLLEY.replace("[component.core.build]", &build);
+        let text = text.replace("[component.rtc]", &format!("{dependencies}\n[component.rtc]"));
+        load_with(&text, &Selection::default())
+    };
+    let channels = "[dependencies]\nchannels = [\"https://conda.example.org/forge/\", \"kernels\"]\n";
+    let recipe = with("[\"hdf5 >=1.10\", \"system:libpng\"]", channels).unwrap();
+    assert_eq!(recipe.channels, ["https://conda.example.org/forge", "kernels"]);
+    assert_eq!(joined(recipe.needs()), "hdf5 >=1.10 system:libpng");
+    assert!(with("[\"system:libpng\"]", "").is_ok());
+    let wrong = |needs: &str, dependencies: &str| with(needs, dependencies).unwrap_err();
+    insta::assert_snapshot!(
+        [
+            wrong("[\"hdf5 >=1.10\"]", ""),
+            wrong("[\"hdf5\", \"hdf5\"]", "[dependencies]\nchannels = [\"kernel\", \"ftp://x\", \"/srv/channel\"]\n"),
+            wrong("[\"system:libpng\"]", channels),
+            wrong("[\"HDF5\", \"hdf5 newest\", \"system:hdf5 !=1\"]", "[dependencies]\nchanels = []\n"),
+        ]
+        .concat()
+    );
+    let placeholder = VOLLEY.replace("VOLLEY_KERNEL_ABI = \"{kernel-abi}\"", "VOLLEY_X = \"{dependencies}/lib\"");
+    let wrong = load_with(&placeholder, &Selection::default()).unwrap_err();
+    assert!(wrong.contains("`{dependencies}` stands for packages of a channel"), "{wrong}");
+}
+
+#[test]
 fn variants_are_every_combination_in_a_fixed_order() {
     let text = VOLLEY.replace(
         "[kernels.network.when",

@@ -4,13 +4,14 @@
 //! finds a file there through `client`, `fetch` brings it, `unpack` arranges it and `store`
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
-//! (`git`). `cuda` and `host` describe what was fetched
+//! (`git`); `dependencies` for the packages that builds are given. `cuda` and `host` describe what was fetched
 //! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
 mod archive;
 mod client;
 mod commit;
 mod cuda;
+mod dependencies;
 mod fetch;
 mod git;
 mod host;
@@ -29,9 +30,10 @@ mod tests;
 
 pub use commit::{Commit, commit_of};
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
+pub use dependencies::{IntoPrefix, PackageFile};
 pub use host::{
-    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, host_source, nvcc_host_compiler,
-    system_host_compiler,
+    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, SystemLibrary, host_source,
+    nvcc_host_compiler, system_host_compiler,
 };
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};

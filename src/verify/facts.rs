@@ -1,10 +1,10 @@
 //! What was read from the bundles: plain values that the predicates look at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::arch::CudaVersion;
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsList};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsList, Provider};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
@@ -135,6 +135,8 @@ pub struct Staging {
     pub unused: BTreeSet<(ComponentKind, String)>,
     /// Files whose search path is another than their build gave them.
     pub search_paths: Vec<ReplacedSearchPath>,
+    /// Shared libraries of the packages that builds were given, each with its package.
+    pub given: BTreeMap<String, String>,
 }
 
 /// A file whose search path is another than its build gave it.
@@ -226,6 +228,14 @@ impl PackageFacts {
     /// Whether the package brings files of its own beside its manifest.
     pub fn has_files(&self) -> bool {
         !self.contents.files.is_empty() || !self.manifest.artifacts.is_empty()
+    }
+
+    /// Names of the packages of channels that its build was given, and whose libraries its files need.
+    pub fn given(&self) -> impl Iterator<Item = &str> {
+        self.manifest.outside.iter().filter_map(|outside| match &outside.from {
+            Provider::Channel { package, .. } => Some(package.as_str()),
+            Provider::System { .. } => None,
+        })
     }
 
     /// Names of the packages and vendor libraries it declares in `uses`.

@@ -31,9 +31,10 @@ def differences(prefix):
                     yield f"{installed}: points nowhere"
             elif not installed.is_file():
                 yield f"{installed}: is missing"
-            elif hashlib.sha256(installed.read_bytes()).hexdigest() != entry["sha256"]:
+            elif hashlib.sha256(installed.read_bytes()).hexdigest() != (entry.get("sha256_in_prefix") or entry["sha256"]):
                 yield f"{installed}: has another digest"
-            elif installed.stat().st_size != entry["size_in_bytes"]:
+            # Where the prefix was written into a file, its digest there is all that is known.
+            elif not entry.get("sha256_in_prefix") and installed.stat().st_size != entry["size_in_bytes"]:
                 yield f"{installed}: has another size"
 
 

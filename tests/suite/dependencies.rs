@@ -23,7 +23,7 @@ const LICENCES: [&str; 13] = [
 ];
 
 /// Crates that others still ask for in an older version; those of digests by minisign's key derivation.
-const TWICE: [&str; 16] = [
+const TWICE: [&str; 17] = [
     "block-buffer",
     "cpufeatures",
     "crypto-common",
@@ -31,6 +31,7 @@ const TWICE: [&str; 16] = [
     "darling_core",
     "darling_macro",
     "digest",
+    "foldhash",
     "getrandom",
     "hashbrown",
     "indexmap",

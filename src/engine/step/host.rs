@@ -22,6 +22,8 @@ pub(in crate::engine) struct HostStep<'a> {
     pub targets: &'a [String],
     /// CUDA release whose compiler it calls; that of the host part without.
     pub cuda: Option<CudaVersion>,
+    /// The prefix of the packages that it is given.
+    pub dependencies: Option<&'a str>,
     /// Empty directory of this step.
     pub work: &'a Path,
     pub share: Share<'a>,
@@ -37,8 +39,9 @@ impl HostStep<'_> {
         let dest = self.work.join("dest");
         let tree = dest.join(PREFIX.trim_start_matches('/'));
         fs_err::create_dir_all(&tree)?;
-        let &Self { name, source, options, targets, work, share, .. } = self;
-        let build = HostBuild { name, source, options, targets, work, dest: &dest, tree: &tree, jobs: share.jobs };
+        let &Self { name, source, options, targets, dependencies, work, share, .. } = self;
+        let (dest, jobs) = (&dest, share.jobs);
+        let build = HostBuild { name, source, options, targets, work, dest, tree: &tree, dependencies, jobs };
         let calls = self.driver.system().calls(&build, &Arranged { step: self, tools })?;
         Ok((calls, tree))
     }
@@ -79,6 +82,9 @@ impl HostTools for Arranged<'_> {
         for dir in [work, source] {
             flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
         }
+        if let Some(prefix) = self.step.dependencies {
+            flags.push(format!("-ffile-prefix-map={prefix}=dependencies"));
+        }
         let compiler = |name: &str, command: &[String]| match command {
             [] => Err(Error::bug(format!("no command for {name}"))),
             command => self.program(name, &[command, &flags].concat()),
@@ -86,6 +92,11 @@ impl HostTools for Arranged<'_> {
         let cc = compiler("cc", &self.tools.cc)?;
         let cxx = compiler("c++", &self.tools.cxx)?;
         let mut call = self.tools.call(program, work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
+        if let Some(prefix) = self.step.dependencies {
+            // zig's linker does not know the option, and does not look for what libraries need in turn.
+            let looks_further = self.tools.compiler_cache.is_none();
+            call = with_dependencies(call, prefix, looks_further);
+        }
         if let Some((nvcc, cxx)) = self.cuda() {
             call = call.env("NVCC", fs::utf8(nvcc)?).env("NVCC_CCBIN", fs::utf8(cxx)?);
         }
@@ -118,6 +129,18 @@ impl HostTools for Arranged<'_> {
         let tokens = self.step.share.tokens;
         tokens.map(|tokens| tokens.share(call.clone(), self.step.driver, self.step.work)).transpose()
     }
+}
+
+/// Where build systems look for what lies in a prefix: CMake and pkg-config by variables of their own, others by the flags
+/// that conda's builds have, too.
+fn with_dependencies(call: Call, prefix: &str, looks_further: bool) -> Call {
+    let further = if looks_further { format!(" -Wl,-rpath-link,{prefix}/lib") } else { String::new() };
+    let path = call.env.get("PATH").cloned().unwrap_or_default();
+    call.env("PATH", format!("{prefix}/bin:{path}"))
+        .env("CMAKE_PREFIX_PATH", prefix)
+        .env("PKG_CONFIG_PATH", format!("{prefix}/lib/pkgconfig:{prefix}/share/pkgconfig"))
+        .env("CPPFLAGS", format!("-I{prefix}/include"))
+        .env("LDFLAGS", format!("-L{prefix}/lib{further}"))
 }
 
 impl Arranged<'_> {

@@ -168,15 +168,17 @@ impl<'a> StepRun<'a> {
                     keys: Keys::Kernels,
                     vendor: &options.vendor,
                     isolation,
+                    given: None,
                     work,
                 };
                 let (call, made) = place.call(step)?;
                 let peak = self.call_all(step, &[call], &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, peak, made.dir)
             }
-            Action::Host { driver, source, options: settings, targets, .. } => {
+            Action::Host { driver, source, options: settings, targets, dependencies, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
+                let prefix = self.tools.dependencies.as_deref().filter(|_| *dependencies);
                 let host = HostStep {
                     driver: *driver,
                     name: &options.name,
@@ -184,10 +186,11 @@ impl<'a> StepRun<'a> {
                     options: settings,
                     targets,
                     cuda: step.cuda,
+                    dependencies: prefix.map(crate::fs::utf8).transpose()?,
                     work,
                     share,
                 };
-                let sandbox = isolation.sandbox(work, [], self.tools.compiler_cache.clone())?;
+                let sandbox = isolation.sandbox(work, prefix.map(Path::to_owned), self.tools.compiler_cache.clone())?;
                 let (calls, tree) = host.calls(self.tools)?;
                 let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
                 let real = plain(&root.join(source));
@@ -204,6 +207,7 @@ impl<'a> StepRun<'a> {
                     keys: Keys::Build(step.component),
                     vendor: &options.vendor,
                     isolation,
+                    given: prefix,
                     work,
                 };
                 let hear = &mut |said: &str| unused.extend(driver.system().unused(said));

@@ -45,6 +45,8 @@ pub struct Toolset {
     pub companions: BTreeMap<String, Vec<String>>,
     /// Tools of the build systems that simpack pins, by name.
     pub pinned: BTreeMap<&'static str, PathBuf>,
+    /// The prefix of the packages that the lock holds for builds; none where no build needs any.
+    pub dependencies: Option<PathBuf>,
     /// Directory in which the compiler keeps what it builds for itself (zig's libc++); it is there.
     pub compiler_cache: Option<PathBuf>,
     /// What it builds there before anything can be linked.

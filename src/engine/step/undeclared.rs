@@ -51,6 +51,8 @@ pub(in crate::engine) struct Scene<'a> {
     pub vendor: &'a Vendor,
     /// What all steps see.
     pub isolation: &'a StepIsolation,
+    /// The prefix of packages that this one sees, too.
+    pub given: Option<&'a Path>,
     /// The step's own directory.
     pub work: &'a Path,
 }
@@ -206,7 +208,10 @@ fn undeclared(path: &Path, scene: &Scene<'_>) -> Option<PathBuf> {
     };
     let hidden = match path.strip_prefix(scene.source) {
         Ok(below) => !(scene.declared)(below),
-        Err(_) => !scene.isolation.is_of_tools(&path),
+        Err(_) => {
+            let is_given = scene.given.is_some_and(|prefix| path.starts_with(prefix));
+            !is_given && !scene.isolation.is_of_tools(&path)
+        }
     };
     (hidden && path.is_file() && !path.starts_with("/proc") && !path.starts_with("/dev")).then_some(path)
 }

@@ -20,7 +20,7 @@ use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
-    Component, ComponentKind, CondaProfile, DeviceCompiler, KernelGroup, Recipe, RecipeMatrix, Source,
+    Component, ComponentKind, CondaProfile, DeviceCompiler, KernelGroup, Need, Recipe, RecipeMatrix, Source,
 };
 
 /// What of this machine enters texts.
@@ -89,6 +89,7 @@ pub(super) fn model(
         rpath: recipe.driver.tag == crate::elf::edit::PathTag::Rpath,
         forge: forge.clone(),
         uses: uses(recipe, manifests),
+        needs: needs(recipe, target)?,
         libraries: libraries(recipe, built)?,
         files: recipe
             .components
@@ -207,6 +208,25 @@ fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
     }
     found.sort();
     found
+}
+
+/// What builds need of channels, in conda's words.
+fn needs(recipe: &Recipe, target: Target) -> Result<Vec<String>> {
+    let refused = |need: &Need| match need {
+        _ if !target.compiles() => None,
+        Need::System { .. } => Some("it comes from the machine that builds"),
+        Need::Channel { .. } if target != Target::Conda => {
+            Some("it is a package of conda, which has another name there")
+        }
+        Need::Channel { .. } => None,
+    };
+    for need in recipe.needs() {
+        if let Some(why) = refused(need) {
+            return Err(Error::recipe(format!("a recipe for {target} cannot bring `{}`: {why}", need.name()))
+                .hint("`simpack build` makes the packages, and `simpack generate github` a workflow that calls it"));
+        }
+    }
+    Ok(recipe.needs().into_iter().map(ToString::to_string).collect())
 }
 
 /// Libraries that others link: from the globs by which components name them, or as they were built. A library that

@@ -3,13 +3,17 @@
 mod archive;
 mod channel;
 mod info;
+mod install;
 mod read;
 mod selection;
+mod solve;
 mod specs;
 
 pub use self::{
     archive::Conda,
     channel::index,
+    install::{Installation, Installed},
+    solve::{ChannelIndex, Chosen, Wishes, solve},
     specs::{BuildText, Specs, build_text},
 };
 pub use read::{INDEX, INFO, PATHS, Record, Wanted, exactly, records, spelled, version};

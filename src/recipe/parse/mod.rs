@@ -52,6 +52,8 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     let matrix = matrix.map(|fields| self::matrix(reader, fields));
     let toolchain = top.get("toolchain").and_then(|value| reader.fields(value, "[toolchain]"));
     let toolchain = toolchain.map(|fields| self::toolchain(reader, fields));
+    let dependencies = top.get("dependencies").and_then(|value| reader.fields(value, "[dependencies]"));
+    let dependencies = dependencies.map(|fields| self::dependencies(reader, fields));
     let components = match top.required(reader, "component") {
         Some(value) => parts::components(reader, value),
         None => BTreeMap::new(),
@@ -71,6 +73,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         source,
         matrix: matrix.unwrap_or_default(),
         toolchain: toolchain.unwrap_or_default(),
+        dependencies: dependencies.unwrap_or_default(),
         components,
         groups: groups.unwrap_or_default(),
         driver: driver.unwrap_or_default(),
@@ -261,6 +264,32 @@ fn host(reader: &mut Reader, value: &Value<'_>) -> Option<HostTable> {
     };
     fields.finish(reader);
     Some(table)
+}
+
+fn dependencies(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DependenciesTable {
+    let channels = fields.required(reader, "channels").and_then(|value| {
+        let list = reader.list(value, "channels", channel)?;
+        Some(reader.unique("channels", list))
+    });
+    fields.finish(reader);
+    file::DependenciesTable { channels: channels.unwrap_or_default() }
+}
+
+/// An address, or a directory below or beside the recipe's.
+fn channel(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    let mut channel = reader.text(value, "a channel")?;
+    channel.value.truncate(channel.value.trim_end_matches('/').len());
+    let why = match channel.value.split_once("://") {
+        Some(("http" | "https" | "file", rest)) if !rest.is_empty() => return Some(channel),
+        Some((scheme, _)) => format!("a channel cannot come by `{scheme}:`; write https://, http:// or file://"),
+        None if channel.value.starts_with('/') => {
+            "the directory is absolute; write it relative to the recipe's, or as file:///...".to_owned()
+        }
+        None if channel.value.contains('\\') => "directories are separated by `/`".to_owned(),
+        None => return Some(channel),
+    };
+    reader.wrong(channel.span, why);
+    None
 }
 
 fn driver(reader: &mut Reader, mut fields: Fields<'_, '_>) -> file::DriverTable {

@@ -28,8 +28,18 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 9] =
-    ["kernel-abi", "version", "prefix", "jobs", "cuda", "cuda-architectures", "cuda-gencode", "target", "variant"];
+const PLACEHOLDERS: [&str; 10] = [
+    "kernel-abi",
+    "version",
+    "prefix",
+    "dependencies",
+    "jobs",
+    "cuda",
+    "cuda-architectures",
+    "cuda-gencode",
+    "target",
+    "variant",
+];
 
 pub(in crate::recipe) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
     let mut found = BTreeMap::new();
@@ -103,6 +113,13 @@ fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<
         targets: fields
             .get("targets")
             .and_then(|value| reader.list(value, "targets", |reader, value| reader.text(value, "a target")))
+            .unwrap_or_default(),
+        needs: fields
+            .get("needs")
+            .and_then(|value| {
+                let list = reader.list(value, "needs", |reader, value| reader.parsed(value, "a dependency"))?;
+                Some(reader.unique("needs", list))
+            })
             .unwrap_or_default(),
     };
     fields.finish(reader);

@@ -87,7 +87,8 @@ impl fmt::Display for Use {
     }
 }
 
-fn is_constraint(text: &str) -> bool {
+/// Whether a text is one constraint on a version: `>=1.10`.
+pub(in crate::recipe) fn is_constraint(text: &str) -> bool {
     let operators = [">=", "<=", "==", "!=", "~=", ">", "<", "="];
     let version = operators.iter().find_map(|operator| text.strip_prefix(operator)).unwrap_or(text);
     version.starts_with(|letter: char| letter.is_ascii_digit())

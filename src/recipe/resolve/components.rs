@@ -218,6 +218,44 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         options,
         inputs: table.inputs.as_deref().map(globs).or_else(|| fetched.then(|| vec!["**".to_owned()])),
         targets: globs(&table.targets),
+        needs: table.needs.iter().map(|need| need.value.clone()).collect(),
+    }
+}
+
+/// Channels are there where builds need packages, and only there; directories exist.
+pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let builds = || file.components.values().filter_map(|component| component.build.as_ref());
+    let mut needs = builds().flat_map(|build| &build.needs).filter(|need| need.value.is_of_channel());
+    let channels = &file.dependencies.channels;
+    match (needs.next(), channels.first()) {
+        (Some(need), None) => {
+            let mistake = resolver.mistake(need, format!("no channel is named that has `{}`", need.value.name()));
+            let hint = "add [dependencies] with channels = [\"https://...\"], or take the machine's: \"system:NAME\"";
+            resolver.mistakes.push(mistake.hint(hint));
+        }
+        (None, Some(channel)) => {
+            let mistake = resolver.mistake(channel, "no build needs a package of a channel");
+            let hint = "name packages in `needs` of a component's build, or remove [dependencies]";
+            resolver.mistakes.push(mistake.hint(hint));
+        }
+        _ => {}
+    }
+    for channel in channels.iter().filter(|channel| !channel.value.contains("://")) {
+        resolver.must_exist(channel, &channel.value);
+    }
+    for build in builds() {
+        let system = build.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value).system();
+        if let Some(need) = build.needs.first().filter(|_| system.tools().is_empty()) {
+            resolver.wrong(need, "`needs` cannot be combined with driver `copy`, which runs nothing");
+        }
+        let is_used = |option: &Spanned<OptionValue>| matches!(&option.value, OptionValue::Text(text) if placeholders(text).contains(&"dependencies"));
+        let unmet = build.options.values().find(|option| is_used(option));
+        if let Some(option) = unmet.filter(|_| !build.needs.iter().any(|need| need.value.is_of_channel())) {
+            let mistake = resolver
+                .mistake(option, "`{dependencies}` stands for packages of a channel, and this build needs none");
+            resolver.mistakes.push(mistake.hint("name them in `needs` of the build"));
+        }
     }
 }
 

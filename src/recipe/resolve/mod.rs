@@ -159,6 +159,7 @@ impl Resolver<'_> {
         let targets = cuda.and_then(|cuda| targets::targets(self, cuda));
         let host = self.host();
         let components = components::components(self, cuda);
+        components::channels(self);
         self.places.add_recipe(file);
         let groups = kernels::groups(self);
         let driver = self.driver();
@@ -182,6 +183,7 @@ impl Resolver<'_> {
             targets: targets?,
             host: host?,
             cpu: file.toolchain.host.as_ref().and_then(|host| Some(host.cpu.as_ref()?.value)),
+            channels: file.dependencies.channels.iter().map(|channel| channel.value.clone()).collect(),
             components: components?,
             groups: groups?,
             driver: driver?,

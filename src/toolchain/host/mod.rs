@@ -2,11 +2,13 @@
 //! table that says which there are is [`HostToolchain`].
 
 mod compiler;
+mod library;
 mod runtime;
 mod system;
 mod zig;
 
 pub use compiler::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use library::SystemLibrary;
 pub use runtime::CxxRuntime;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Fetching from servers that behave, and from servers that do not.
 
+mod dependencies;
 mod real;
 mod server;
 mod source;

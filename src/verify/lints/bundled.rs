@@ -7,6 +7,7 @@ use crate::recipe::ComponentKind;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
+        Predicate { id: "dependency-bundled", parameters: &[], check: dependency_bundled },
         Predicate { id: "driver-bundled", parameters: &[], check: driver_bundled },
         Predicate { id: "vendor-bundled", parameters: &[], check: vendor_bundled },
         Predicate { id: "vendor-modified", parameters: &[], check: vendor_modified },
@@ -41,6 +42,19 @@ fn driver<'a>(rules: &'a Rules, name: &str) -> Option<&'a str> {
 /// Whether a file's name is that of the driver's or the vendor's, plain or with a hash.
 pub(super) fn is_foreign(rules: &Rules, name: &str) -> bool {
     driver(rules, name).is_some() || rules.manifests.vendor.original(name).is_some()
+}
+
+/// Copies of what a package brings that builds were given.
+fn dependency_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files().iter().filter(|file| !file.objects.is_empty()) {
+            let given = names(file).into_iter().find_map(|name| facts.rules.staging.given.get_key_value(name));
+            let Some((library, owner)) = given else { continue };
+            hits.add(package.subject(&file.path), format!("is a copy of {library} of the package {owner}"))
+                .evidence(format!("{owner} is in the same environment then, with the same file or another copy of it"))
+                .fix("keep it out of the installed files: link it, and the package gets a dependency");
+        }
+    }
 }
 
 fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::super::{BundleFacts, FileFacts, PackageFacts};
+use crate::bundle::Provider;
 use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
@@ -15,6 +16,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "driver-linked", parameters: &[], check: driver_linked },
         Predicate { id: "needed-unresolved", parameters: BASE, check: needed_unresolved },
         Predicate { id: "opened-unresolved", parameters: BASE, check: opened_unresolved },
+        Predicate { id: "system-library", parameters: &[], check: system_library },
     ]
 }
 
@@ -27,6 +29,17 @@ fn driver_linked(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             {
                 hits.add(&subject, format!("is linked with the driver's {needed}"));
             }
+        }
+    }
+}
+
+/// What the recipe takes from the machine, said once for each package.
+fn system_library(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for outside in &package.manifest.outside {
+            let Provider::System { module, version } = &outside.from else { continue };
+            hits.add(package.label(), format!("needs {} of the machine, which no package brings", outside.library))
+                .evidence(format!("built with {module} {version}, as pkg-config knows it"));
         }
     }
 }
@@ -135,6 +148,8 @@ impl Asker<'_> {
                     },
                 );
             }
+        } else if package.manifest.outside.iter().any(|outside| outside.library == name) {
+            // Its package is among the dependencies; what the machine has, `system-library` tells.
         } else if facts.rules.symbols.iter().any(|file| file.library == name)
             || package.uses().any(|used| provides_by_name(used, name))
         {

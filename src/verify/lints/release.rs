@@ -109,7 +109,8 @@ fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut H
                 }
                 continue;
             }
-            let declared = package.is_some_and(|package| package.uses().any(|known| known == name));
+            let declared =
+                package.is_some_and(|package| package.uses().chain(package.given()).any(|known| known == name));
             let vendors = facts.rules.manifests.vendor.libraries().any(|library| library.conda == name);
             if !declared && !vendors && !external.contains(&name) && !facts.rules.partial {
                 hits.add(&index.name, format!("needs {text}, which is neither in the release nor declared in `uses`"));

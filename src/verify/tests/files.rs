@@ -65,6 +65,7 @@ fn what_staging_found_is_reported() {
         overrides: vec!["option CMAKE_AR = /usr/bin/ar of component `core`".to_owned()],
         unused: [(ComponentKind::Core, "WITH_MIP".to_owned())].into(),
         search_paths: Vec::new(),
+        given: Default::default(),
     };
     let report = report(&[&two_files().seal()], &context().staging(staging));
     assert_eq!(

@@ -59,6 +59,7 @@ impl Tree {
             license: None,
             licences: BTreeMap::new(),
             opens: Vec::new(),
+            outside: Vec::new(),
             artifacts: Vec::new(),
             provenance: Provenance {
                 simpack: "0".to_owned(),

@@ -1,11 +1,14 @@
 //! What is inside libraries, and which libraries are inside.
 
+use std::process::Command;
+
 use super::fixture::{Tree, context, denies, passes, report, said};
 use crate::arch::{GlibcVersion, KernelTarget, Platform};
+use crate::bundle::{OutsideLibrary, Provider, Versions};
 use crate::lint::Settings;
 use crate::recipe::{ComponentKind, LintSettings, Waiver};
 use crate::report::Verdict;
-use crate::verify::verify;
+use crate::verify::{Staging, verify};
 
 #[test]
 fn the_driver_and_its_stubs_stay_outside() {
@@ -242,4 +245,39 @@ fn core_holds_its_tag() {
     assert_eq!(said(&report(&[&core("lib/volley/kernels/k0123456789ab")], &part)), [""; 0]);
     let found = said(&report(&[&core("k0123456789abc")], &part));
     assert_eq!(found, ["kernel-tag-absent | volley-core | no library or program holds k0123456789ab"]);
+}
+
+#[test]
+fn what_builds_were_given_is_in_no_package() {
+    let given = || Staging { given: [("libhdf5.so.103".to_owned(), "hdf5".to_owned())].into(), ..Staging::default() };
+    let with = |name: &str| Tree::core().library(&format!("lib/{name}"), &[]).seal();
+    let found = said(&report(&[&with("libhdf5.so.103")], &context().staging(given())));
+    let is_told =
+        |found: &[String]| found.iter().any(|it| it.contains("is a copy of libhdf5.so.103 of the package hdf5"));
+    assert!(is_told(&found), "{found:?}");
+    assert!(!is_told(&said(&report(&[&with("libvolley.so.1")], &context().staging(given())))));
+    assert!(!is_told(&said(&report(&[&with("libhdf5.so.103")], &context()))));
+}
+
+#[test]
+fn a_library_that_builds_were_given_has_a_provider() {
+    let needing = |from: Option<Provider>| {
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("libother.so.1");
+        let mut cc = Command::new("cc");
+        let made = cc.args(["-shared", "-fPIC", "-Wl,-soname,libother.so.1", "-xc", "/dev/null", "-o"]).arg(&other);
+        assert!(made.status().unwrap().success());
+        let flags = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-Wl,-soname,p.so", other.to_str().unwrap()];
+        let mut tree = Tree::core().compiled("lib/volley/p.so", "int a;", &flags);
+        let outside = from.map(|from| OutsideLibrary { library: "libother.so.1".to_owned(), from });
+        tree.manifest.outside.extend(outside);
+        said(&report(&[&tree.seal()], &context())).join("\n")
+    };
+    let versions = Versions::written(">=1");
+    let system = Provider::System { module: "other".to_owned(), version: "1.2".to_owned() };
+    assert!(needing(None).contains("needs libother.so.1: no package has it"), "{}", needing(None));
+    let channel = needing(Some(Provider::Channel { package: "other".to_owned(), versions }));
+    assert!(!channel.contains("libother.so.1"), "{channel}");
+    let system = needing(Some(system));
+    assert!(system.contains("needs libother.so.1 of the machine") && !system.contains("no package has it"), "{system}");
 }

@@ -65,6 +65,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
         host: HostToolchain::System { min_cxx: Some(12) },
         cpu: None,
+        channels: Vec::new(),
         components: vec![
             component(ComponentKind::Core, VersionPolicy::Major, &[]),
             component(ComponentKind::Rtc, VersionPolicy::MajorMinor, &["cuda-nvrtc >=13.0,<14"]),
@@ -182,6 +183,7 @@ fn stage(
         license: None,
         licences: BTreeMap::new(),
         opens: Vec::new(),
+        outside: Vec::new(),
         artifacts: artifacts(&root),
         smoke: None,
         provenance: Provenance {

@@ -1,0 +1,68 @@
+//! What builds were given of others, as the files show that they made with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bundle::{Bundle, OutsideLibrary, Provider};
+use crate::error::Result;
+use crate::fs;
+use crate::project::Dependencies;
+use crate::toolchain::SystemLibrary;
+
+/// Libraries that builds were given, beside those of the distribution.
+pub(super) struct Given<'a> {
+    dependencies: Option<&'a Dependencies>,
+    system: &'a [SystemLibrary],
+    /// Names of all files of the distribution.
+    own: BTreeSet<String>,
+}
+
+impl<'a> Given<'a> {
+    /// Beside the files of staged bundles.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn new(
+        bundles: &[Bundle],
+        dependencies: Option<&'a Dependencies>,
+        system: &'a [SystemLibrary],
+    ) -> Result<Self> {
+        let mut own = BTreeSet::new();
+        if dependencies.is_some() || !system.is_empty() {
+            for bundle in bundles {
+                let paths = fs::walk(&bundle.root)?.into_iter().map(|entry| entry.path);
+                own.extend(paths.filter_map(|path| Some(path.rsplit('/').next()?.to_owned())));
+            }
+        }
+        Ok(Self { dependencies, system, own })
+    }
+
+    /// The libraries that files of a bundle need of them.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn needed_by(&self, bundle: &Bundle) -> Result<Vec<OutsideLibrary>> {
+        if self.dependencies.is_none() && self.system.is_empty() {
+            return Ok(Vec::new());
+        }
+        let facts = bundle.host_facts()?;
+        let needed: BTreeSet<&String> = facts.iter().flat_map(|(_, facts)| &facts.needed).collect();
+        let found = needed
+            .into_iter()
+            .filter(|name| !self.own.contains(*name))
+            .filter_map(|name| Some(OutsideLibrary { library: name.clone(), from: self.provider(name)? }));
+        Ok(found.collect())
+    }
+
+    fn provider(&self, name: &str) -> Option<Provider> {
+        if let Some((package, versions)) = self.dependencies.and_then(|dependencies| dependencies.provider(name)) {
+            return Some(Provider::Channel { package, versions });
+        }
+        let library = self.system.iter().find(|library| library.has(name))?;
+        Some(Provider::System { module: library.module.clone(), version: library.version.clone() })
+    }
+
+    /// All libraries of the packages, each with its package: none of them belongs into the distribution.
+    pub fn libraries(&self) -> BTreeMap<String, String> {
+        self.dependencies.map(Dependencies::libraries).unwrap_or_default()
+    }
+}
