@@ -22,13 +22,7 @@
       packages.${system} = {
         default = pkgs.volley;
         volley = pkgs.volley;
-      }
-      // builtins.listToAttrs (
-        map (capability: {
-          name = "volley-${capability}";
-          value = pkgs.volleyForCapability.${capability};
-        }) (builtins.attrNames pkgs.volleyForCapability)
-      );
+      };
       checks.${system}.default = self.packages.${system}.default;
     };
 }

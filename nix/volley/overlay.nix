@@ -1,14 +1,7 @@
-# Written by `simpack generate nix`. Adds volley, and a set with one package a capability.
+# Written by `simpack generate nix`. Adds volley.
 final: _prev: {
-  volley = final.callPackage ./package.nix { };
-
-  volleyForCapability = {
-    sm_75 = final.volley.override { cudaCapabilities = [ "7.5" ]; };
-    sm_80 = final.volley.override { cudaCapabilities = [ "8.0" ]; };
-    sm_86 = final.volley.override { cudaCapabilities = [ "8.6" ]; };
-    sm_89 = final.volley.override { cudaCapabilities = [ "8.9" ]; };
-    sm_90 = final.volley.override { cudaCapabilities = [ "9.0" ]; };
-    sm_100 = final.volley.override { cudaCapabilities = [ "10.0" ]; };
-    sm_120 = final.volley.override { cudaCapabilities = [ "12.0" ]; };
+  # Built by the CUDA release that the recipe begins with, where nixpkgs has it. Its kernels for each target are `passthru`.
+  volley = final.callPackage ./package.nix {
+    cudaPackages = final.cudaPackages_13_0 or final.cudaPackages;
   };
 }

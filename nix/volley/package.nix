@@ -2,14 +2,20 @@
 {
   lib,
   config,
-  stdenv,
   cmake,
   ninja,
+  stdenvNoCC,
+  patchelf,
   symlinkJoin,
   autoAddDriverRunpath,
   cudaPackages,
-  # Capabilities whose device code is built; PTX is built all the same.
-  cudaCapabilities ? config.cudaCapabilities or [ ],
+  # Capabilities whose device code is built: those of the configuration, as far as nixpkgs finds them good for its CUDA
+  # release; the recipe's without any.
+  cudaCapabilities ? lib.optionals (
+    (config.cudaCapabilities or [ ]) != [ ]
+  ) cudaPackages.flags.cudaCapabilities,
+  # PTX, for GPUs that are newer than all of them.
+  cudaForwardCompat ? config.cudaForwardCompat or true,
 }:
 let
   inherit (cudaPackages) backendStdenv cuda_nvcc;
@@ -29,10 +35,14 @@ let
     ];
   };
   release = cudaPackages.cudaMajorMinorVersion;
-  targets = recipeTargets.${release} or recipeTargets."13.0";
+  targets = recipeTargets.${release} or [ ];
   isPtx = lib.hasPrefix "compute_";
-  wanted = map (capability: "sm_" + lib.replaceStrings [ "." ] [ "" ] capability) cudaCapabilities;
-  kernelTargets = if cudaCapabilities == [ ] then targets else wanted ++ lib.filter isPtx targets;
+  machineCode =
+    if cudaCapabilities == [ ] then
+      lib.filter (target: !isPtx target) targets
+    else
+      map (capability: "sm_" + lib.replaceStrings [ "." ] [ "" ] capability) cudaCapabilities;
+  kernelTargets = machineCode ++ lib.optionals cudaForwardCompat (lib.filter isPtx targets);
 
   # For consumers that expect CUDA in one directory.
   cudaMerged = symlinkJoin {
@@ -42,84 +52,182 @@ let
       cudaPackages.cuda_nvrtc
     ];
   };
-  mkDerivation = backendStdenv.mkDerivation;
-in
-mkDerivation (finalAttrs: {
-  pname = "volley";
+
+  # Device code for one target. nvcc's own package has neither the headers of the runtime nor those of its own libraries, from
+  # CUDA 13 on not even those that its output includes.
+  kernelsFor =
+    target:
+    backendStdenv.mkDerivation {
+      pname = "volley-kernels-${target}";
+      inherit version src meta;
+
+      strictDeps = true;
+
+      nativeBuildInputs = [ cuda_nvcc ];
+      buildInputs = [
+        cudaPackages.cuda_cudart
+        cudaPackages.cuda_cccl
+      ]
+      ++ lib.optionals (lib.versionAtLeast release "13.0") [ cudaPackages.cuda_crt ];
+
+      dontConfigure = true;
+      dontBuild = true;
+
+      installPhase = ''
+        runHook preInstall
+        export CPU_COUNT=$((NIX_BUILD_CORES > 0 ? NIX_BUILD_CORES : 1))
+        PREFIX=$out CUDA_RELEASE=${release} bash ${./kernels.sh} ${lib.escapeShellArg target}
+        runHook postInstall
+      '';
+    };
+  kernels = lib.genAttrs kernelTargets kernelsFor;
+
   version = "1.0.0";
 
-  outputs = [
-    "out"
-    "lib"
-    "dev"
-  ];
-
   src = lib.cleanSource ../../recipes/volley;
-
-  strictDeps = true;
-
-  nativeBuildInputs = [
-    cmake
-    ninja
-    cuda_nvcc
-    autoAddDriverRunpath
-  ];
-
-  buildInputs = [
-    cudaPackages.cuda_nvrtc
-  ];
-
-  # A name that host.sh does not take for sources.
-  cmakeBuildDir = "simpack-build-core";
-  cmakeFlags = [
-    # Outputs are told apart below, by the recipe's globs.
-    (lib.cmakeFeature "CMAKE_INSTALL_LIBDIR" "lib")
-    (lib.cmakeFeature "VOLLEY_INSTALL_KERNELS" "OFF")
-    (lib.cmakeFeature "VOLLEY_KERNEL_ABI" "k66cf847a4db4")
-  ];
-
-  postInstall = ''
-    cd "$NIX_BUILD_TOP/$sourceRoot"
-    export CPU_COUNT=$((NIX_BUILD_CORES > 0 ? NIX_BUILD_CORES : 1)) KEEP_SEARCH_PATHS=1
-    PREFIX=$out bash ${./host.sh} source
-    PREFIX=$out CUDA_RELEASE=${release} bash ${./kernels.sh} ${lib.escapeShellArgs kernelTargets}
-    moveToOutput 'lib/libvolley.so.*' "$lib"
-    moveToOutput include "$dev"
-    moveToOutput lib/cmake "$dev"
-    moveToOutput lib/pkgconfig "$dev"
-    moveToOutput 'lib/lib*.so' "$lib"
-    moveToOutput 'lib/libvolley_rtc.so.*' "$lib"
-    moveToOutput lib/volley "$lib"
-  '';
-
-  postFixup = ''
-    # Files that were installed for one prefix name the library's output where they mean its directory.
-    find "$dev" -name '*.cmake' -exec sed -i "s|\''${_IMPORT_PREFIX}/lib/|$lib/lib/|g" {} +
-    find "$dev" -name '*.pc' -exec sed -i "s|^libdir=.*|libdir=$lib/lib|" {} +
-    if [ -d "$out/bin" ]; then
-      find "$out/bin" -type f -exec sh -c 'patchelf --add-rpath "$0" "$1" 2>/dev/null || true' "$lib/lib" {} \;
-    fi
-    # These open cuda-nvrtc when they run, so that no entry of theirs names it.
-    find "$lib/lib" -type f -name 'libvolley_rtc.so*' \
-      -exec patchelf --add-rpath ${lib.makeLibraryPath [ cudaPackages.cuda_nvrtc ]} {} \;
-    # A stub of the driver that is found at run time stops every program.
-    for output in $(getAllOutputNames); do
-      if find "''${!output}" -type f -exec patchelf --print-rpath {} \; 2>/dev/null | grep -q /stubs; then
-        echo "a search path of output $output names a directory of stubs" >&2
-        exit 1
-      fi
-    done
-  '';
-
-  passthru = {
-    kernelAbi = "k66cf847a4db4";
-    inherit cudaMerged kernelTargets;
-  };
 
   meta = {
     description = "spiking networks on CPU and GPU";
     license = lib.getLicenseFromSpdxId "BSD-3-Clause";
     platforms = [ "x86_64-linux" ];
+    # The recipe knows no targets for other releases of CUDA.
+    broken = !(recipeTargets ? ${release});
     mainProgram = "volley";
+  };
+
+  # The host part. No capability enters it, so that another list of them does not build it again.
+  core = backendStdenv.mkDerivation {
+    pname = "volley-core";
+    inherit version src meta;
+
+    outputs = [
+      "out"
+      "lib"
+      "dev"
+    ];
+
+    strictDeps = true;
+
+    nativeBuildInputs = [
+      cmake
+      ninja
+      autoAddDriverRunpath
+    ];
+
+    buildInputs = [
+      cudaPackages.cuda_nvrtc
+    ];
+
+    # A name that host.sh does not take for sources.
+    cmakeBuildDir = "simpack-build-core";
+    cmakeFlags = [
+      # Outputs are told apart below, by the recipe's globs.
+      (lib.cmakeFeature "CMAKE_INSTALL_LIBDIR" "lib")
+      (lib.cmakeFeature "VOLLEY_INSTALL_KERNELS" "OFF")
+      (lib.cmakeFeature "VOLLEY_KERNEL_ABI" "k66cf847a4db4")
+    ];
+
+    postInstall = ''
+      cd "$NIX_BUILD_TOP/$sourceRoot"
+      export CPU_COUNT=$((NIX_BUILD_CORES > 0 ? NIX_BUILD_CORES : 1)) KEEP_SEARCH_PATHS=1
+      PREFIX=$out bash ${./host.sh} source
+      moveToOutput 'lib/libvolley.so.*' "$lib"
+      moveToOutput include "$dev"
+      moveToOutput lib/cmake "$dev"
+      moveToOutput lib/pkgconfig "$dev"
+      moveToOutput 'lib/lib*.so' "$lib"
+      moveToOutput 'lib/libvolley_rtc.so.*' "$lib"
+      moveToOutput lib/volley "$lib"
+    '';
+
+    postFixup = ''
+      # Files that were installed for one prefix name the library's output where they mean its directory.
+      find "$dev" -name '*.cmake' -exec sed -i "s|\''${_IMPORT_PREFIX}/lib/|$lib/lib/|g" {} +
+      find "$dev" -name '*.pc' -exec sed -i "s|^libdir=.*|libdir=$lib/lib|" {} +
+      if [ -d "$out/bin" ]; then
+        find "$out/bin" -type f -exec sh -c 'patchelf --add-rpath "$0" "$1" 2>/dev/null || true' "$lib/lib" {} \;
+      fi
+      # These open cuda-nvrtc when they run, so that no entry of theirs names it.
+      find "$lib/lib" -type f -name 'libvolley_rtc.so*' \
+        -exec patchelf --add-rpath ${lib.makeLibraryPath [ cudaPackages.cuda_nvrtc ]} {} \;
+      # A stub of the driver that is found at run time stops every program.
+      for output in $(getAllOutputNames); do
+        if find "''${!output}" -type f -exec patchelf --print-rpath {} \; 2>/dev/null | grep -q /stubs; then
+          echo "a search path of output $output names a directory of stubs" >&2
+          exit 1
+        fi
+      done
+    '';
+
+  };
+in
+# Core and kernels, joined: the simulator looks for device code beside its library, so the library is a copy. Nothing is compiled.
+stdenvNoCC.mkDerivation (finalAttrs: {
+  pname = "volley";
+  inherit version meta;
+
+  inherit (core) outputs;
+
+  strictDeps = true;
+
+  nativeBuildInputs = [ patchelf ];
+
+  dontUnpack = true;
+  dontConfigure = true;
+  dontBuild = true;
+
+  installPhase = ''
+    runHook preInstall
+    # Each output of core, and the one that takes its place.
+    declare -A ours=(
+      [${core.out}]=$out
+      [${core.lib}]=$lib
+      [${core.dev}]=$dev
+    )
+    for from in "''${!ours[@]}"; do
+      cp -r "$from" "''${ours[$from]}"
+      chmod -R u+w "''${ours[$from]}"
+    done
+    for from in ${lib.escapeShellArgs (map (target: "${kernels.${target}}") kernelTargets)}; do
+      mkdir -p "$lib/lib"
+      cp -r --no-preserve=mode "$from/lib/." "$lib/lib/"
+    done
+    for output in "''${ours[@]}"; do
+      find "$output" -type l -print0 | while IFS= read -r -d "" file; do
+        to=$(readlink "$file")
+        for from in "''${!ours[@]}"; do to=''${to//"$from"/"''${ours[$from]}"}; done
+        ln -sfn "$to" "$file"
+      done
+      find "$output" -type f -print0 | while IFS= read -r -d "" file; do
+        if path=$(patchelf --print-rpath "$file" 2>/dev/null); then
+          for from in "''${!ours[@]}"; do path=''${path//"$from"/"''${ours[$from]}"}; done
+          patchelf --set-rpath "$path" "$file"
+        elif grep -qI . "$file"; then
+          for from in "''${!ours[@]}"; do sed -i "s|$from|''${ours[$from]}|g" "$file"; done
+        fi
+      done
+    done
+    runHook postInstall
+  '';
+
+  passthru = {
+    kernelAbi = "k66cf847a4db4";
+    inherit
+      core
+      cudaMerged
+      kernels
+      kernelTargets
+      src
+      ;
+    tests.version = stdenvNoCC.mkDerivation {
+      pname = "volley-version";
+      inherit version meta;
+      dontUnpack = true;
+      dontConfigure = true;
+      dontBuild = true;
+      installPhase = ''
+        ${finalAttrs.finalPackage}/bin/volley --version > $out
+      '';
+    };
   };
 })

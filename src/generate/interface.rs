@@ -21,20 +21,33 @@ struct Component<'a> {
 #[derive(Serialize)]
 struct Package<'a> {
     model: &'a Model,
-    /// First version that is still compatible.
-    lowest: String,
+    /// What all compatible versions begin with, and the first version that does not; none where no other version is.
+    series: Option<(String, String)>,
+    /// Component of the library that whoever links another one links, too.
+    main: Option<ComponentKind>,
 }
 
 /// A config package with one imported target a component.
 pub(super) fn cmake(model: &Model, templates: &Templates) -> Result<FileSet> {
     linkable(model)?;
     let mut files = FileSet::default();
-    let lowest = model.main_library().map(|library| library.soname.clone());
-    let values = Package { model, lowest: lowest.unwrap_or_else(|| model.version.to_string()) };
+    let main = model.main_library();
+    let series = main.and_then(|library| Some((library.soname.clone(), next(&library.soname)?)));
+    let values = Package { model, series, main: main.map(|library| library.component) };
     let name = &model.name;
     files.add(format!("{name}Config.cmake"), templates.fill("cmake/Config.cmake", &values)?);
     files.add(format!("{name}ConfigVersion.cmake"), templates.fill("cmake/ConfigVersion.cmake", &values)?);
     Ok(files)
+}
+
+/// The first version behind a series: `2` behind `1`, `1.3` behind `1.2`. None for a whole version, which stands for itself.
+fn next(series: &str) -> Option<String> {
+    let numbers: Vec<u64> = series.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+    match numbers.as_slice() {
+        [major] => Some((major + 1).to_string()),
+        [major, minor] => Some(format!("{major}.{}", minor + 1)),
+        _ => None,
+    }
 }
 
 /// One module a component.

@@ -6,7 +6,6 @@
 use serde::Serialize;
 
 use super::{Build, FileSet, Model, Templates};
-use crate::arch::KernelTarget;
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::recipe::{ComponentKind, Source};
@@ -39,8 +38,8 @@ struct Values<'a> {
     moves: Vec<(String, &'static str)>,
     /// Libraries that are opened at run time.
     opens: Vec<Opened<'a>>,
-    /// Machine code by its name, with the capability.
-    capabilities: Vec<(String, String)>,
+    /// The recipe's own CUDA release in the name of nixpkgs' set of packages: `13_0`.
+    cuda_attribute: String,
 }
 
 #[derive(Serialize)]
@@ -86,7 +85,11 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         others,
         moves: moves(model, &outputs)?,
         opens: opens(model, if is_split { "lib" } else { "out" }),
-        capabilities: capabilities(model),
+        cuda_attribute: model
+            .releases
+            .first()
+            .map(|release| release.cuda.to_string().replace('.', "_"))
+            .unwrap_or_default(),
         outputs,
     };
     let mut files = FileSet::default();
@@ -178,13 +181,4 @@ fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
         found.push(Opened { name: &used.conda, nix, base: &library.base, output });
     }
     found
-}
-
-fn capabilities(model: &Model) -> Vec<(String, String)> {
-    let targets = model.releases.first().into_iter().flat_map(|release| &release.targets);
-    let sass = targets.filter_map(|target| match target {
-        KernelTarget::Sass(capability) => Some((capability.sm(), capability.to_string())),
-        _ => None,
-    });
-    sass.collect()
 }

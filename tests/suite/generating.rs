@@ -226,6 +226,52 @@ fn hostile_texts_come_back_from_cmake() {
     }
 }
 
+/// Generated version files answer as those that CMake itself writes for the same policy, asked by `find_package`.
+#[test]
+fn version_files_answer_as_cmakes_own() {
+    let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", "cmake", "--json"])).exit(0).json();
+    let asked = "0.9 1 1.0 1.1 1.2 1.2.0 1.2.3 1.2.4 1.3 2 1.0...2 1.0...<2 1.0...<1.1 1.0...<1.2 1.2...<1.3 1.2...1.2.3 \
+                 1.2.0...1.2.2 1.2.0...<1.2.3 1.2...1.9 1.2...<3 1.2.4...1.9 0.1...1.9";
+    for (policy, word) in [("major", "SameMajorVersion"), ("major.minor", "SameMinorVersion")] {
+        let dir = scratch();
+        copy_tree(&checkout("recipes/volley"), &dir.path().join("volley"));
+        let recipe = dir.path().join("volley/simpack.toml");
+        let text = fs_err::read_to_string(&recipe).unwrap().replacen("\"1.0.0\"", "\"1.2.3\"", 1);
+        let with = text.replacen("policy = \"major\"", &format!("policy = \"{policy}\""), 1);
+        fs_err::write(&recipe, with).unwrap();
+        generated(dir.path(), "volley", "cmake");
+        let ours = dir.path().join("volley/packaging/cmake");
+        fs_err::write(ours.join("volleyConfig.cmake"), "").unwrap();
+        let script = format!(
+            "include(CMakePackageConfigHelpers)\n\
+             set(theirs {theirs})\n\
+             file(WRITE ${{theirs}}/volleyConfig.cmake \"\")\n\
+             write_basic_package_version_file(${{theirs}}/volleyConfigVersion.cmake VERSION 1.2.3 COMPATIBILITY {word} \
+             ARCH_INDEPENDENT)\n\
+             foreach(asked IN ITEMS {asked})\n\
+             foreach(place IN ITEMS {ours} ${{theirs}})\n\
+             unset(volley_DIR CACHE)\nunset(volley_DIR)\n\
+             find_package(volley ${{asked}} QUIET CONFIG PATHS ${{place}} NO_DEFAULT_PATH)\n\
+             message(\"${{asked}} ${{volley_FOUND}}\")\n\
+             endforeach()\nendforeach()\n",
+            theirs = dir.path().join("theirs").display(),
+            ours = ours.display(),
+        );
+        fs_err::write(dir.path().join("script.cmake"), script).unwrap();
+        let mut command = std::process::Command::new(shown["program"].as_str().unwrap());
+        let ran = Ran::of(command.arg("-P").arg(dir.path().join("script.cmake"))).exit(0);
+        let answers: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(' ')).collect();
+        assert_eq!(answers.len(), asked.split_whitespace().count() * 2, "{}", ran.stderr);
+        for pair in answers.chunks(2) {
+            assert_eq!(pair[0], pair[1], "{policy}: ours and CMake's");
+        }
+        let found = answers.iter().filter(|line| line.ends_with(" 1")).count();
+        assert!(found > 0 && found < answers.len(), "{answers:?}");
+        let range = if policy == "major" { "1.0...<2 1" } else { "1.2...<1.3 1" };
+        assert!(answers.contains(&range) && answers.contains(&"1.0...<1.1 0"), "{answers:?}");
+    }
+}
+
 /// pkg-config itself says what the descriptions are.
 #[test]
 fn hostile_texts_come_back_from_pkg_config() {

@@ -68,6 +68,25 @@ let
       at = "lib/lists.nix@00976b194fe3";
       value = builtins.filter;
     };
+    optionals = {
+      at = "lib/lists.nix@00976b194fe3";
+      value = condition: list: if condition then list else [ ];
+    };
+    genAttrs = {
+      at = "lib/attrsets.nix@00976b194fe3";
+      value =
+        names: function:
+        builtins.listToAttrs (
+          map (name: {
+            inherit name;
+            value = function name;
+          }) names
+        );
+    };
+    versionAtLeast = {
+      at = "lib/strings.nix@00f9c30eaa17";
+      value = one: other: builtins.compareVersions one other >= 0;
+    };
     elem = {
       at = "lib/lists.nix@00976b194fe3";
       value = builtins.elem;
@@ -109,11 +128,18 @@ let
   mkDerivation =
     argument:
     let
-      attributes = if builtins.isFunction argument then argument attributes else argument;
-      passed = builtins.removeAttrs attributes [
-        "passthru"
-        "meta"
-      ];
+      attributes =
+        if builtins.isFunction argument then argument (attributes // { finalPackage = result; }) else argument;
+      passed =
+        builtins.removeAttrs attributes [
+          "passthru"
+          "meta"
+        ]
+        // {
+          # Who links against a package gets its headers and its libraries.
+          buildInputs = map (input: input.dev or input) (attributes.buildInputs or [ ]);
+          linkInputs = map (input: input.lib or input) (attributes.buildInputs or [ ]);
+        };
       package = raw (
         passed
         // {
@@ -121,8 +147,9 @@ let
           args = [ ./stdenv.sh ];
         }
       );
+      result = package // (attributes.passthru or { }) // { inherit (attributes) meta; };
     in
-    package // (attributes.passthru or { }) // { inherit (attributes) meta; };
+    result;
 
   tool =
     name:
@@ -185,6 +212,17 @@ let
       crates = map (crate: crate.file) locked;
     };
 
+  # Files of one of the vendor's wheels, by its RECORD, as links below a directory. nixpkgs' components are split as the wheels
+  # are: what one of them lacks is missing here, too.
+  wheel = name: directory: ''
+    cut -d, -f1 ${cuda}/nvidia_${name}-*.dist-info/RECORD | while IFS= read -r file; do
+      file=''${file#nvidia/cu13/}
+      case $file in *dist-info/* | .metadata/*) continue ;; esac
+      mkdir -p "${directory}/$(dirname "$file")"
+      [ -e "${directory}/$file" ] || ln -s "${cuda}/$file" "${directory}/$file"
+    done
+  '';
+
   # A component of CUDA with nixpkgs' outputs, out of the machine's CUDA.
   component =
     name: files:
@@ -206,17 +244,46 @@ let
       at = "pkgs/top-level/cuda-packages.nix@03652d51808a";
       value = config.standinRelease or "13.0";
     };
+    flags = {
+      at = "pkgs/development/cuda-modules/_cuda/lib/flags.nix@bd8fef5650d9";
+      # nixpkgs refuses what its CUDA release does not compile for.
+      value.cudaCapabilities = map (
+        capability:
+        if builtins.compareVersions capability "7.5" >= 0 then
+          capability
+        else
+          throw "CUDA 13.0 compiles for no ${capability}"
+      ) (config.cudaCapabilities or [ "7.5" ]);
+    };
+    cuda_cccl = {
+      at = "pkgs/development/cuda-modules/packages/cuda_cccl.nix@c10e8fecb907";
+      value = component "cuda_cccl" (wheel "cuda_cccl" "$dev");
+    };
+    cuda_crt = {
+      at = "pkgs/development/cuda-modules/packages/cuda_crt.nix@72f16858c84c";
+      value = component "cuda_crt" (wheel "cuda_crt" "$dev");
+    };
     backendStdenv = {
       at = "pkgs/development/cuda-modules/packages/backendStdenv.nix@08f56497aa94";
       value = { inherit mkDerivation; };
     };
+    # One output; NVVM is copied into it from CUDA 13 on, and its profile names the headers of CCCL, but those of neither the
+    # runtime nor crt.
     cuda_nvcc = {
-      at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvcc.nix@19811afc3d95";
-      value = component "cuda_nvcc" ''
-        mkdir -p $out/bin
-        printf '#!/bin/sh\nexec ${cuda}/bin/nvcc "$@"\n' > $out/bin/nvcc
-        chmod 755 $out/bin/nvcc
-      '';
+      at = "pkgs/development/cuda-modules/packages/cuda_nvcc.nix@c9cd016bbdd2";
+      value = raw {
+        name = "cuda_nvcc";
+        outputs = [ "out" ];
+        args = script ''
+          mkdir -p $out/bin
+          # nvcc looks for its parts beside the file that it is.
+          cp ${cuda}/bin/nvcc $out/bin/nvcc
+          sed 's|$(TOP)/$(_TARGET_DIR_)/include/cccl|${cudaPackages.cuda_cccl.dev}/include/cccl|' \
+            ${cuda}/bin/nvcc.profile > $out/bin/nvcc.profile
+          ${wheel "cuda_nvcc" "$out"}
+          ${wheel "nvvm" "$out"}
+        '';
+      };
     };
     cuda_nvrtc = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvrtc.nix@aa3dc258eb95";
@@ -227,7 +294,7 @@ let
     };
     cuda_cudart = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_cudart.nix@4436175e8fbb";
-      value = component "cuda_cudart" "ln -s ${cuda}/lib/libcudart.so.* $lib/lib/";
+value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* $lib/lib/";
     };
     libcurand = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/libcurand.nix@aa3dc258eb95";
@@ -244,6 +311,7 @@ let
 
   packages = final: {
     inherit lib config cudaPackages;
+    cudaPackages_13_0 = cudaPackages;
     callPackage =
       file: more:
       let
@@ -258,9 +326,17 @@ let
       at = "pkgs/stdenv/generic/make-derivation.nix@000b58721fef";
       value = { inherit mkDerivation; };
     };
+    stdenvNoCC = {
+      at = "pkgs/stdenv/generic/make-derivation.nix@000b58721fef";
+      value = { inherit mkDerivation; };
+    };
     cmake = {
       at = "pkgs/by-name/cm/cmake/package.nix@013635633ffe";
       value = tool "cmake";
+    };
+    patchelf = {
+      at = "pkgs/development/tools/misc/patchelf/default.nix@0145c6da2896";
+      value = tool "patchelf";
     };
     ninja = {
       at = "pkgs/by-name/ni/ninja/package.nix@1b8a4c60523a";

@@ -1,12 +1,27 @@
 # What of nixpkgs' setup.sh and hooks generated packages rely on, with the machine's own tools.
 set -euo pipefail
-for input in $nativeBuildInputs; do
+outputs=${outputs:-out}
+for input in ${nativeBuildInputs:-}; do
   PATH=$input/bin:$PATH
 done
-export CC=gcc CXX=g++
+export CC=gcc CXX=g++ CPATH= LIBRARY_PATH=
+for input in ${buildInputs:-}; do
+  CPATH=$input/include:$CPATH
+done
+for input in ${linkInputs:-}; do
+  LIBRARY_PATH=$input/lib:$LIBRARY_PATH
+done
+CPATH=${CPATH%:} LIBRARY_PATH=${LIBRARY_PATH%:}
 export PATH NIX_BUILD_TOP=$PWD NIX_BUILD_CORES=${NIX_BUILD_CORES:-1} sourceRoot=source HOME=$PWD
-cp -r "$src" source
-chmod -R u+w source
+if [ -z "${dontUnpack:-}" ]; then
+  cp -r "$src" source
+  chmod -R u+w source
+else
+  mkdir source
+fi
+runHook() {
+  eval "${!1:-}"
+}
 getAllOutputNames() {
   echo "$outputs"
 }
@@ -37,10 +52,11 @@ if [ -z "${dontConfigure:-}" ]; then
     cmake --install .
   )
 fi
-eval "$postInstall"
-eval "$postFixup"
+eval "${installPhase:-}"
+eval "${postInstall:-}"
+eval "${postFixup:-}"
 # The hook that adds the driver's directory.
-for input in $nativeBuildInputs; do
+for input in ${nativeBuildInputs:-}; do
   [ -e "$input/nix-support/driver" ] || continue
   for output in $outputs; do
     [ -d "${!output}" ] || continue
@@ -52,5 +68,5 @@ for input in $nativeBuildInputs; do
   done
 done
 for output in $outputs; do
-  mkdir -p "${!output}"
+  [ -e "${!output}" ] || mkdir -p "${!output}"
 done
