@@ -1,6 +1,6 @@
 //! Completion scripts: those of clap, with the words that an option takes.
 
-use clap::Command;
+use clap::{Command, ValueHint};
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
@@ -11,6 +11,9 @@ use crate::error::Result;
 use crate::manifest::Manifests;
 use crate::verify::VerifyContext;
 
+/// What clap's script for zsh calls for a name of a host: no argument of ours is one, so it marks those that are recipes.
+const ZSH_HOSTS: &str = "_hosts";
+
 /// The script for a shell.
 ///
 /// # Errors
@@ -20,8 +23,10 @@ pub(super) fn script(mut command: Command, shell: Shell) -> Result<Vec<u8>> {
     command = words.added(command, "simpack");
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "simpack", &mut script);
-    if shell == Shell::Fish {
-        script.extend(words.without_options(&command));
+    match shell {
+        Shell::Fish => script.extend(words.without_options(&command)),
+        Shell::Zsh => script = words.with_recipes(&String::from_utf8_lossy(&script)).into_bytes(),
+        _ => {}
     }
     Ok(script)
 }
@@ -57,6 +62,13 @@ impl Words {
         })
     }
 
+    /// zsh's script, in which a function of our own offers recipes: clap knows words or files for an argument, not both.
+    fn with_recipes(&self, script: &str) -> String {
+        let function = format!("_simpack_recipes() {{\n    compadd -- {}\n    _files\n}}\n", self.embedded.join(" "));
+        let script = script.replace(&format!(":{ZSH_HOSTS}'"), ":_simpack_recipes'");
+        script.replacen('\n', &format!("\n\n{function}"), 1)
+    }
+
     /// Lines for arguments without an option, which clap's script for fish leaves out.
     fn without_options(&self, command: &Command) -> Vec<u8> {
         let line = |verb: &str, words: &[&str], more: &str| {
@@ -79,10 +91,11 @@ impl Words {
                 (_, ["ID"]) if verb != "resolve" => &self.packages,
                 ("capability" | "ptx" | "device", _) => &self.capabilities,
                 ("name", _) if verb == "schema" => &self.schemas,
+                ("recipe", _) if self.recipes.is_empty() => return arg.value_hint(ValueHint::Hostname),
                 ("recipe", _) => &self.recipes,
                 _ => return arg,
             };
-            if words.is_empty() { arg } else { arg.value_parser(PossibleValuesParser::new(words.iter().copied())) }
+            arg.value_parser(PossibleValuesParser::new(words.iter().copied()))
         });
         names.into_iter().fold(command, |command, name| {
             let own = name.clone();

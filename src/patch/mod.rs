@@ -59,19 +59,12 @@ impl PatchOutcome {
     }
 }
 
-/// Gives the file at `path` the search path of `spec`, where it is: nobody else knows it yet, as in a
-/// tree that is being staged. A file with other names, which is somebody's, is replaced by a copy.
+/// Gives the file at `path` the search path of `spec`, where it is: nobody else knows it yet, as in a tree that is being
+/// staged. A file with other names, which is somebody's, is replaced by a copy. Nothing for a file that no loader sees, which
+/// stays as it is.
 ///
 /// # Errors
 /// The file cannot be read, written or safely changed, or does not read back as intended.
-pub fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOutcome> {
-    apply_own(path, &edits(spec, drivers))
-}
-
-/// As [`apply`]; nothing for a file that no loader sees, which stays as it is.
-///
-/// # Errors
-/// As [`apply`].
 pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<Option<PatchOutcome>> {
     let subject = Subject::open_own(path)?;
     let is_loaded = is_elf(subject.bytes()) && subject.source()?.dynamic.is_some();
@@ -81,7 +74,7 @@ pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Resu
 /// Applies any edits in one pass to a file that simpack itself just wrote, where it is.
 ///
 /// # Errors
-/// As [`apply`].
+/// As [`apply_if_loaded`].
 pub fn apply_own(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
     own(&Subject::open_own(path)?, edits)
 }
@@ -101,7 +94,7 @@ fn edits(spec: &PatchSpec, drivers: &Drivers) -> Edits {
 /// Applies any edits to the file at `path`, all in one pass, by a copy that takes its place.
 ///
 /// # Errors
-/// As [`apply`]; then the file still has its old content.
+/// As [`apply_if_loaded`]; then the file still has its old content.
 pub fn apply_edits(path: &Path, edits: &Edits) -> Result<PatchOutcome> {
     replaced(&Subject::open(path)?, edits)
 }

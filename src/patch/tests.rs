@@ -13,6 +13,11 @@ fn drivers() -> Drivers {
     crate::manifest::Manifests::load(&crate::data::Data::at("no such directory")).unwrap().drivers
 }
 
+/// As builds do it.
+fn apply(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<PatchOutcome> {
+    apply_own(path, &edits(spec, drivers))
+}
+
 fn set(directory: &str) -> Edits {
     let edit = SearchPathEdit::Set { directories: vec![directory.to_owned()], tag: PathTag::Runpath };
     Edits { search_path: Some(edit), ..Edits::default() }

@@ -17,7 +17,7 @@ use crate::ui::Ui;
 const CALL: &str = r#"links=1 debug= level=
 for word; do
     case $word in
-    -c | -S | -E | -M | -MM) links= ;;
+    -c | -S | -E | -M | -MM | -r | -Wl,-r | -*version | -print-* | *-header | *.h | *.hh | *.hpp) links= ;;
     -g0) debug= ;;
     -g*) debug=1 ;;
     -O*) level=1 ;;
@@ -94,6 +94,8 @@ mod tests {
             ("-ggdb a.o", "-ggdb a.o -O2"),
             ("-c a.cc", "-c a.cc"),
             ("-E -", "-E -"),
+            ("-r a.o b.o", "-r a.o b.o"),
+            ("--version", "--version"),
         ] {
             assert_eq!(called(&args.split(' ').collect::<Vec<_>>()), result);
         }
