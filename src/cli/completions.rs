@@ -1,7 +1,7 @@
 //! Completion scripts: those of clap, with the words that an option takes.
 
-use clap::{Command, ValueHint};
 use clap::builder::PossibleValuesParser;
+use clap::{Command, ValueHint};
 use clap_complete::Shell;
 
 use super::FORMS;

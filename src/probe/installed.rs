@@ -166,14 +166,12 @@ impl PrefixScanner<'_> {
         let mut looked = 0;
         while looked < process.objects().len() {
             let object = &process.objects()[looked];
-            let mut names = Vec::new();
-            if object.calls_dlopen && object.id.is_some() {
-                names = self.opened_by(object);
-            }
-            // What the C library and the driver open is no concern of the package.
-            if self.manifests.vendor.driver(file_name(&object.path)).is_some() {
-                names.clear();
-            }
+            // What the driver opens is no concern of the package, and its libraries are the largest of all.
+            let is_driver = self.manifests.vendor.driver(file_name(&object.path)).is_some();
+            let names = match object.calls_dlopen && object.id.is_some() && !is_driver {
+                true => self.opened_by(object),
+                false => Vec::new(),
+            };
             for name in names {
                 process.open(&Open { from: looked, name });
             }
