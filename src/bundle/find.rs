@@ -1,5 +1,6 @@
 //! Reads `simpack.json`: the one reader for trees, prefixes and containers. What is damaged is said, never passed over.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -89,6 +90,26 @@ pub fn manifests(root: &Root, prefix: &str) -> Vec<FoundManifest> {
         }
     };
     packages.into_iter().filter_map(read).collect()
+}
+
+/// The directories below a Python environment that are laid out as prefixes: those of simulators whose wheels are
+/// installed in it.
+pub fn wheel_prefixes(root: &Root, environment: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for lib in ["lib", "lib64"].map(|lib| format!("{environment}/{lib}")) {
+        let pythons = root.names(&lib).into_iter().filter(|name| name.starts_with("python3"));
+        for packages in pythons.map(|python| format!("{lib}/{python}/site-packages")) {
+            let with_manifests = |name: String| {
+                let place = format!("{packages}/{name}");
+                root.is_directory(&format!("{place}/{DIRECTORY}")).then_some(place)
+            };
+            let places = root.names(&packages).into_iter().filter_map(with_manifests);
+            // One of the two is often a link to the other.
+            found.extend(places.filter(|place| seen.insert(root.real(place))));
+        }
+    }
+    found
 }
 
 /// The manifests of a prefix on this machine.

@@ -128,6 +128,9 @@ pub struct BundleManifest {
     /// The simulator's smoke test, in core's manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoke: Option<Smoke>,
+    /// Whether it is that of a wheel: the prefix is a directory of `site-packages`, and vendor libraries lie beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_wheel: bool,
     /// Where it comes from.
     pub provenance: Provenance,
 }

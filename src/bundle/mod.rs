@@ -11,7 +11,9 @@ mod schema1;
 
 pub use condition::{Condition, DeviceRange};
 pub use dependency::{Dependency, Ecosystem, Versions};
-pub use find::{FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest};
+pub use find::{
+    FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest, wheel_prefixes,
+};
 pub use inventory::{Inventory, KnownFile};
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{

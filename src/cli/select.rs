@@ -16,8 +16,10 @@ enum FormatArg {
     Text,
     /// conda match specs, one a line
     Conda,
-    /// A requirements file for pip: where the wheels lie, and each by name and version
+    /// A command of pip that installs the wheels of a directory
     Pip,
+    /// The same as a command of uv
+    Uv,
     /// A nix expression, for the directory of the overlay.nix that `simpack generate nix` writes
     Nix,
     /// As --json
@@ -40,7 +42,8 @@ Examples:
   simpack select --device 8.0 --device 8.9 --smallest
   simpack select ~/miniforge3/envs/sim dist/ --device 8.9   what would be better than what is installed
   simpack select --device cpu --format conda | xargs -d '\\n' conda install --channel dist/conda
-  simpack select dist/ --device 9.0 --format pip > wheels.txt && pip install -r wheels.txt
+  simpack select dist/ --format pip | sh              installs wheels into the environment that pip is of
+  simpack select dist/ --replay login.json --format uv  for a machine that `simpack doctor --json` recorded
   simpack select --device 12.0 --cuda 13.0 --json")]
 pub(super) struct SelectArgs {
     /// Directory of packages, channel, installed prefix, or kernel packages [default: dist]
@@ -51,6 +54,10 @@ pub(super) struct SelectArgs {
     /// GPUs of this machine]
     #[arg(long, value_name = "X.Y")]
     device: Vec<String>,
+
+    /// Select for the machine of this record, which `simpack doctor --json` printed
+    #[arg(long, value_name = "FILE", conflicts_with = "device")]
+    replay: Option<PathBuf>,
 
     /// The driver's number, as nvidia-smi shows it [default: this machine's, with --device one that is new enough]
     #[arg(long, value_name = "NUMBER", conflicts_with = "cuda")]
@@ -90,12 +97,14 @@ impl SelectArgs {
             devices: (!self.device.is_empty()).then_some(devices),
             driver: self.driver,
             cuda: self.cuda,
+            replay: self.replay,
             smallest: self.smallest,
             program: Some(super::OWN_PROGRAM.into()),
             format: match self.format {
                 FormatArg::Text => Format::Text,
                 FormatArg::Conda => Format::Conda,
                 FormatArg::Pip => Format::Pip,
+                FormatArg::Uv => Format::Uv,
                 FormatArg::Nix => Format::Nix,
                 FormatArg::Json => Format::Json,
             },

@@ -30,7 +30,10 @@ pub(super) fn serve(machine: &Machine, offers: &[Distribution], manifests: &Mani
                     _ => {}
                 }
             }
-            let offered = offers.iter().filter(|offer| offer.simulator == distribution.simulator);
+            let is_its = |offer: &&Distribution| {
+                (&offer.simulator, offer.as_wheels) == (&distribution.simulator, distribution.as_wheels)
+            };
+            let offered = offers.iter().filter(is_its);
             let offered: Vec<_> = offered.flat_map(|offer| offer.kernels.iter().cloned()).collect();
             let distribution = distribution.with_offers(offered);
             let fit = fit(&devices, driver.as_ref(), &distribution, manifests);

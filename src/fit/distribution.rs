@@ -25,6 +25,9 @@ pub struct Distribution {
     pub rtc: Option<Part>,
     /// Kernel packages, sorted by target and CUDA release.
     pub kernels: Vec<KernelPackage>,
+    /// Whether its packages are wheels, which have names of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_wheels: bool,
 }
 
 /// A package without device code.
@@ -86,6 +89,7 @@ impl Distribution {
                 core: None,
                 rtc: None,
                 kernels: Vec::new(),
+                as_wheels: false,
             });
             own.add(manifest, installed);
         }
@@ -103,6 +107,7 @@ impl Distribution {
             kernel_abi: manifest.kernel_abi.clone(),
             installed,
         };
+        self.as_wheels |= manifest.as_wheel;
         match (manifest.component, manifest.target, manifest.cuda) {
             (ComponentKind::Core, ..) => self.core = Some(part()),
             (ComponentKind::Rtc, ..) => self.rtc = Some(part()),

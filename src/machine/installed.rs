@@ -32,6 +32,8 @@ pub enum PrefixKind {
     Conda,
     /// A virtual environment of Python.
     Venv,
+    /// The directory of a simulator's wheels below `site-packages`.
+    Wheels,
     /// A profile of Nix.
     Nix,
     /// Any directory.

@@ -1,5 +1,7 @@
 //! manylinux levels: the highest symbol versions that a binary of the level may use.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,6 +16,10 @@ pub struct GlibcLevels {
     levels: Vec<GlibcLevel>,
     /// Levels that wheels still name, and no recipe.
     retired: Vec<GlibcLevel>,
+    /// Libraries that the systems of all levels have.
+    libraries: BTreeSet<String>,
+    /// Those that systems have from a level on.
+    since: BTreeMap<String, GlibcVersion>,
 }
 
 /// One level.
@@ -37,6 +43,8 @@ pub struct GlibcLevel {
 #[serde(deny_unknown_fields)]
 struct File {
     edition: u32,
+    libraries: BTreeSet<String>,
+    since: BTreeMap<String, GlibcVersion>,
     retired: Vec<GlibcLevel>,
     level: Vec<GlibcLevel>,
 }
@@ -63,7 +71,7 @@ impl GlibcLevels {
         }
         let mut retired = file.retired;
         retired.sort_by_key(GlibcLevel::glibc);
-        Ok(Self { levels, retired })
+        Ok(Self { levels, retired, libraries: file.libraries, since: file.since })
     }
 
     /// The level of exactly this glibc.
@@ -99,7 +107,20 @@ impl GlibcLevels {
         platform.split('.').filter_map(of_one).min()
     }
 
-    /// All levels, ascending.
+    /// All levels with the retired ones, ascending.
+    pub fn all(&self) -> impl Iterator<Item = &GlibcLevel> {
+        self.retired.iter().chain(&self.levels)
+    }
+
+    /// Whether every system of a level has a library.
+    pub fn allows(&self, level: &GlibcLevel, library: &str) -> bool {
+        match self.since.get(library) {
+            Some(since) => *since <= level.glibc(),
+            None => self.libraries.contains(library),
+        }
+    }
+
+    /// The levels that compilers aim at, ascending.
     pub fn iter(&self) -> impl Iterator<Item = &GlibcLevel> {
         self.levels.iter()
     }

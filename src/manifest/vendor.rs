@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::globs::{Globs, IndexedGlobs, Pattern};
 use super::load::ManifestText;
+use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::Result;
 
@@ -34,6 +35,8 @@ pub struct VendorLibrary {
     pub conda: String,
     /// Conda package with its headers and link names; `conda` itself where it has them.
     pub conda_dev: String,
+    /// The vendor's wheels of it, if there are any.
+    wheel: Option<WheelEntry>,
     /// Its attribute of nixpkgs' `cudaPackages`.
     pub nix: String,
     /// What its SONAME carries.
@@ -45,6 +48,29 @@ pub struct VendorLibrary {
     pub opens_soname: Option<SonameVersion>,
     /// Its version is the toolkit's.
     pub versioned_with_cuda: bool,
+}
+
+/// How the wheels of a library are called, and where their files lie.
+#[derive(Debug, Clone)]
+struct WheelEntry {
+    name: String,
+    directory: String,
+    is_suffixed: bool,
+}
+
+/// The first CUDA major whose wheels have one directory and names without the major.
+const SHARED_DIRECTORY: u32 = 13;
+
+impl VendorLibrary {
+    /// The vendor's wheel for a CUDA release: its name, and the directory of its libraries below `site-packages`.
+    pub fn wheel(&self, cuda: CudaVersion) -> Option<(String, String)> {
+        let WheelEntry { name, directory, is_suffixed } = self.wheel.as_ref()?;
+        let major = cuda.major;
+        Some(match (*is_suffixed, major < SHARED_DIRECTORY) {
+            (false, false) => (name.clone(), format!("nvidia/cu{major}/lib")),
+            _ => (format!("{name}-cu{major}"), format!("nvidia/{directory}/lib")),
+        })
+    }
 }
 
 /// How much of the version a SONAME carries.
@@ -79,6 +105,10 @@ struct LibraryEntry {
     name: Spanned<String>,
     conda: String,
     conda_dev: Option<String>,
+    wheel: Option<String>,
+    wheel_directory: Option<String>,
+    #[serde(default)]
+    wheel_suffixed: bool,
     nix: String,
     files: Vec<Spanned<Pattern>>,
     soname: SonameVersion,
@@ -113,8 +143,11 @@ impl Vendor {
             for pattern in &entry.files {
                 library_files.add(&text, pattern, libraries.len())?;
             }
+            let wheel = entry.wheel.zip(entry.wheel_directory);
+            let is_suffixed = entry.wheel_suffixed;
             libraries.push(VendorLibrary {
                 name,
+                wheel: wheel.map(|(name, directory)| WheelEntry { name, directory, is_suffixed }),
                 conda_dev: entry.conda_dev.unwrap_or_else(|| entry.conda.clone()),
                 conda: entry.conda,
                 nix: entry.nix,

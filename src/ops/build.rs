@@ -117,7 +117,7 @@ fn table(rows: &[Row]) -> String {
     let row = |row: &Row| {
         [
             row.package.clone(),
-            format!("{}-{}", row.version, short(&row.build)),
+            format!("{}-{}", row.version, short(&row.build)).trim_end_matches('-').to_owned(),
             row.target.clone(),
             size(row.bytes),
             row.device_code.clone(),

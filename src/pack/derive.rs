@@ -464,6 +464,7 @@ impl Derivation<'_> {
             outside: Vec::new(),
             artifacts: Vec::new(),
             smoke: None,
+            as_wheel: false,
             provenance: Provenance {
                 simpack: env!("CARGO_PKG_VERSION").to_owned(),
                 recipe: from.map_or(plan, |from| from.recipe),

@@ -108,6 +108,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
         core,
         rtc,
         kernels: kernels.into_iter().map(|(_, kernels, _)| kernels).collect(),
+        as_wheels: false,
     };
     distribution.settle();
     Offer { simulator: conda::exactly(brings.as_deref().unwrap_or(simulator), version), kernels: specs, distribution }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::conda::Conda;
 use super::tar::Tar;
+use super::wheel::Wheel;
 use super::{BuiltPackage, Package};
 use crate::error::Result;
 use crate::manifest::Manifests;
@@ -14,7 +15,7 @@ use crate::near::nearest;
 use crate::recipe::Recipe;
 
 /// Every format. A new one is a module with its [`Format`] and a line here.
-pub const FORMATS: &[&dyn Format] = &[&Conda, &Tar];
+pub const FORMATS: &[&dyn Format] = &[&Conda, &Wheel, &Tar];
 
 /// A package format.
 pub trait Format: Sync {

@@ -5,6 +5,7 @@
 
 mod compression;
 pub mod conda;
+mod effort;
 mod epoch;
 mod format;
 mod installed;
@@ -14,11 +15,12 @@ mod sbom;
 mod selection;
 pub mod tar;
 mod value;
-mod wheel;
+pub mod wheel;
 mod write;
 mod writer;
 
 pub use compression::{SMALL_PAYLOAD, level, level_of};
+pub use effort::Effort;
 pub use epoch::{check_epoch, parse_epoch};
 pub use format::{FORMATS, Format, FormatContext, FormatName};
 pub use installed::{PythonProject, RecordedDigest, RecordedFile, normalised, projects, recorded, site_directories};

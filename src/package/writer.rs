@@ -47,6 +47,8 @@ pub trait PackageWriter {
 pub struct Named {
     /// Package, as the format calls it.
     pub package: String,
+    /// The package that it is made of; none for what a format adds.
+    pub made_of: Option<String>,
     /// Version, as the format spells it.
     pub version: String,
     /// What tells builds of a version apart; empty where the format has no such thing.
@@ -64,6 +66,7 @@ impl Named {
     pub fn of(package: &Package) -> Self {
         Self {
             package: package.name().to_owned(),
+            made_of: Some(package.name().to_owned()),
             version: package.version.to_string(),
             build: String::new(),
             subdir: package.manifest.platform.map_or_else(|| "noarch".to_owned(), |platform| platform.to_string()),
@@ -129,7 +132,7 @@ pub fn feed<W: PackageWriter>(package: &Package, companions: &[Companion], mut w
         match &artifact.kind {
             ArtifactKind::Link { to } => writer.link(artifact, to)?,
             ArtifactKind::File { sha256, size, .. } => {
-                let file = staged(package, artifact)?;
+                let file = staged(package, &artifact.path)?;
                 unchanged(&file, *sha256, *size)?;
                 writer.file(artifact, Content::File(&file))?;
             }
@@ -156,14 +159,15 @@ fn safe(package: &Package, path: &str) -> Result<()> {
     }
 }
 
-fn staged(package: &Package, artifact: &Artifact) -> Result<fs_err::File> {
+/// Opens a file of a package's staged tree.
+pub(super) fn staged(package: &Package, path: &str) -> Result<fs_err::File> {
     let root = package.root.as_ref();
     let root = root.ok_or_else(|| Error::bug(format!("package {} has files but no tree", package.name())))?;
-    Tree::at(root)?.open(&artifact.path)
+    Tree::at(root)?.open(path)
 }
 
 /// What is packed is what was verified: the file still has the manifest's size and digest.
-fn unchanged(file: &fs_err::File, sha256: Digest, size: u64) -> Result<()> {
+pub(super) fn unchanged(file: &fs_err::File, sha256: Digest, size: u64) -> Result<()> {
     if file.metadata()?.len() != size || Digest::of_open(file)? != sha256 {
         return Err(Error::file(file.path(), "changed since it was staged").hint("run the build again"));
     }

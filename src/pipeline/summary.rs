@@ -206,7 +206,7 @@ pub(super) fn rows(
         .into_iter()
         .map(|built| {
             let packed = built.named;
-            let bundle = by_name.get(&(packed.package.as_str(), packed.cuda));
+            let bundle = packed.made_of.as_deref().and_then(|name| by_name.get(&(name, packed.cuda)));
             let cuda = packed.cuda.filter(|_| !plan.others.is_empty());
             let seconds = bundle.map_or(0.0, |bundle| {
                 let target = bundle.manifest.target;

@@ -217,6 +217,7 @@ impl PlannedBundle {
             outside: Vec::new(),
             artifacts: Vec::new(),
             smoke: None,
+            as_wheel: false,
             provenance: Provenance::fixed(Digest::of(self.package.as_bytes())),
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::bundle::{ArtifactKind, BundleManifest, FoundManifest, manifests};
+use crate::bundle::{ArtifactKind, BundleManifest, FoundManifest, manifests, wheel_prefixes};
 use crate::elf::is_elf;
 use crate::elf::library_stem;
 use crate::elf::resolve::{
@@ -44,9 +44,12 @@ impl PrefixScanner<'_> {
                 continue;
             }
             let manifests = manifests(self.root, &path);
-            if !asked.is_empty() || !manifests.is_empty() {
+            let wheels = wheel_prefixes(self.root, &path);
+            // An environment that holds nothing but wheels is what these are.
+            if !manifests.is_empty() || !asked.is_empty() && wheels.is_empty() {
                 found.push(self.prefix(&path, manifests));
             }
+            found.extend(wheels.iter().map(|place| self.wheels(place)));
         }
         found
     }
@@ -60,6 +63,11 @@ impl PrefixScanner<'_> {
         );
         all.extend(["/run/current-system/sw", "/usr/local", "/usr", "/opt/conda"].map(str::to_owned));
         all
+    }
+
+    /// The directory of a simulator's wheels.
+    fn wheels(&self, place: &str) -> Prefix {
+        Prefix { kind: PrefixKind::Wheels, ..self.prefix(place, manifests(self.root, place)) }
     }
 
     fn prefix(&self, path: &str, manifests: Vec<FoundManifest>) -> Prefix {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Waiver};
+use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Waiver, WheelExperiment};
 use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
@@ -41,7 +41,7 @@ pub struct RecipeFile {
     pub driver: DriverTable,
     /// `[lint]`.
     pub lint: LintTable,
-    /// `[package.conda]`.
+    /// `[package.conda]` and `[package.wheel]`.
     pub package: PackageTable,
     /// `[smoke]`.
     pub smoke: Option<Smoke>,
@@ -229,7 +229,7 @@ pub struct LintTable {
     pub waivers: Vec<Waiver>,
 }
 
-/// `[package.conda]`.
+/// `[package.conda]` and `[package.wheel]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PackageTable {
     /// Channel name.
@@ -242,4 +242,6 @@ pub struct PackageTable {
     pub profile: Option<Spanned<CondaProfile>>,
     /// Accounts of those who look after generated recipes.
     pub maintainers: Vec<Spanned<String>>,
+    /// What wheels do beyond what is agreed upon.
+    pub experimental: Vec<WheelExperiment>,
 }

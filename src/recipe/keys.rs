@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::form::KernelForm;
-use super::model::{CondaProfile, CpuLevel, Fallback};
+use super::model::{CondaProfile, CpuLevel, Fallback, WheelExperiment};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
@@ -379,6 +379,17 @@ struct WaiverKeys {
 struct Package {
     /// conda packages.
     conda: Option<Conda>,
+    /// Wheels.
+    wheel: Option<WheelKeys>,
+}
+
+/// Wheels.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct WheelKeys {
+    /// What wheels do beyond what is agreed upon, and what may change with any release.
+    #[schemars(example = ["variants"])]
+    experimental: Option<Vec<WheelExperiment>>,
 }
 
 /// conda packages.

@@ -79,6 +79,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("WaiverKeys", "[[lint.waivers]]"),
         ("Package", "[package]"),
         ("Conda", "[package.conda]"),
+        ("WheelKeys", "[package.wheel]"),
         ("SmokeTest", "[smoke]"),
     ];
     places.extend(groups.iter().map(|group| ("KernelGroup", group.as_str())));

@@ -32,7 +32,7 @@ pub use keys::{KernelTableKeys, RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, When,
+    LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, WheelExperiment, When,
 };
 pub use need::Need;
 pub use parse::parse;

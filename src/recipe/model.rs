@@ -415,6 +415,22 @@ pub struct PackageSettings {
     /// Accounts of those who look after generated recipes. They are in no package.
     #[serde(skip)]
     pub maintainers: Vec<String>,
+    /// What wheels do beyond what is agreed upon.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wheel_experiments: Vec<WheelExperiment>,
+}
+
+/// Something that wheels can do and that their users have not agreed upon yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WheelExperiment {
+    /// Wheels of one version among which installers choose by the GPU (PEP 817 and PEP 825, drafts).
+    Variants,
+}
+
+impl WheelExperiment {
+    /// Every one, by its name in recipes.
+    pub const NAMES: [(&'static str, Self); 1] = [("variants", Self::Variants)];
 }
 
 /// What serves a GPU whose capability the package manager does not know.

@@ -15,6 +15,7 @@ use super::{MAGICS, Member};
 use crate::container::{Entry, Form, Kind, Limits, Visitor, read};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content};
+use crate::package::wheel::{encoded, quoted};
 
 /// A wheel that is being sliced.
 pub struct Wheel {
@@ -224,11 +225,6 @@ fn with_version(text: &str, local: &str) -> String {
     lines.collect()
 }
 
-/// A field of RECORD, which is CSV.
-fn quoted(name: &str) -> String {
-    if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
-}
-
 /// Counts and digests what is written.
 struct Summed<W> {
     out: W,
@@ -243,7 +239,7 @@ impl<W: Write> Summed<W> {
 
     /// Bytes, and the digest as RECORD has it.
     fn finish(self) -> (u64, String) {
-        (self.size, base64(&self.hasher.finalize()))
+        (self.size, encoded(&self.hasher.finalize()))
     }
 }
 
@@ -258,19 +254,6 @@ impl<W: Write> Write for Summed<W> {
     fn flush(&mut self) -> std::io::Result<()> {
         self.out.flush()
     }
-}
-
-/// URL-safe base64 without padding (RFC 4648, section 5), as RECORD has it.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for index in 0..=chunk.len() {
-            text.push(char::from(LETTERS[(word >> (18 - 6 * index)) as usize & 63]));
-        }
-    }
-    text
 }
 
 /// The written wheel says the same of every file as its RECORD.
@@ -306,15 +289,6 @@ fn read_back(path: &Path, record: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digests_are_written_as_python_writes_them() {
-        assert_eq!(base64(b""), "");
-        assert_eq!(base64(b"f"), "Zg");
-        assert_eq!(base64(b"fo"), "Zm8");
-        assert_eq!(base64(b"foobar"), "Zm9vYmFy");
-        assert_eq!(base64(&[0xfb, 0xff]), "-_8");
-    }
 
     fn wheel(dir: &Path, files: &[(&str, &str)]) -> PathBuf {
         let path = dir.join("a-1.0-py3-none-any.whl");

@@ -260,6 +260,18 @@ impl Opened {
         Ok(any)
     }
 
+    /// The same for an unpacked package: the files of a wheel lie below the directory of its simulator.
+    fn unpacked_tree(&mut self, root: &Path, name: &str) -> Result<bool> {
+        let mut made = self.tree(root, name)?;
+        if name.ends_with(".whl") {
+            for entry in fs_err::read_dir(root)? {
+                let below = entry?.path();
+                made |= below.is_dir() && self.tree(&below, name)?;
+            }
+        }
+        Ok(made)
+    }
+
     fn package(&mut self, path: &Path) -> Result<()> {
         let dir = tempfile::Builder::new().prefix("simpack-verify-").tempdir()?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -274,7 +286,7 @@ impl Opened {
         match index {
             Err(reason) => self.gap(&name, &format!("cannot be unpacked: {reason}")),
             Ok(index) => {
-                let made = self.tree(dir.path(), &name)?;
+                let made = self.unpacked_tree(dir.path(), &name)?;
                 let cuda = self.bundles.last().filter(|_| made).and_then(|bundle| bundle.manifest.cuda);
                 self.indexes.extend(index.map(|record| PackageIndex { record, cuda }));
                 let project = projects(dir.path()).into_iter().next().filter(|_| name.ends_with(".whl"));

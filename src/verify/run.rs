@@ -19,11 +19,34 @@ impl Opened {
     /// Examines everything that was opened. What could not be opened is in the report.
     pub fn verify(&self, context: &VerifyContext, settings: &Settings) -> Report {
         let Self { bundles, foreign, indexes, strays, .. } = self;
-        let subjects = Subjects { bundles, foreign, indexes, strays };
-        let mut report = examine(subjects, context, settings);
+        // As wheels the same packages are installed elsewhere: each of the two is looked at by itself.
+        let (wheels, others): (Vec<Bundle>, Vec<Bundle>) =
+            bundles.iter().cloned().partition(|bundle| bundle.manifest.as_wheel);
+        let mut report = match (wheels.is_empty(), others.is_empty()) {
+            (false, false) => {
+                let others = Subjects { bundles: &others, foreign, indexes, strays };
+                let wheels = Subjects { bundles: &wheels, ..Subjects::default() };
+                both(examine(others, context, settings), examine(wheels, context, settings))
+            }
+            _ => examine(Subjects { bundles, foreign, indexes, strays }, context, settings),
+        };
         report.add_incomplete(self.incomplete.clone());
         report
     }
+}
+
+/// Two reports as one.
+fn both(one: Report, other: Report) -> Report {
+    let waived = [one.waived(), other.waived()].concat();
+    let not_run: Vec<_> = one.not_run().iter().chain(other.not_run()).cloned().collect();
+    let mut examined = [one.examined, other.examined].concat();
+    examined.sort();
+    examined.dedup();
+    let findings = [one.findings, other.findings].concat();
+    let mut report = Report::new(findings, [one.incomplete, other.incomplete].concat(), examined);
+    report.set_waived(waived);
+    report.add_not_run(not_run);
+    report
 }
 
 fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings) -> Report {

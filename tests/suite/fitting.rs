@@ -10,7 +10,7 @@ use simpack::machine::{Device, DeviceKind, Driver};
 use simpack::manifest::Manifests;
 use simpack::ui::Ui;
 
-use crate::support::{Prefix, Ran, client, copy_tree, need, python, scratch, set_up, simpack, volley};
+use crate::support::{Prefix, Ran, client, need, python, scratch, set_up, simpack, volley};
 
 fn select(args: &[&str]) -> Ran {
     let args: Vec<&str> = ["select"].into_iter().chain(args.iter().copied()).collect();
@@ -54,58 +54,6 @@ fn every_format_is_for_its_reader() {
     let device = &json["simulators"][0]["fit"]["devices"][0];
     assert_eq!((&device["runs"]["target"], &device["runs"]["place"]), (&"sm_89".into(), &"exact".into()));
     assert_eq!(device["trace"].as_array().unwrap().len(), 9, "seven capabilities and two of PTX");
-}
-
-/// A distribution with wheels beside its channel: what is printed is a requirements file, and pip takes exactly those.
-#[test]
-fn pip_resolves_what_was_selected() {
-    let dir = scratch();
-    let dist = dir.path().join("dist");
-    copy_tree(&volley().channel(), &dist.join("conda"));
-    fs_err::create_dir_all(dist.join("wheels")).unwrap();
-    // Nothing but a name and a version: pip reads no more of them here.
-    let make = |name: &str| {
-        let tree = dir.path().join(name);
-        let info = format!("{name}-1.0.0.dist-info");
-        fs_err::create_dir_all(tree.join(&info)).unwrap();
-        let shown = name.replace('_', "-");
-        let metadata = format!("Metadata-Version: 2.1\nName: {shown}\nVersion: 1.0.0\n");
-        fs_err::write(tree.join(&info).join("METADATA"), metadata).unwrap();
-        fs_err::write(tree.join(&info).join("WHEEL"), "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            .unwrap();
-        fs_err::write(tree.join(&info).join("RECORD"), "").unwrap();
-        let wheel = dist.join(format!("wheels/{name}-1.0.0-py3-none-any.whl"));
-        let mut zip = std::process::Command::new("python3");
-        Ran::of(zip.current_dir(&tree).args(["-m", "zipfile", "-c"]).arg(wheel).arg(&info)).exit(0);
-    };
-    for name in ["volley", "volley_kernels_sm_80", "volley_kernels_sm_90", "volley_kernels_compute_75"] {
-        make(name);
-    }
-    let mut command = simpack(dir.path(), &["select", "dist", "--device", "9.0", "--format", "pip"]);
-    let said = Ran::of(&mut command).exit(0).stdout;
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines[0], format!("--find-links {}", dist.join("wheels").display()));
-    assert_eq!(lines[1..], ["volley==1.0.0", "volley-kernels-sm-90==1.0.0"]);
-    // Wheels without the kernels that were selected, or of another release, are none.
-    let mut command = simpack(dir.path(), &["select", "dist", "--device", "8.6", "--format", "pip"]);
-    let refused = Ran::of(&mut command).exit(2);
-    assert!(refused.stdout.is_empty() && refused.stderr.contains("there are no wheels of volley 1.0.0"), "{refused:?}");
-    for named in ["volley-kernels-sm_86", "dist/conda", "volley-kernels-sm_86 ==1.0.0 cuda13_k"] {
-        assert!(refused.stderr.contains(named), "{named}: {}", refused.stderr);
-    }
-    let file = dir.path().join("wheels.txt");
-    fs_err::write(&file, &said).unwrap();
-    let pip = |args: &[&str]| std::process::Command::new("python3").args(["-m", "pip"]).args(args).status();
-    need!(pip(&["--version"]).is_ok_and(|status| status.success()), "python3 has no pip");
-    let mut pip = std::process::Command::new("python3");
-    pip.args(["-m", "pip", "--isolated", "--quiet", "download", "--no-index", "--dest"]).arg(dir.path().join("got"));
-    Ran::of(pip.arg("-r").arg(&file)).exit(0);
-    let mut got: Vec<String> = fs_err::read_dir(dir.path().join("got"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    got.sort();
-    assert_eq!(got, ["volley-1.0.0-py3-none-any.whl", "volley_kernels_sm_90-1.0.0-py3-none-any.whl"]);
 }
 
 /// nix itself reads the expression.

@@ -86,3 +86,4 @@ mod starting_here;
 mod toolchain;
 mod unchanged;
 mod verifying;
+mod wheels;

@@ -7,6 +7,7 @@ use crate::arch::VersionPolicy;
 use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};
+use crate::package::wheel::normalized;
 use crate::recipe::ComponentKind;
 
 fn packages(facts: &Facts) -> impl Iterator<Item = (&Prefix, &InstalledPackage)> {
@@ -18,7 +19,22 @@ fn install(prefix: &Prefix, package: &InstalledPackage) -> Option<String> {
     let channel = package.channel.as_ref().map(|channel| format!(" -c {channel}")).unwrap_or_default();
     let (name, version) = (&package.manifest.package, package.manifest.version);
     let is_conda = prefix.kind == PrefixKind::Conda;
-    is_conda.then(|| format!("conda install --force-reinstall -p {}{channel} {name}=={version}", prefix.path))
+    let by_conda = || format!("conda install --force-reinstall -p {}{channel} {name}=={version}", prefix.path);
+    is_conda.then(by_conda).or_else(|| by_pip(prefix, package))
+}
+
+/// The same for a wheel, from wherever it came.
+fn by_pip(prefix: &Prefix, package: &InstalledPackage) -> Option<String> {
+    let (environment, _) =
+        prefix.path.split_once("/lib/python3").or_else(|| prefix.path.split_once("/lib64/python3"))?;
+    let manifest = &package.manifest;
+    let name = match manifest.component {
+        ComponentKind::Core => &manifest.simulator,
+        _ => &manifest.package,
+    };
+    let wheel = format!("{}=={}", normalized(name), manifest.version);
+    let is_wheel = prefix.kind == PrefixKind::Wheels;
+    is_wheel.then(|| format!("{environment}/bin/python -m pip install --force-reinstall --no-deps {wheel}"))
 }
 
 pub(super) fn files(facts: &Facts, _: &Parameters, hits: &mut Hits) {

@@ -20,7 +20,7 @@ use crate::inspect::reaches;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
-use crate::offers::sources;
+use crate::offers::{Source, sources};
 use crate::probe::{Probe, Snapshot};
 use crate::report::{self, Format, Report, Rule};
 use crate::table::{Column, Table};
@@ -138,7 +138,7 @@ fn look(
     let found =
         request.channel.as_ref().map(|channel| sources(std::slice::from_ref(channel))).transpose()?.unwrap_or_default();
     let channel = found.iter().find_map(|source| source.channel.as_deref()).map(absolute).transpose()?;
-    let offers: Vec<Distribution> = found.into_iter().map(|source| source.distribution).collect();
+    let offers: Vec<Distribution> = found.into_iter().flat_map(Source::distributions).collect();
     let smoke = smoke(request, &machine, manifests)?;
     Ok(Recorded { schema: DOCTOR_SCHEMA, machine, channel, offers, reaches, smoke })
 }

@@ -1,8 +1,5 @@
 //! What was selected: the value that `--json` prints.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +7,7 @@ use crate::arch::Capability;
 use crate::fit::{self, Fit};
 use crate::machine::{Device, Driver};
 use crate::manifest::Manifests;
-use crate::offers::Source;
+use crate::offers::{Source, Wheels};
 
 /// Version of the form.
 pub const SELECT_SCHEMA: u32 = 1;
@@ -51,14 +48,27 @@ pub struct Selected {
     pub conda: Vec<String>,
     /// Directory of the channel, where the packages came from one.
     pub channel: Option<String>,
-    /// Names of wheels; empty when the distribution does not have all of this release that it takes.
+    /// What pip and uv are asked for: the simulator with extras; empty where there are no wheels.
     pub pip: Vec<String>,
-    /// Lines of a requirements file that brings exactly these wheels from where they lie.
+    /// Lines of a requirements file that brings it from where the wheels lie.
     #[serde(default)]
     pub requirements: Vec<String>,
+    /// The same as words of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wheels: Option<FromWheels>,
     /// An expression for the directory of the overlay that `simpack generate nix` writes: the attribute and the
     /// capabilities that nixpkgs' configuration takes.
     pub nix: String,
+}
+
+/// How pip and uv are called for a simulator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FromWheels {
+    /// Options of `pip install` and `uv pip install`.
+    pub options: Vec<String>,
+    /// What they are asked for: `volley[sm90]==1.0.0`.
+    pub requirement: String,
 }
 
 impl Selected {
@@ -77,20 +87,11 @@ impl Selected {
         let known = |package: &String| source.kernels.get(&(package.clone(), release(package)?)).cloned();
         let spec = |package: &String| known(package).unwrap_or_else(|| package.clone());
         let conda = std::iter::once(source.simulator.clone()).chain(packages.iter().map(spec)).collect();
-        let is_of = |wheel: &&PathBuf| {
-            let name = part(wheel, 0).replace('_', "-").to_lowercase();
-            name == source.distribution.simulator || packages.iter().any(|package| name == package.replace('_', "-"))
-        };
-        let is_release = |wheel: &&PathBuf| part(wheel, 1) == source.distribution.version.to_string();
-        let mut wheels: Vec<&PathBuf> = source.wheels.iter().filter(is_of).filter(is_release).collect();
-        // Some of them would install a simulator without its kernels, or kernels without a simulator.
-        let named: BTreeSet<String> = wheels.iter().map(|wheel| part(wheel, 0).to_lowercase()).collect();
-        if named.len() != packages.len() + 1 {
-            wheels.clear();
-        }
+        let wheels = source.wheels.as_ref().map(|wheels| FromWheels::of(wheels, machine, smallest, manifests));
         Self {
-            pip: wheels.iter().filter_map(|wheel| Some(wheel.file_name()?.to_string_lossy().into_owned())).collect(),
-            requirements: requirements(&wheels),
+            pip: wheels.iter().map(|wheels| wheels.requirement.clone()).collect(),
+            requirements: wheels.iter().flat_map(FromWheels::lines).collect(),
+            wheels,
             nix: nix(&fit, source),
             channel: source.channel.as_ref().map(|path| path.display().to_string()),
             conda,
@@ -100,23 +101,32 @@ impl Selected {
     }
 }
 
-/// A part of a wheel's name: 0 is the package's, 1 its version (binary distribution format, file name convention).
-fn part(wheel: &Path, index: usize) -> String {
-    let name = wheel.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.split('-').nth(index).unwrap_or_default().to_owned()
-}
+impl FromWheels {
+    fn of(wheels: &Wheels, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
+        let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &wheels.distribution, manifests);
+        let mut packages = if smallest { fit.smallest } else { fit.best };
+        if packages.is_empty() {
+            packages.extend(wheels.for_the_cpu());
+        }
+        let mut options = vec!["--find-links".to_owned(), wheels.directory.display().to_string()];
+        if !wheels.needs_others {
+            options.insert(0, "--no-index".to_owned());
+        }
+        Self { options, requirement: wheels.requirement(&packages) }
+    }
 
-/// Where the wheels lie, then each by name and version.
-fn requirements(wheels: &[&PathBuf]) -> Vec<String> {
-    let place = |wheel: &&PathBuf| {
-        let directory = std::path::absolute(wheel.parent()?).ok()?;
-        Some(format!("--find-links {}", directory.display()))
-    };
-    let mut lines: Vec<String> = wheels.iter().filter_map(place).collect();
-    lines.sort();
-    lines.dedup();
-    lines.extend(wheels.iter().map(|wheel| format!("{}=={}", part(wheel, 0).replace('_', "-"), part(wheel, 1))));
-    lines
+    /// Lines of a requirements file.
+    fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for option in &self.options {
+            match lines.last_mut() {
+                Some(last) if !option.starts_with("--") => last.push_str(&format!(" {option}")),
+                _ => lines.push(option.clone()),
+            }
+        }
+        lines.push(self.requirement.clone());
+        lines
+    }
 }
 
 /// nixpkgs builds packages for the capabilities of its configuration, so this is what is selected there.

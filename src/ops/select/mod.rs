@@ -3,5 +3,5 @@
 mod answer;
 mod run;
 
-pub use answer::{Machine, SELECT_SCHEMA, Selected, Selection};
+pub use answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};
 pub use run::{Format, SelectRequest, run};

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::answer::{Machine, SELECT_SCHEMA, Selected, Selection};
+use super::answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};
 use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
+use crate::doctor::Recorded;
 use crate::error::{Error, Result};
+use crate::fs;
 use crate::machine::{Device, DeviceKind, Driver, Provider};
 use crate::manifest::Manifests;
 use crate::offers::sources;
@@ -28,6 +30,8 @@ pub struct SelectRequest {
     pub driver: Option<String>,
     /// The driver's CUDA version.
     pub cuda: Option<CudaVersion>,
+    /// A machine that `simpack doctor --json` recorded, in the place of this one.
+    pub replay: Option<PathBuf>,
     /// The fewest packages instead of the best for each device.
     pub smallest: bool,
     /// simpack itself, which opens the driver's libraries in a process of its own; without, this process does.
@@ -44,8 +48,10 @@ pub enum Format {
     Text,
     /// conda match specs, one a line.
     Conda,
-    /// A requirements file for pip.
+    /// A command of pip.
     Pip,
+    /// A command of uv.
+    Uv,
     /// A nix expression.
     Nix,
     /// As `--json`.
@@ -87,7 +93,8 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
         }
         Format::Conda => ui.out(&lines(&selection, |selected| selected.conda.clone())),
         Format::Nix => ui.out(&lines(&selection, |selected| vec![selected.nix.clone()])),
-        Format::Pip => ui.out(&pip(&selection)?),
+        Format::Pip => ui.out(&install("pip", &selection)?),
+        Format::Uv => ui.out(&install("uv pip", &selection)?),
     }
     Ok(code)
 }
@@ -96,23 +103,44 @@ fn lines(selection: &Selection, of: impl Fn(&Selected) -> Vec<String>) -> String
     selection.simulators.iter().flat_map(of).collect::<Vec<_>>().join("\n")
 }
 
-fn pip(selection: &Selection) -> Result<String> {
-    match selection.simulators.iter().find(|selected| selected.pip.is_empty()) {
-        None => Ok(lines(selection, |selected| selected.requirements.clone())),
-        Some(without) => {
-            let Selected { fit, packages, conda, channel, .. } = without;
-            let place = channel.as_ref().map_or_else(String::new, |channel| format!(" in {channel}"));
-            Err(Error::usage(format!("there are no wheels of {} {}", fit.simulator, fit.version))
-                .detail(format!(
-                    "needed are wheels of {}",
-                    [std::slice::from_ref(&fit.simulator), packages.as_slice()].concat().join(", ")
-                ))
-                .detail(format!("there are packages of conda{place}: {}", conda.join(", ")))
-                .hint(
-                    "simpack builds no wheels: install with conda, `--format conda`, or from the archives in dist/tar",
-                ))
+/// One command for all simulators: what follows `program` is what both installers understand.
+fn install(program: &str, selection: &Selection) -> Result<String> {
+    let mut words = vec![program.to_owned(), "install".to_owned()];
+    let found = selection.simulators.iter().map(from_wheels).collect::<Result<Vec<_>>>()?;
+    let mut pairs: Vec<&[String]> = Vec::new();
+    let closed = found.iter().all(|wheels| wheels.options.iter().any(|option| option == CLOSED));
+    words.extend(closed.then(|| CLOSED.to_owned()));
+    for wheels in &found {
+        let rest = wheels.options.strip_prefix(&[CLOSED.to_owned()]).unwrap_or(&wheels.options);
+        if !pairs.contains(&rest) {
+            pairs.push(rest);
         }
     }
+    words.extend(pairs.into_iter().flatten().map(|word| quoted(word)));
+    words.extend(found.iter().map(|wheels| quoted(&wheels.requirement)));
+    Ok(words.join(" "))
+}
+
+/// The option by which installers look nowhere else.
+const CLOSED: &str = "--no-index";
+
+/// A word as shells take it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+fn from_wheels(selected: &Selected) -> Result<&FromWheels> {
+    selected.wheels.as_ref().ok_or_else(|| {
+        let Selected { fit, conda, channel, .. } = selected;
+        let place = channel.as_ref().map_or_else(String::new, |channel| format!(" in {channel}"));
+        Error::usage(format!("there are no wheels of {} {}", fit.simulator, fit.version))
+            .detail(format!("there are packages of conda{place}: {}", conda.join(", ")))
+            .hint("`simpack build --format conda,wheel` makes them; or install with conda: --format conda")
+    })
 }
 
 /// The machine of a request.
@@ -129,6 +157,11 @@ fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Ma
         (None, Some(cuda)) => Some(Driver { version: None, cuda }),
         (None, None) => None,
     };
+    if let Some(file) = &request.replay {
+        let recorded = Recorded::parse(file, &fs::read_to_string(file)?)?.machine;
+        let driver = driver.or(recorded.usable_driver());
+        return Ok(Machine { driver, devices: recorded.devices(), described: true });
+    }
     let Some(capabilities) = &request.devices else {
         let here = this_machine(request, manifests, ui);
         return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
@@ -184,11 +217,21 @@ fn text(selection: &Selection) -> String {
             let fit = &selected.fit;
             text.push_str(&format!("no GPU    {} {}  -> the CPU\n", fit.simulator, fit.version));
         }
+        if let (None, Some(_)) = (&selected.channel, &selected.wheels) {
+            continue;
+        }
         let channel = selected.channel.as_deref().unwrap_or("CHANNEL");
         let specs: Vec<String> = selected.conda.iter().map(|spec| format!("'{spec}'")).collect();
         // One spec a line, as a shell takes it.
         let specs = specs.join(" \\\n            ");
         text.push_str(&format!("install   conda install --channel {channel} \\\n            {specs}\n"));
+    }
+    // Where there are wheels alone, they are what is installed.
+    let are_wheels = |selected: &Selected| selected.channel.is_none() && selected.wheels.is_some();
+    if selection.simulators.iter().all(are_wheels)
+        && let Ok(command) = install("pip", selection)
+    {
+        text.push_str(&format!("install   {command}\n"));
     }
     text
 }

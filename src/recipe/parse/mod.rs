@@ -18,7 +18,7 @@ use crate::recipe::file::{
     HostTable, MatrixTable, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 use crate::recipe::host::HostKind;
-use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, Source, Waiver};
+use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, Source, Waiver, WheelExperiment};
 use crate::recipe::smoke::smoke;
 use crate::report::Level;
 
@@ -350,8 +350,10 @@ fn waiver(reader: &mut Reader, value: &Value<'_>) -> Option<Waiver> {
 
 fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     let conda = fields.get("conda").and_then(|value| reader.fields(value, "[package.conda]"));
+    let wheel = fields.get("wheel").and_then(|value| reader.fields(value, "[package.wheel]"));
     fields.finish(reader);
-    let Some(mut fields) = conda else { return PackageTable::default() };
+    let experimental = wheel.map(|fields| experiments(reader, fields)).unwrap_or_default();
+    let Some(mut fields) = conda else { return PackageTable { experimental, ..PackageTable::default() } };
     let channel = fields.get("channel").and_then(|value| reader.text(value, "channel"));
     let channel = channel.filter(|channel| {
         let fits = not_relative(&channel.value).is_none() && channel.value.split('/').all(is_package_name);
@@ -368,7 +370,18 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     let profile = profile.and_then(|value| reader.choice(value, "a profile", &CondaProfile::NAMES));
     let maintainers = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", account));
     fields.finish(reader);
-    PackageTable { channel, build_number, fallback, profile, maintainers: maintainers.unwrap_or_default() }
+    let maintainers = maintainers.unwrap_or_default();
+    PackageTable { channel, build_number, fallback, profile, maintainers, experimental }
+}
+
+/// What wheels do beyond what is agreed upon.
+fn experiments(reader: &mut Reader, mut fields: Fields<'_, '_>) -> Vec<WheelExperiment> {
+    let one = |reader: &mut Reader, value: &Value<'_>| {
+        reader.choice(value, "an experiment", &WheelExperiment::NAMES).map(|found| found.value)
+    };
+    let found = fields.get("experimental").and_then(|value| reader.list(value, "experimental", one));
+    fields.finish(reader);
+    found.unwrap_or_default()
 }
 
 /// Name of an account on a forge: letters, digits and `-`, or a team as `ORGANISATION/TEAM`.

@@ -82,7 +82,11 @@ fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                     && package.manifest.is_slice()
                     && other.manifest.simulator == package.manifest.simulator
             };
-            if !owners.iter().any(|other| other.name() == package.name() || alternative(other)) {
+            // The same as a wheel is installed elsewhere.
+            let elsewhere = |other: &PackageFacts| other.manifest.as_wheel != package.manifest.as_wheel;
+            let is_none =
+                |other: &&PackageFacts| other.name() == package.name() || alternative(other) || elsewhere(other);
+            if !owners.iter().any(is_none) {
                 owners.push(package);
             }
         }

@@ -1,6 +1,9 @@
 //! RUNPATH and RPATH: where the loader looks because a file says so.
 
+use std::collections::BTreeSet;
+
 use super::super::{BundleFacts, PackageFacts};
+use crate::bundle::Dependency;
 use crate::elf;
 use crate::lint::{Hits, Parameters, Predicate};
 
@@ -53,6 +56,24 @@ fn entries(elf: &elf::Facts) -> impl Iterator<Item = (&'static str, &str)> {
     })
 }
 
+/// Subjects of wheels' files that name directories of vendors' wheels, which lie beside their own, with the entries.
+fn beside_wheels(facts: &BundleFacts) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for package in facts.packages.iter().filter(|package| package.manifest.as_wheel) {
+        let names = package.manifest.dependencies.iter().filter_map(Dependency::name);
+        let releases = facts.rules.manifests.cuda.toolkits();
+        let libraries: Vec<_> = names.filter_map(|name| facts.rules.manifests.vendor.by_name(name)).collect();
+        let wheels = || libraries.iter().flat_map(|library| releases.iter().filter_map(|cuda| library.wheel(*cuda)));
+        for (subject, file, elf) in package.loaded() {
+            let up = "../".repeat(file.path.matches('/').count() + 1);
+            let named: BTreeSet<String> = wheels().map(|(_, directory)| format!("$ORIGIN/{up}{directory}")).collect();
+            let own = entries(elf).filter(|(_, entry)| named.contains(*entry));
+            found.extend(own.map(|(_, entry)| (subject.clone(), entry.to_owned())));
+        }
+    }
+    found
+}
+
 fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchDir)) {
     for package in facts.contents() {
         for (subject, file, elf) in package.loaded() {
@@ -70,6 +91,7 @@ fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, S
 /// Directories of the machine that built, relative ones, and ones above the prefix.
 fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let rules = &facts.rules;
+    let beside = beside_wheels(facts);
     each(facts, |subject, tag, entry, dir| {
         let message = match dir {
             SearchDir::Prefix(_) => return,
@@ -82,6 +104,7 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 }
                 format!("{tag} names {entry}, a directory of the build machine")
             }
+            SearchDir::Outside if beside.contains(&(subject.clone(), entry.to_owned())) => return,
             SearchDir::Outside => format!("{tag} entry {entry} leads out of the prefix"),
             SearchDir::Relative if entry.is_empty() => {
                 format!("{tag} has an empty entry, which is the current directory of whoever starts the program")

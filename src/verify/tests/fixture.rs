@@ -52,6 +52,7 @@ impl Tree {
             kernels: Vec::new(),
             glibc: None,
             smoke: None,
+            as_wheel: false,
             uses: Vec::new(),
             dependencies: BTreeSet::new(),
             conditions: Vec::new(),

@@ -1,5 +1,5 @@
 //! Packages as values, as bytes, and as a real client sees them.
 
 mod packages;
-mod sample;
+pub mod sample;
 mod solver;

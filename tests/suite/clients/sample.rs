@@ -96,6 +96,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             fallback: Fallback::Ptx,
             profile: CondaProfile::Channel,
             maintainers: Vec::new(),
+            wheel_experiments: Vec::new(),
         },
         smoke: None,
         places: simpack::recipe::Places::default(),
@@ -104,6 +105,16 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
 
 fn version() -> Version {
     Version::new(1, 0, 0)
+}
+
+/// The same for a recipe without dev, whose link name leads into another package.
+pub fn bundles_without_dev(recipe: &Recipe, dir: &Path) -> Vec<Bundle> {
+    let mut with_dev = recipe.clone();
+    let dev = Component { kind: ComponentKind::Dev, ..recipe.components[0].clone() };
+    with_dev.components.push(dev);
+    let mut bundles = bundles(&with_dev, dir);
+    bundles.retain(|bundle| bundle.manifest.component != ComponentKind::Dev);
+    bundles
 }
 
 /// Stages all bundles of `recipe` below `dir`.
@@ -186,6 +197,7 @@ fn stage(
         outside: Vec::new(),
         artifacts: artifacts(&root),
         smoke: None,
+        as_wheel: false,
         provenance: Provenance {
             simpack: "0.1.0".to_owned(),
             recipe: Digest::of(b"recipe"),

@@ -1,16 +1,20 @@
-//! What there is to install, and where it lies: a `dist/` directory, a channel, a prefix, package files.
+//! What there is to install, and where it lies: a `dist/` directory, a channel, wheels, a prefix, package files.
+
+mod wheels;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::arch::CudaVersion;
-use crate::bundle::installed;
+use crate::bundle::{installed, wheel_prefixes};
 use crate::error::{Error, Result};
 use crate::fit::Distribution;
-use crate::fs;
+use crate::fs::{self, Root};
 use crate::pack::{self, Offer};
 use crate::package::conda::exactly;
 use crate::verify;
+
+pub use wheels::Wheels;
 
 /// Directories of a channel.
 const SUBDIRS: [&str; 2] = ["linux-64", "noarch"];
@@ -30,8 +34,17 @@ pub struct Source {
     pub simulator: String,
     /// Match specs of kernel packages, by package and CUDA release.
     pub kernels: BTreeMap<(String, CudaVersion), String>,
-    /// Wheels beside the channel.
-    pub wheels: Vec<PathBuf>,
+    /// Its wheels, where there are any.
+    pub wheels: Option<Wheels>,
+}
+
+impl Source {
+    /// What there is to install, by the names of each format.
+    pub fn distributions(self) -> Vec<Distribution> {
+        let wheels = self.wheels.map(|wheels| wheels.distribution);
+        let is_other = |wheels: &Distribution| *wheels != self.distribution;
+        wheels.filter(is_other).into_iter().chain([self.distribution.clone()]).collect()
+    }
 }
 
 /// The simulators that some paths hold, of each the newest release. What is installed in a prefix and what a channel
@@ -44,8 +57,17 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
     for path in paths {
         match channel(path) {
             Some(channel) => offered.extend(of_channel(path, &channel)?),
-            None if path.join("share/simpack").is_dir() => present.extend(Distribution::of(&installed(path)?, true)),
-            None => offered.extend(of_packages(path)?),
+            None => match prefixes(path)?.as_slice() {
+                [] => match wheels::wheels(path)? {
+                    none if none.is_empty() => offered.extend(of_packages(path)?),
+                    found => offered.extend(of_wheels(found)),
+                },
+                prefixes => {
+                    for prefix in prefixes {
+                        present.extend(Distribution::of(&installed(prefix)?, true));
+                    }
+                }
+            },
         }
     }
     let mut found: Vec<Source> = Vec::new();
@@ -72,6 +94,15 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
     }
 }
 
+/// The prefixes that a directory is or holds: itself, or those of wheels in a Python environment.
+fn prefixes(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.join("share/simpack").is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let absolute = std::path::absolute(path)?;
+    Ok(wheel_prefixes(&Root::machine(), fs::utf8(&absolute)?).into_iter().map(PathBuf::from).collect())
+}
+
 /// The channel in a directory: itself, or what a build left in it.
 fn channel(path: &Path) -> Option<PathBuf> {
     let is_channel = |path: &Path| SUBDIRS.iter().any(|subdir| path.join(subdir).join(INDEX).is_file());
@@ -87,28 +118,33 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
         }
     }
     let offers = pack::offers(&indexes).map_err(|error| error.hint(format!("it lies in {}", channel.display())))?;
-    let wheels = wheels(path)?;
+    let wheels = wheels::wheels(path)?;
     let mut found: Vec<Source> = Vec::new();
     for Offer { distribution, simulator, kernels } in offers {
         // The newest release of each stands first.
         if !found.iter().any(|other| other.distribution.simulator == distribution.simulator) {
-            let (channel, wheels) = (Some(channel.to_owned()), wheels.clone());
+            let channel = Some(channel.to_owned());
+            let is_same = |wheels: &&Wheels| {
+                let other = &wheels.distribution;
+                (&other.simulator, other.version) == (&distribution.simulator, distribution.version)
+            };
+            let wheels = wheels.iter().find(is_same).cloned();
             found.push(Source { distribution, channel, simulator, kernels, wheels });
         }
     }
     Ok(found)
 }
 
-/// Wheels in a directory and directly below it.
-fn wheels(path: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in walkdir::WalkDir::new(path).max_depth(2).sort_by_file_name() {
-        let entry = entry.map_err(|error| Error::file(path, error))?;
-        if entry.path().extension().is_some_and(|ending| ending == "whl") {
-            found.push(entry.into_path());
-        }
-    }
-    Ok(found)
+/// Wheels alone.
+fn of_wheels(found: Vec<Wheels>) -> Vec<Source> {
+    let source = |wheels: Wheels| Source {
+        simulator: wheels.requirement(&[]),
+        kernels: wheels::specs(&wheels),
+        distribution: wheels.distribution.clone(),
+        channel: None,
+        wheels: Some(wheels),
+    };
+    found.into_iter().map(source).collect()
 }
 
 fn of_packages(path: &Path) -> Result<Vec<Source>> {
@@ -126,5 +162,5 @@ fn plain(distribution: Distribution, channel: Option<PathBuf>) -> Source {
     let kernels = kernels.collect();
     let core = distribution.core.as_ref().map_or(&distribution.simulator, |core| &core.package);
     let simulator = exactly(core, distribution.version);
-    Source { simulator, kernels, channel, wheels: Vec::new(), distribution }
+    Source { simulator, kernels, channel, wheels: None, distribution }
 }

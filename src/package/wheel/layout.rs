@@ -1,0 +1,159 @@
+//! The files of a package as a wheel has them: below one directory, without links, with search paths that reach the
+//! wheels of vendors.
+
+use std::path::{Path, PathBuf};
+
+use super::super::Package;
+use super::links::{Entry, without_links};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
+use crate::elf::edit::{Edits, PathTag, SearchPathEdit, plan};
+use crate::elf::{self, Facts, Machine};
+use crate::error::{Error, Result};
+use crate::fs::{Content, Digest};
+
+/// A file of a wheel.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// Path below `site-packages`.
+    pub path: String,
+    /// Digest of its bytes.
+    pub sha256: Digest,
+    /// How many.
+    pub size: u64,
+    /// Whether it can be started.
+    pub executable: bool,
+    /// Where the bytes are.
+    pub source: Source,
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// Here.
+    Bytes(Vec<u8>),
+    /// In the package's staged tree, under this path.
+    Staged(String),
+    /// In a file of its own.
+    File(PathBuf),
+}
+
+impl Member {
+    /// A file with these bytes.
+    pub fn of(path: String, bytes: Vec<u8>) -> Self {
+        let (sha256, size) = (Digest::of(&bytes), bytes.len() as u64);
+        Self { path, sha256, size, executable: false, source: Source::Bytes(bytes) }
+    }
+}
+
+/// A package laid out for a wheel.
+pub(super) struct Laid {
+    /// The package with the files that the wheel has.
+    pub package: Package,
+    /// Its files, its `simpack.json` among them.
+    pub members: Vec<Member>,
+    /// What its host files say of themselves.
+    pub facts: Vec<Facts>,
+}
+
+/// What laying out needs to know.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// Directory below `site-packages`.
+    pub module: &'a str,
+    /// Directories below `site-packages` in which host files find the vendor's libraries.
+    pub vendor: &'a [String],
+    /// Which tag holds search paths.
+    pub tag: PathTag,
+    /// Directory for files that differ from the staged ones.
+    pub scratch: &'a Path,
+}
+
+/// Lays a package out under a name that tells it from all others of the distribution, with files that only the wheel
+/// has; their paths are below the prefix.
+///
+/// # Errors
+/// A link cannot be replaced, a file cannot be read or given its search path.
+pub(super) fn lay(
+    package: &Package,
+    name: &str,
+    all: &[Package],
+    added: Vec<Member>,
+    place: &Place<'_>,
+) -> Result<Laid> {
+    let (mut members, mut facts) = (added, Vec::new());
+    for (path, entry) in without_links(package, all)? {
+        members.push(match entry {
+            Entry::Text(text) => Member::of(path, text.into_bytes()),
+            Entry::File(staged) => {
+                let (member, said) = file(package, &path, &staged, place)?;
+                facts.extend(said);
+                member
+            }
+        });
+    }
+    members.sort_by(|a, b| a.path.cmp(&b.path));
+    let artifacts = members.iter().map(|member| {
+        let Member { path, sha256, size, executable, .. } = member;
+        let kind = ArtifactKind::File { sha256: *sha256, size: *size, executable: *executable };
+        Artifact { path: path.clone(), kind }
+    });
+    let artifacts = artifacts.collect();
+    let manifest = BundleManifest { package: name.to_owned(), artifacts, as_wheel: true, ..package.manifest.clone() };
+    let package = Package { manifest, ..package.clone() };
+    members.push(Member::of(package.manifest.path(), package.manifest_json()?));
+    for member in &mut members {
+        member.path = format!("{}/{}", place.module, member.path);
+    }
+    Ok(Laid { package, members, facts })
+}
+
+/// A staged file at its place; host files with what they say.
+fn file(package: &Package, path: &str, staged: &str, place: &Place<'_>) -> Result<(Member, Option<Facts>)> {
+    let artifact = package.manifest.artifacts.iter().find(|artifact| artifact.path == staged);
+    let Some(Artifact { kind: ArtifactKind::File { sha256, size, executable }, .. }) = artifact else {
+        return Err(Error::bug(format!("{staged} is no file of {}", package.name())));
+    };
+    let (sha256, size, executable) = (*sha256, *size, *executable);
+    let source = Source::Staged(staged.to_owned());
+    let member = Member { path: path.to_owned(), sha256, size, executable, source };
+    let root = package.root.as_ref().filter(|_| package.manifest.platform.is_some());
+    let Some(root) = root else { return Ok((member, None)) };
+    let content = Content::open(&root.join(staged))?;
+    if !elf::is_elf(content.bytes()) {
+        return Ok((member, None));
+    }
+    let unreadable = |error| Error::file(staged, format!("cannot be read: {error}"));
+    let facts = elf::facts(content.bytes()).map_err(unreadable)?;
+    if facts.machine == Machine::Cuda {
+        return Ok((member, None));
+    }
+    let wanted = search_path(&facts, path, place);
+    if !facts.dynamic || wanted == facts.search_path() {
+        return Ok((member, Some(facts)));
+    }
+    let edit = SearchPathEdit::Set { directories: wanted, tag: place.tag };
+    let edits = Edits { search_path: Some(edit), ..Edits::default() };
+    let bytes = plan(content.bytes(), &edits).and_then(|plan| plan.apply(content.bytes())).map_err(unreadable)?;
+    let patched = Member { executable, ..Member::of(path.to_owned(), bytes) };
+    Ok((spilled(patched, place.scratch)?, Some(facts)))
+}
+
+/// The search path of a file that is installed as `path`: what it has for its own distribution, then the vendor's
+/// wheels, then the driver's directories.
+fn search_path(facts: &Facts, path: &str, place: &Place<'_>) -> Vec<String> {
+    let (mut found, rest): (Vec<String>, Vec<String>) =
+        facts.search_path().into_iter().partition(|directory| directory.starts_with("$ORIGIN"));
+    let up = "../".repeat(path.matches('/').count() + 1);
+    let vendor = place.vendor.iter().map(|directory| format!("$ORIGIN/{up}{directory}"));
+    found.extend(vendor.filter(|directory| !facts.search_path().contains(directory)));
+    found.extend(rest);
+    found
+}
+
+/// The same with its bytes in a file: libraries are large.
+fn spilled(member: Member, scratch: &Path) -> Result<Member> {
+    let Source::Bytes(bytes) = &member.source else { return Ok(member) };
+    let (_, file) = tempfile::Builder::new().tempfile_in(scratch)?.keep().map_err(|error| Error::from(error.error))?;
+    fs_err::write(&file, bytes)?;
+    Ok(Member { source: Source::File(file), ..member })
+}

@@ -1,0 +1,5 @@
+"""Starts the simulator: `python -m` and its name."""
+
+from . import main
+
+main()
