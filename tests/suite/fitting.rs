@@ -27,7 +27,7 @@ fn a_described_machine_gets_packages_and_reasons() {
     let mixed = select(&["dist", "--device", "8.9", "--device", "8.0", "--device", "8.7"]).exit(0).stdout;
     let old = select(&["dist/conda", "--device", "8.9", "--driver", "560.35.03"]).exit(1).stdout;
     let none = select(&["--device", "cpu"]).exit(0).stdout;
-    insta::with_settings!({ filters => vec![(r"h[0-9a-f]{7}\b", "<hash>"), (r"k[0-9a-f]{12}", "<tag>")] }, {
+    insta::with_settings!({ filters => vec![(r"h[0-9a-f]{7}(_\d+)?\b", "<hash>"), (r"k[0-9a-f]{12}", "<tag>")] }, {
         insta::assert_snapshot!([said, mixed, old, none].join("\n"));
     });
 }
