@@ -36,6 +36,21 @@ pub fn compare(old: &Baseline, new: &Baseline) -> Vec<Change> {
     changes
 }
 
+/// All differences between two files of one library each, whatever they are called; with names that the loader knows,
+/// another name is one.
+pub fn compare_files(old: &Baseline, new: &Baseline, have_sonames: bool) -> Vec<Change> {
+    let (Some((before, one)), Some((after, other))) = (old.libraries.iter().next(), new.libraries.iter().next()) else {
+        return compare(old, new);
+    };
+    let mut changes = compare_libraries(before, one, other);
+    if have_sonames && before != after {
+        let detail = Some(format!("{before} is now {after}"));
+        changes.push(Change::of_library(ChangeKind::SonameChanged, before, detail));
+    }
+    changes.sort_by(|a, b| (&a.library, b.weight, a).cmp(&(&b.library, a.weight, b)));
+    changes
+}
+
 /// Differences between two states of one library.
 pub fn compare_libraries(library: &str, old: &Interface, new: &Interface) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -15,7 +15,7 @@ mod symbols;
 pub use advice::{Advice, Verdict, advise};
 pub use baseline::{BASELINE_SCHEMA, Baseline};
 pub use change::{Change, ChangeKind, Weight};
-pub use compare::{compare, compare_libraries};
+pub use compare::{compare, compare_files, compare_libraries};
 pub use floor::{Floor, dependencies, floor};
 pub use interface::{Depth, Interface, Offer, SymbolName};
 pub use symbols::{Recorded, SymbolsFile, Update};

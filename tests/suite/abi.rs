@@ -458,3 +458,53 @@ fn floors_follow_from_the_symbols_that_are_used() {
     let floors = Ran::of(&mut simpack(dir.path(), &["abi", "floor", "eager", "--against", "symbols", "--json"])).json();
     assert_eq!(floors[0]["floors"][0]["depends"], "pair >=1.0.1,<1.2.0", "{floors:#}");
 }
+
+/// What a compiler makes of C, without a SONAME unless one is given.
+fn shared(dir: &Path, name: &str, source: &str, soname: &str) {
+    let path = dir.join(name);
+    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+    fs_err::write(dir.join("source.c"), source).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.current_dir(dir).args(["-shared", "-fPIC", "source.c", "-o"]).arg(&path);
+    if !soname.is_empty() {
+        gcc.arg(format!("-Wl,-soname,{soname}"));
+    }
+    Ran::of(&mut gcc).exit(0);
+}
+
+/// Two files that are named are meant for each other, whatever they are called; another SONAME is a change, another
+/// file name is none.
+#[test]
+fn named_files_are_compared_whatever_they_are_called() {
+    let dir = scratch();
+    let (both, one) = ("int f(void) { return 1; } int g(void) { return 2; }", "int f(void) { return 1; }");
+    let kinds = |old: &str, new: &str| -> Vec<String> {
+        let answer = Ran::of(&mut simpack(dir.path(), &["abi", "diff", "--json", old, new])).json();
+        answer["changes"].as_array().unwrap().iter().map(|change| change["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    shared(dir.path(), "old-build.so", both, "");
+    shared(dir.path(), "candidate.bin", one, "");
+    assert_eq!(kinds("old-build.so", "candidate.bin"), ["symbol-removed"]);
+    assert_eq!(kinds("old-build.so", "old-build.so"), [""; 0]);
+    shared(dir.path(), "libone.so.1", both, "libone.so.1");
+    shared(dir.path(), "libother.so.2", one, "libother.so.2");
+    let mut found = kinds("libone.so.1", "libother.so.2");
+    found.sort();
+    assert_eq!(found, ["soname-changed", "symbol-removed"]);
+}
+
+/// Nobody links with a module of Python: of a tree it is no interface, named by itself it is.
+#[test]
+fn modules_are_no_libraries() {
+    let dir = scratch();
+    let module = |body: &str| format!("void *PyInit_demo(void) {{ return 0; }} {body}");
+    for (tree, helper) in [("old", "int helper(void) { return 1; }"), ("new", "")] {
+        shared(dir.path(), &format!("{tree}/demo.cpython-311-x86_64-linux-gnu.so"), &module(helper), "");
+        shared(dir.path(), &format!("{tree}/libreal.so.1"), "int f(void) { return 1; }", "libreal.so.1");
+    }
+    let diff = |old: &str, new: &str| Ran::of(&mut simpack(dir.path(), &["abi", "diff", "--json", old, new]));
+    assert_eq!(diff("old", "new").exit(0).json()["changes"], Value::Array(Vec::new()));
+    let name = "demo.cpython-311-x86_64-linux-gnu.so";
+    let answer = diff(&format!("old/{name}"), &format!("new/{name}")).exit(1).json();
+    assert_eq!(answer["changes"][0]["kind"], "symbol-removed", "{answer}");
+}

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::second::{self, SecondOpinion};
 use super::subject::{Subject, is_baseline, read_baseline};
-use crate::abi::{Advice, Baseline, Change, Depth, Verdict, Weight, advise, compare};
+use crate::abi::{Advice, Baseline, Change, Depth, Verdict, Weight, advise, compare, compare_files};
 use crate::arch::Version;
 use crate::arch::VersionPolicy;
 use crate::error::{Error, Result};
@@ -73,7 +73,12 @@ pub fn diff(request: &DiffRequest, ui: &Ui) -> Result<u8> {
         side.subject.as_ref().and_then(|subject| subject.libraries().find_map(|library| library.package.as_ref()?.1))
     };
     let policy = request.policy.or_else(|| said(&new)).or_else(|| said(&old)).unwrap_or(VersionPolicy::Major);
-    let changes = compare(&old.baseline, &new.baseline);
+    let named = |side: &Opened| side.subject.as_ref().and_then(Subject::named).map(|file| file.facts.soname.clone());
+    let changes = match (named(&old), named(&new)) {
+        // Two files are meant for each other whatever they are called.
+        (Some(before), Some(after)) => compare_files(&old.baseline, &new.baseline, before.is_some() && after.is_some()),
+        _ => compare(&old.baseline, &new.baseline),
+    };
     let advice = advise(&changes, policy, old.baseline.release.as_ref(), new.baseline.release.as_ref());
     let unreadable: Vec<(String, String)> = [&old, &new]
         .iter()

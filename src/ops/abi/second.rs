@@ -31,7 +31,9 @@ pub(super) fn ask(old: &Subject, new: &Subject) -> Result<Vec<SecondOpinion>> {
     let mut opinions = Vec::new();
     for before in old.libraries() {
         let stem = |file: &Loaded| crate::elf::library_stem(&file.library()).to_owned();
-        let Some(after) = new.libraries().find(|after| stem(after) == stem(before)) else { continue };
+        let are_named = old.is_file && new.is_file;
+        let mut afters = new.libraries();
+        let Some(after) = afters.find(|after| are_named || stem(after) == stem(before)) else { continue };
         let call = Call::new(&program)
             .arg("--no-show-locs")
             .arg(before.on_disk.display().to_string())

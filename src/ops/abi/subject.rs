@@ -36,6 +36,8 @@ pub(super) struct Subject {
     pub files: Vec<Loaded>,
     /// Files that could not be read as ELF although they begin like one, with the reason.
     pub unreadable: Vec<(String, String)>,
+    /// Whether it is one file, which the user named: whatever it is, that is what is meant.
+    pub is_file: bool,
     /// Keeps unpacked packages on disk.
     _opened: Option<verify::Opened>,
 }
@@ -50,8 +52,10 @@ impl Subject {
             return Err(Error::usage(format!("{} does not exist", path.display())));
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let mut subject = Self { name, release: None, files: Vec::new(), unreadable: Vec::new(), _opened: None };
+        let (files, unreadable) = (Vec::new(), Vec::new());
+        let mut subject = Self { name, release: None, files, unreadable, is_file: false, _opened: None };
         if path.is_file() && is_elf(Content::open(path)?.bytes()) {
+            subject.is_file = true;
             subject.add(path, &subject.name.clone(), None)?;
         } else if path.is_file() || holds_packages(path) {
             subject.packages(path)?;
@@ -126,9 +130,15 @@ impl Subject {
         Ok(())
     }
 
-    /// The shared libraries.
+    /// The shared libraries that others link with, or the one file that the user named.
     pub(super) fn libraries(&self) -> impl Iterator<Item = &Loaded> {
-        self.files.iter().filter(|file| file.facts.kind == FileKind::Library)
+        let libraries = self.files.iter().filter(|file| file.facts.kind == FileKind::Library);
+        libraries.filter(|file| self.is_file || !file.is_module())
+    }
+
+    /// The one library of a file that the user named.
+    pub(super) fn named(&self) -> Option<&Loaded> {
+        self.libraries().next().filter(|_| self.is_file)
     }
 
     /// The interfaces of all shared libraries. Of different libraries with one name, each goes by its path.
@@ -151,6 +161,11 @@ impl Subject {
 }
 
 impl Loaded {
+    /// Whether it is a module of Python, which the interpreter opens by its path: nobody links with it.
+    fn is_module(&self) -> bool {
+        self.facts.soname.is_none() && self.facts.exports.iter().any(|export| export.name.starts_with("PyInit_"))
+    }
+
     /// SONAME, or the file's name.
     pub(super) fn library(&self) -> String {
         let file = || self.path.rsplit(['/', ' ']).next().unwrap_or(&self.path).to_owned();
