@@ -28,7 +28,7 @@ pub use glibc::{GlibcLevel, GlibcLevels};
 pub use load::Manifests;
 pub use loaders::{LoaderProfile, Loaders, OpenedLibrary};
 pub use memory::MemoryModel;
-pub use opened::opened;
+pub use opened::{opened, opened_by};
 pub use redistribution::{Code, Permission, Product, ProductPart, Redistribution, Terms, VendorLicence};
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary, unmangled};

@@ -7,8 +7,8 @@ use object::elf;
 use serde::Serialize;
 
 use crate::elf::edit::Source;
-use crate::elf::{ElfError, SymbolTable, library_names};
-use crate::manifest::Vendor;
+use crate::elf::{ElfError, SymbolTable};
+use crate::manifest::{Loaders, Vendor, opened_by};
 
 /// How a file comes to the driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,7 +16,7 @@ use crate::manifest::Vendor;
 pub enum DriverUse {
     /// `DT_NEEDED` names a library of the driver.
     Links(String),
-    /// It holds the name of a library of the driver, as `dlopen` takes it.
+    /// It opens a library of the driver by its name, as `simpack resolve` finds it.
     Opens(String),
     /// It imports a function of the driver without linking it.
     Imports(String),
@@ -49,7 +49,7 @@ const ENTRY_POINTS: [&str; 8] = [
 ///
 /// # Errors
 /// Its symbols cannot be read.
-pub fn driver_use(source: &Source<'_>, vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
+pub fn driver_use(source: &Source<'_>, loaders: &Loaders, vendor: &Vendor) -> Result<Option<DriverUse>, ElfError> {
     let (image, Some(dynamic)) = (&source.image, &source.dynamic) else { return Ok(None) };
     let of_driver = |name: &String| vendor.driver(name).is_some();
     if dynamic.text(elf::DT_SONAME).as_ref().is_some_and(of_driver) {
@@ -64,13 +64,9 @@ pub fn driver_use(source: &Source<'_>, vendor: &Vendor) -> Result<Option<DriverU
         return Ok(Some(DriverUse::Imports(symbol.name.into_owned())));
     }
     image.spent()?;
-    for name in library_names(image, dynamic) {
-        let name = name.rsplit('/').next().unwrap_or(name);
-        if vendor.driver(name).is_some() {
-            return Ok(Some(DriverUse::Opens(name.to_owned())));
-        }
-    }
-    Ok(None)
+    let own = dynamic.text(elf::DT_SONAME).unwrap_or_default();
+    let names = opened_by(image, dynamic, &own, loaders, vendor);
+    Ok(names.into_iter().find(of_driver).map(DriverUse::Opens))
 }
 
 #[cfg(test)]
@@ -82,14 +78,15 @@ mod tests {
 
     #[test]
     fn users_of_the_driver_are_told_from_look_alikes() {
-        let vendor = Manifests::load(&Data::at("no such directory")).unwrap().vendor;
+        let Manifests { vendor, loaders, .. } = Manifests::load(&Data::at("no such directory")).unwrap();
         let dir = fixture::dir();
         let build = |name: &str, source: &str, flags: &[&str]| {
             let flags = [&["-shared", "-fPIC", "-nostdlib"], flags].concat();
             std::fs::read(fixture::compile(dir.path(), name, source, &flags)).unwrap()
         };
-        let what =
-            |bytes: &[u8]| driver_use(&Source::read(bytes).unwrap(), &vendor).unwrap().map(|found| found.to_string());
+        let what = |bytes: &[u8]| {
+            driver_use(&Source::read(bytes).unwrap(), &loaders, &vendor).unwrap().map(|found| found.to_string())
+        };
         let driver = build("libcuda.so.1", "int cuInit(int f) { return f; }", &["-Wl,-soname,libcuda.so.1"]);
         assert_eq!(what(&driver), None, "the driver itself");
         let driver = dir.path().join("libcuda.so.1");
@@ -97,13 +94,17 @@ mod tests {
         let links = build("links.so", call, &[driver.to_str().unwrap()]);
         assert_eq!(what(&links).as_deref(), Some("links libcuda.so.1"));
         assert_eq!(what(&build("imports.so", call, &[])).as_deref(), Some("imports cuInit"));
-        let opens = build("opens.so", "const char *name(void) { return \"libnvidia-ml.so.1\"; }", &[]);
+        let source =
+            |text: &str| format!("void *dlopen(const char *, int); void *go(void) {{ return dlopen(\"{text}\", 2); }}");
+        let opens = build("opens.so", &source("libnvidia-ml.so.1"), &[]);
         assert_eq!(what(&opens).as_deref(), Some("opens libnvidia-ml.so.1"));
-        let path = build("path.so", "const char *name(void) { return \"/usr/lib/libcuda.so\"; }", &[]);
-        assert_eq!(what(&path).as_deref(), Some("opens libcuda.so"));
+        assert_eq!(what(&build("dev.so", &source("libcuda.so"), &[])).as_deref(), Some("opens libcuda.so"));
+        // No search path leads to what is opened by a path, and who only says the name opens nothing.
+        assert_eq!(what(&build("path.so", &source("/usr/lib/libcuda.so"), &[])), None);
+        let says = build("says.so", "const char *name(void) { return \"libcuda.so.1\"; }", &[]);
+        assert_eq!(what(&says), None);
         for text in ["libcudart.so.13", "cannot open libcuda.so.1", "libcuda.so.1 is missing", "mylibcuda.so.1"] {
-            let source = format!("const char *name(void) {{ return \"{text}\"; }}");
-            assert_eq!(what(&build("other.so", &source, &[])), None, "{text}");
+            assert_eq!(what(&build("other.so", &source(text), &[])), None, "{text}");
         }
     }
 }

@@ -278,7 +278,7 @@ fn the_driver_is_looked_for_where_it_is_used() {
     need!(compiler().is_some(), "no C compiler or no readelf");
     let dir = scratch();
     let shared = ["-shared", "-fPIC"];
-    let opens = "const char *name(void) { return \"libcuda.so.1\"; }";
+    let opens = "void *dlopen(const char *, int); void *go(void) { return dlopen(\"libcuda.so.1\", 2); }";
     compile(dir.path(), "lib/opens.so", opens, &shared);
     compile(dir.path(), "lib/calls.so", "int cuInit(int); int go(void) { return cuInit(0); }", &shared);
     compile(dir.path(), "lib/plain.so", "const char *name(void) { return \"libcudart.so.13\"; }", &shared);

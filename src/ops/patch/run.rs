@@ -182,7 +182,7 @@ impl Worker<'_> {
             return Ok((Outcome::LeftOut, None));
         }
         if request.for_driver || request.print {
-            report.driver = driver_use(&source, &self.manifests.vendor).map_err(wrong)?;
+            report.driver = driver_use(&source, &self.manifests.loaders, &self.manifests.vendor).map_err(wrong)?;
         }
         if request.for_driver && report.driver.is_none() {
             report.reason = Some("it does not look for the driver".to_owned());
