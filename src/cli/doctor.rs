@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::arch::Capability;
 use crate::error::{Error, Result};
 use crate::ops::doctor::{self, DoctorRequest};
 use crate::report::Format;
@@ -49,6 +50,7 @@ Examples:
   simpack doctor ~/envs/sim --smoke       runs its smoke test: CPU, machine code, PTX
   simpack doctor ~/envs/sim --channel dist/   also what there is to install
   simpack doctor some_gpu_wheel.whl       on which GPUs it runs, and which driver it needs
+  simpack doctor --device 9.0,12.0 .venv  each file on these GPUs: native, PTX, none
   simpack doctor --process 4711           what a running process has loaded, and what brought it
   simpack doctor --json > machine.json    a record of everything, to be sent to somebody
   simpack doctor --replay machine.json    the same report, elsewhere
@@ -60,6 +62,10 @@ pub(super) struct DoctorArgs {
     /// simpack did not make [default: the active environment]
     #[arg(value_name = "PREFIX|PACKAGE|FILE")]
     subjects: Vec<String>,
+
+    /// Show how each file that simpack did not make runs on these GPUs, such as 9.0; separate several by commas
+    #[arg(long, value_name = "CAPABILITY", value_delimiter = ',')]
+    device: Vec<Capability>,
 
     /// Look into a running process
     #[arg(long, value_name = "PID")]
@@ -141,6 +147,7 @@ impl DoctorArgs {
             replay: self.replay,
             root: self.root,
             env,
+            devices: self.device,
             channel: self.channel,
             program: Some(super::OWN_PROGRAM.into()),
             driver_limit: self.driver_limit.map(Duration::from_secs),

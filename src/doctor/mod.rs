@@ -3,6 +3,7 @@
 //! Everything here is a function of a [`Machine`](crate::machine::Machine) and the manifests, so a recorded machine
 //! gets the report that it got where it was recorded.
 
+mod by_device;
 mod fix;
 mod foreign;
 mod lints;
@@ -11,6 +12,7 @@ mod record;
 mod serve;
 pub mod smoke;
 
+pub use by_device::{ByDevice, FileByDevice};
 pub use fix::{Action, INSTALLER, actions};
 pub use foreign::Foreign;
 pub use lints::{Facts, FailedRun, examine, registry};

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::smoke::SmokeReport;
-use super::{Action, Foreign, PrefixFit};
+use super::{Action, ByDevice, Foreign, PrefixFit};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, Reach};
 use crate::machine::{MACHINE_SCHEMA, Machine, Redaction};
@@ -36,6 +36,10 @@ pub struct DoctorJson<'a> {
     pub offers: &'a [Distribution],
     /// Binaries that simpack did not make: how far they reach; `--replay` reads it.
     pub foreign: &'a [Foreign],
+    /// How files that simpack did not make run on the GPUs of `--device`; absent without.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_device: Option<&'a ByDevice>,
     /// Smoke tests, with `--smoke`; `--replay` reads them.
     pub smoke: &'a [SmokeReport],
     /// What `--fix` would do.

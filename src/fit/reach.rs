@@ -128,6 +128,19 @@ impl Reach {
         DeviceReach { capability, how, lacking }
     }
 
+    /// How each file with code for CUDA, or that compiles some, runs on a device with a driver that is new enough.
+    pub fn files_on(&self, device: Capability, manifests: &Manifests) -> Vec<(&str, How)> {
+        let driver = Some(CudaVersion::new(u32::MAX, 0));
+        let how = |unit: &Unit| match (&unit.compiles, unit.on(device, driver, manifests).place) {
+            (_, Some(place)) if place.is_machine_code() => How::Native,
+            (_, Some(_)) => How::Ptx,
+            (Some(compiles), None) if unit.code.is_empty() => by_compiler(compiles.major, device, manifests),
+            (_, None) => How::Nothing,
+        };
+        let counted = self.units.iter().filter(|unit| !unit.code.is_empty() || unit.compiles.is_some());
+        counted.map(|unit| (unit.name.as_str(), how(unit))).collect()
+    }
+
     /// Capabilities of the known devices that run it in one way.
     pub fn capabilities(&self, how: How) -> Vec<Capability> {
         self.devices.iter().filter(|device| device.how == how).filter_map(|device| device.capability).collect()

@@ -13,6 +13,7 @@ use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
 use crate::budget::Budget;
 use crate::elf::{Image, is_elf};
+use crate::parallel::{side_by_side, threads};
 
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -257,7 +258,12 @@ struct Search {
     noted: BTreeSet<Capability>,
 }
 
-/// Code that unpacks to so few bytes is read even where kernels are not asked for: only there can be none in it.
+/// From so many bytes of containers on, threads are worth starting.
+const WORTH_THREADS: u64 = 1 << 20;
+/// Entries, or groups of them, that are read before their images are counted.
+const RUNS_AT_ONCE: usize = 256;
+
+/// Code that unpacks to fewer bytes is read even where kernels are not asked for: only there can be none in it.
 /// What compilers leave of a unit without kernels has up to 1.5 KiB.
 const SMALL: u64 = 2048;
 
@@ -420,8 +426,9 @@ impl Search {
     }
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
-        let mut unpacker = Unpacker::new(&self.budget);
-        for entry in containers.into_iter().flat_map(|container| container.entries) {
+        let entries: Vec<FatbinEntry<'_>> = containers.into_iter().flat_map(|container| container.entries).collect();
+        let noted = self.to_be_noted(&entries);
+        let listed = |entry: &FatbinEntry<'_>| {
             let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
             image.capability = entry.capability;
             image.version = entry.version;
@@ -429,25 +436,50 @@ impl Search {
             image.debug = entry.debug;
             image.relocatable = place.ends_with("__nv_relfatbin");
             image.hidden = hidden;
-            if self.look.kernels {
-                if let Err(error) = read_entry(&entry, &mut unpacker, &self.budget, &mut image) {
-                    let reason = format!("code at {:#x}: {error}", image.at);
+            image
+        };
+        // Members of one group are unpacked together, one after another.
+        let runs: Vec<&[FatbinEntry<'_>]> = entries.chunk_by(FatbinEntry::shares_group).collect();
+        let stored = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.stored_size));
+        let most = if self.look.kernels && stored >= WORTH_THREADS { threads() } else { 1 };
+        // A part at a time, so that a file that spends its budget is not read to its end.
+        for runs in runs.chunks(RUNS_AT_ONCE) {
+            let (look, budget) = (self.look, self.budget.clone());
+            let read = side_by_side(
+                runs,
+                most,
+                || Unpacker::new(&budget),
+                |unpacker, run| {
+                    let one =
+                        |entry| read_listed(entry, listed(entry), look, noted.contains(&entry.at), unpacker, &budget);
+                    run.iter().map(one).collect::<Vec<_>>()
+                },
+            );
+            for (image, reason) in read.into_iter().flatten() {
+                if let Some(reason) = reason {
                     self.gap(place.trim_end_matches(": "), &reason);
                 }
-            } else if entry.unpacked_size <= SMALL {
-                let mut read = image.clone();
-                image.empty = read_entry(&entry, &mut unpacker, &self.budget, &mut read).is_ok() && read.empty;
-            } else if let (CodeKind::Sass, Some(capability)) = (entry.kind, entry.capability)
-                && entry.unpacked_size <= SAMPLED
-                && self.noted.insert(capability)
-            {
-                let code = unpacker.unpack(&entry).and_then(|code| compilers_of(code, &self.budget));
-                image.compilers = code.unwrap_or_default();
-            }
-            if self.image(image).is_none() {
-                return;
+                if self.image(image).is_none() {
+                    return;
+                }
             }
         }
+    }
+
+    /// Where the machine code stands that is read for its compiler's note although no kernels were asked for: one piece
+    /// for each capability.
+    fn to_be_noted(&mut self, entries: &[FatbinEntry<'_>]) -> BTreeSet<u64> {
+        let is_machine_code = |entry: &&FatbinEntry<'_>| entry.kind == CodeKind::Sass && !self.look.kernels;
+        let mut found = BTreeSet::new();
+        for entry in entries.iter().filter(is_machine_code) {
+            let Some(capability) = entry.capability.filter(|_| (SMALL..=SAMPLED).contains(&entry.unpacked_size)) else {
+                continue;
+            };
+            if self.noted.insert(capability) {
+                found.insert(entry.at);
+            }
+        }
+        found
     }
 
     /// A file that is one piece of code.
@@ -461,6 +493,30 @@ impl Search {
         }
         self.image(image);
     }
+}
+
+/// Reads of an entry what was asked for; answers the image, and why something of it could not be read.
+fn read_listed<'a>(
+    entry: &FatbinEntry<'a>,
+    mut image: CodeImage,
+    look: Look,
+    is_noted: bool,
+    unpacker: &mut Unpacker<'a>,
+    budget: &Budget,
+) -> (CodeImage, Option<String>) {
+    if look.kernels {
+        let error = read_entry(entry, unpacker, budget, &mut image).err();
+        let reason = error.map(|error| format!("code at {:#x}: {error}", image.at));
+        return (image, reason);
+    }
+    if entry.unpacked_size < SMALL {
+        let mut read = image.clone();
+        image.empty = read_entry(entry, unpacker, budget, &mut read).is_ok() && read.empty;
+    } else if is_noted {
+        let code = unpacker.unpack(entry).and_then(|code| compilers_of(code, budget));
+        image.compilers = code.unwrap_or_default();
+    }
+    (image, None)
 }
 
 fn read_entry<'a>(

@@ -104,6 +104,16 @@ impl<'a> FatbinEntry<'a> {
         !matches!(self.content, Content::Raw(_))
     }
 
+    /// Whether both are members of one group, which is unpacked once for all of them.
+    pub(super) fn shares_group(&self, other: &Self) -> bool {
+        match (&self.content, &other.content) {
+            (Content::Member { group: one, .. }, Content::Member { group: other, .. }) => {
+                std::ptr::eq(one.bytes, other.bytes)
+            }
+            _ => false,
+        }
+    }
+
     /// The code itself, unpacked where needed.
     ///
     /// # Errors

@@ -30,6 +30,24 @@ pub struct Inspected {
     pub unexamined: Vec<Gap>,
 }
 
+impl Inspected {
+    /// Keeps the kernels whose symbol, or name in words, is wanted, and the code and files that have such.
+    pub fn keep_kernels(&mut self, wanted: &dyn Fn(&str) -> bool) {
+        for file in &mut self.files {
+            let names = words(&file.images);
+            let is_wanted = |name: &str| wanted(name) || names.get(name).and_then(Option::as_deref).is_some_and(wanted);
+            let kept: std::collections::BTreeSet<String> =
+                names.keys().filter(|name| is_wanted(name)).map(|name| (*name).to_owned()).collect();
+            drop(names);
+            for image in &mut file.images {
+                image.kernels.retain(|kernel| kept.contains(&kernel.signature.name));
+            }
+            file.images.retain(|image| !image.kernels.is_empty());
+        }
+        self.files.retain(|file| !file.images.is_empty());
+    }
+}
+
 /// What a package says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct PackageFacts {

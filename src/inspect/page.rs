@@ -9,8 +9,10 @@ use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
 use crate::printable;
 use crate::ui::size;
-use crate::wrap::{columns, width, wrap};
+use crate::wrap::{columns, terminal, width, wrap};
 
+/// Room for columns beside names that fill a line.
+const LEAST_CELLS: usize = 60;
 /// Rows of a list before the rest is only counted; `--json` has all.
 const MOST_ROWS: usize = 40;
 
@@ -228,14 +230,16 @@ impl Page {
             (None, None) => row.group.clone(),
         };
         let longest = order.iter().map(|row| label(row).chars().count() + 2).max().unwrap_or(0);
-        let first = longest.clamp(18, 44);
+        // Who reads a file or a pipe wants whole names.
+        let first = if terminal().is_some() || !look.kernels { longest.clamp(18, 44) } else { longest.max(18) };
+        let room = if terminal().is_some() { width() } else { width().max(first + LEAST_CELLS) };
         let mut rest: &[Column] = &coverage.columns;
         let mut start = 0;
         while !rest.is_empty() {
             let mut used = first;
             let fits = rest.iter().take_while(|column| {
                 used += cell_width(column);
-                used <= width()
+                used <= room
             });
             let count = fits.count().max(1);
             self.part(&order, &rest[..count], start, first, &label);

@@ -186,10 +186,11 @@ impl<F> Registry<F> {
 
     /// Runs all lints that are not allowed. `examined` and `incomplete` come from the collector.
     pub fn run(&self, facts: &F, settings: &Settings, examined: Vec<String>, incomplete: Vec<Incomplete>) -> Report {
-        self.run_with_places(facts, settings, examined, incomplete, |_| None)
+        self.run_with_places(facts, settings, examined, incomplete, |_| None, |_| false)
     }
 
-    /// The same; `place_of` says where people write what a subject follows from, for findings that do not know better.
+    /// The same; `place_of` says where people write what a subject follows from, for findings that do not know better, and
+    /// `is_foreign` which subjects simpack did not make.
     pub fn run_with_places(
         &self,
         facts: &F,
@@ -197,6 +198,7 @@ impl<F> Registry<F> {
         examined: Vec<String>,
         mut incomplete: Vec<Incomplete>,
         place_of: impl Fn(&str) -> Option<Place>,
+        is_foreign: impl Fn(&str) -> bool,
     ) -> Report {
         let mut findings = Vec::new();
         let mut waived = Vec::new();
@@ -221,15 +223,19 @@ impl<F> Registry<F> {
                 subjects: vec![subject],
             }));
             for hit in hits.hits {
+                let foreign = info.foreign.as_ref().filter(|_| is_foreign(&hit.subject));
+                let is_default = !settings.levels.contains_key(*id);
+                let own = foreign.and_then(|foreign| foreign.level).filter(|_| is_default);
+                let fix = foreign.and_then(|foreign| foreign.fix.clone()).or(hit.fix);
                 let finding = Finding {
                     lint: (*id).to_owned(),
-                    level,
+                    level: own.unwrap_or(level),
                     at: hit.at.or_else(|| place_of(&hit.subject)),
                     subject: hit.subject,
                     also: Vec::new(),
                     message: hit.message,
                     evidence: hit.evidence,
-                    fix: Some(hit.fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
+                    fix: Some(fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
                 };
                 let general = of_any_release(&finding.subject);
                 let matching = |waiver: &super::settings::CompiledWaiver| {

@@ -37,9 +37,25 @@ pub struct LintInfo {
     /// What it needs of files.
     #[serde(default)]
     pub reads: Reads,
+    /// How it speaks to those who maintain what simpack did not make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<ForeignWords>,
     /// Values the predicate reads.
     #[serde(default)]
     pub parameters: Parameters,
+}
+
+/// What a lint says of packages that simpack did not make, where that is something else: in place of the recipe's words
+/// those of auditwheel, CMake and nvcc.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ForeignWords {
+    /// Level unless the command line says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
 }
 
 /// Which facts a lint is a predicate over.
@@ -100,6 +116,13 @@ impl LintInfo {
         let mut page = format!("{}: {}\nlevel: {}\n\n", self.id, self.title, self.level);
         page.push_str(&wrapped(self.text.trim(), 0));
         page.push_str(&format!("\n\nfix:\n{}\n", wrapped(self.fix.trim(), 2)));
+        if let Some(foreign) = &self.foreign {
+            let level = foreign.level.unwrap_or(self.level);
+            page.push_str(&format!("\nin packages of others: {level}\n"));
+            if let Some(fix) = &foreign.fix {
+                page.push_str(&format!("{}\n", wrapped(fix.trim(), 2)));
+            }
+        }
         if !self.parameters.0.is_empty() {
             page.push_str(&format!("\nparameters (a copy of manifests/lints/{}.toml changes them):\n", self.id));
             for (name, value) in &self.parameters.0 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error::{INCOMPLETE, Result};
+use crate::error::{Error, INCOMPLETE, Result};
 use crate::gpu::Look;
 use crate::inspect::{Coverage, Inspected, look, page};
 use crate::ui::Ui;
@@ -17,8 +17,8 @@ pub struct InspectRequest {
     pub paths: Vec<PathBuf>,
     /// Search all bytes for hidden containers.
     pub deep: bool,
-    /// Read kernels.
-    pub kernels: bool,
+    /// Read kernels, and keep those that match.
+    pub kernels: Option<String>,
 }
 
 /// What `--json` prints.
@@ -37,15 +37,32 @@ struct Subject<'a> {
     coverage: Coverage,
 }
 
+/// Whether a name matches a pattern: as a glob, and without its signs as a part of the name.
+fn wanted(pattern: &str) -> Result<impl Fn(&str) -> bool + use<>> {
+    let has_signs = pattern.contains(['*', '?', '[', '{']);
+    let text = if has_signs { pattern.to_owned() } else { format!("*{pattern}*") };
+    let glob = globset::GlobBuilder::new(&text).literal_separator(false).build().map_err(|error| {
+        Error::usage(format!("--kernels={pattern}: {}", error.kind()))
+            .hint("write a part of the name, or a glob as '*gemm*'")
+    })?;
+    let matcher = glob.compile_matcher();
+    Ok(move |name: &str| matcher.is_match(name))
+}
+
 /// Inspects; answers the exit code: 0 or [`INCOMPLETE`].
 ///
 /// # Errors
 /// A path does not exist or cannot be opened.
 pub fn run(request: &InspectRequest, ui: &Ui) -> Result<u8> {
-    let closely = Look { kernels: request.kernels, deep: request.deep };
+    let closely = Look { kernels: request.kernels.is_some(), deep: request.deep };
+    let wanted = request.kernels.as_deref().filter(|pattern| *pattern != "*").map(wanted).transpose()?;
     let mut subjects = Vec::new();
     for path in &request.paths {
-        subjects.push(look(path, closely, ui)?);
+        let mut found = look(path, closely, ui)?;
+        if let Some(wanted) = &wanted {
+            found.keep_kernels(wanted);
+        }
+        subjects.push(found);
     }
     let complete = subjects.iter().all(|subject| subject.unexamined.is_empty());
     let with_coverage = |inspected| Subject { inspected, coverage: Coverage::of(&inspected.files, closely) };

@@ -57,13 +57,18 @@ impl Report {
             let text = format!("{}: {}; accepted: {}", waived.finding.about(), waived.finding.message, waived.reason);
             wrap(&head("waived", &waived.finding.lint, column), INDENT, &text, &mut lines);
         }
-        for one in self.not_run() {
+        for group in self.not_run().chunk_by(|a, b| a.reason == b.reason && a.subjects == b.subjects) {
+            let one = &group[0];
             let over = match one.subjects.as_slice() {
                 [] => String::new(),
                 [subject] => format!("{subject}: "),
                 subjects => format!("{} and {} more: ", subjects[0], subjects.len() - 1),
             };
-            wrap(&head("not run", &one.lint, column), INDENT, &format!("{over}{}", one.reason), &mut lines);
+            let label = match group.len() {
+                1 => one.lint.clone(),
+                more => format!("{more} lints"),
+            };
+            wrap(&head("not run", &label, column), INDENT, &format!("{over}{}", one.reason), &mut lines);
         }
         lines.push(self.totals(options));
         lines.join("\n")

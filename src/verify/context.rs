@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::abi::SymbolsFile;
 use crate::arch::{CudaVersion, GlibcVersion, KernelTarget};
 use crate::data::Data;
+use crate::elf::demangled;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::lint::Registry;
@@ -44,6 +45,8 @@ pub struct Rules {
     pub partial: bool,
     /// How closely files are looked at.
     pub depth: Depth,
+    /// Names in findings are as long as they are.
+    pub full_names: bool,
 }
 
 /// How closely a verification looks at files.
@@ -74,7 +77,20 @@ pub struct Declared {
     pub sources: Option<BTreeMap<String, Digest>>,
 }
 
+/// Characters of a name in a finding, unless all are asked for.
+const MOST_NAME: usize = 80;
+
 impl Rules {
+    /// A symbol as findings show it: in words, and no longer than people read.
+    pub(super) fn shown(&self, symbol: &str) -> String {
+        let words = demangled(symbol).unwrap_or_else(|| symbol.to_owned());
+        if self.full_names || words.chars().count() <= MOST_NAME {
+            return words;
+        }
+        let kept: String = words.chars().take(MOST_NAME - 3).collect();
+        format!("{kept}...")
+    }
+
     /// Where the recipe begins to speak of a component.
     pub(super) fn component_place(&self, kind: ComponentKind) -> Option<&Place> {
         self.declared.as_ref()?.places.component(kind)
@@ -114,6 +130,7 @@ impl VerifyContext {
             processor: None,
             partial: false,
             depth: Depth::default(),
+            full_names: false,
         };
         Ok(Self { lints: lints::registry(data)?, rules })
     }
@@ -180,6 +197,13 @@ impl VerifyContext {
     #[must_use]
     pub fn depth(mut self, depth: Depth) -> Self {
         self.rules.depth = depth;
+        self
+    }
+
+    /// Says that names in findings are not cut.
+    #[must_use]
+    pub fn full_names(mut self, full: bool) -> Self {
+        self.rules.full_names = full;
         self
     }
 

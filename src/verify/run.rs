@@ -1,5 +1,7 @@
 //! The verification of bundles: collect, then lint.
 
+use std::collections::BTreeSet;
+
 use super::VerifyContext;
 use super::collect::{Collected, Needs, Subjects, collect, labels};
 use super::input::Opened;
@@ -67,5 +69,7 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
         let package = facts.packages.iter().find(|package| package.name() == owner(subject))?;
         context.rules.component_place(package.manifest.component).cloned()
     };
-    context.lints.run_with_places(&facts, settings, examined, incomplete, place_of)
+    let names: BTreeSet<&str> = facts.foreign.iter().map(|contents| contents.name.as_str()).collect();
+    let is_foreign = |subject: &str| names.contains(owner(subject));
+    context.lints.run_with_places(&facts, settings, examined, incomplete, place_of, is_foreign)
 }

@@ -60,6 +60,21 @@ fn a_virtual_environment_with_wheels() {
     assert!(units.iter().all(|name| name.ends_with("libcurand.so.10")), "{units:?}");
     assert!(openmm["compiled"]["because"].as_str().unwrap().contains("libnvrtc.so.13"), "OpenMM compiles: {openmm}");
     assert!(of("neuron-gpu-8.2.2")["devices"].as_array().unwrap().iter().any(|device| device["how"] == "native"));
+    // File by file, for the GPUs that are asked about: natively, through PTX, not at all.
+    let asked = [prefix, "--device", "8.0,9.0"];
+    let table = record(&asked, 0)["by-device"].clone();
+    assert_eq!(table["devices"], serde_json::json!(["8.0", "9.0"]));
+    let runs = |ending: &str| {
+        let files = table["files"].as_array().unwrap();
+        let found = files.iter().find(|file| file["file"].as_str().unwrap().ends_with(ending));
+        found.unwrap_or_else(|| panic!("{files:?} has no {ending}"))["runs"].clone()
+    };
+    assert_eq!(runs("libcurand.so.10"), serde_json::json!(["native", "native"]));
+    assert_eq!(runs("bin/nrniv-core"), serde_json::json!(["native", "nothing"]));
+    assert_eq!(runs("libOpenMMCUDA.so"), serde_json::json!(["compiled", "compiled"]));
+    let page = Ran::of(&mut doctor(&asked)).exit(0).stdout;
+    let line = page.lines().find(|line| line.contains("bin/nrniv-core") && line.contains("native"));
+    assert!(line.is_some_and(|line| line.contains("native  none    neuron-gpu-8.2.2: ")), "{page}");
     // A second wheel that brings cuRAND along.
     fs_err::create_dir(packages.join("other.libs")).unwrap();
     fs_err::hard_link(

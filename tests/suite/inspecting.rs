@@ -52,6 +52,33 @@ fn inspect(dir: &Path, args: &[&str]) -> Ran {
     Ran::of(simpack(dir, &["inspect"]).args(args))
 }
 
+/// With a pattern only those kernels whose symbol or words it matches, in the table and in JSON.
+#[test]
+fn kernels_are_filtered_by_a_pattern() {
+    let tree = tree();
+    let names = |pattern: &str| -> Vec<String> {
+        let answer = inspect(tree.path(), &[&format!("--kernels={pattern}"), "--json", "."]).exit(0).json();
+        let rows = answer["subjects"][0]["coverage"]["rows"].as_array().unwrap();
+        rows.iter().map(|row| row["kernel"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("grow"), ["grow"]);
+    assert_eq!(names("*double*"), ["_Z4stepPdi"]);
+    assert_eq!(names("step(*"), ["_Z4stepPdi"]);
+    assert_eq!(names("nothing"), [""; 0]);
+    let ran = inspect(tree.path(), &["--kernels=[", "."]).exit(2);
+    assert!(ran.stderr.contains("--kernels=[") && ran.stderr.contains("a part of the name"), "{}", ran.stderr);
+}
+
+/// Who reads a pipe gets names as long as they are.
+#[test]
+fn names_are_whole_where_no_terminal_cuts_them() {
+    let dir = scratch();
+    let name = format!("kernel_{}", "n".repeat(150));
+    fs_err::write(dir.path().join("k.ptx"), ptx("90", &[&name])).unwrap();
+    let page = inspect(dir.path(), &["--kernels", "k.ptx"]).exit(0).stdout;
+    assert!(page.matches(&name).count() >= 2 && !page.contains("..."), "{page}");
+}
+
 #[test]
 fn one_page() {
     let tree = tree();

@@ -21,20 +21,22 @@ Examples:
   simpack inspect lib/libvolley.so.1                device code, SONAME, needs, glibc floor
   simpack inspect --kernels kernels/sm_90/step.cubin   registers, memory, parameter layouts
   simpack inspect dist/                             every package; which target lacks which code
-  simpack inspect --deep nvidia_cufft-12.whl        also containers that stand in ordinary data
+  simpack inspect --kernels='*gemm*' libsim.so      only the kernels of these names
+  simpack inspect --deep firmware.bin               containers anywhere in a file
   simpack inspect --json --kernels dist/ > code.json")]
 pub(in crate::cli) struct InspectArgs {
     /// File, directory or package
     #[arg(value_name = "FILE|DIR|PACKAGE", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Search all bytes for containers that are hidden in ordinary data
+    /// Search all bytes for containers, not only the data of files that name CUDA
     #[arg(long)]
     deep: bool,
 
-    /// Unpack the code and read its kernels
-    #[arg(long)]
-    kernels: bool,
+    /// Unpack the code and read its kernels; with a pattern only those whose symbol or name in words it matches: a
+    /// part of it, or a glob
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, require_equals = true, default_missing_value = "*")]
+    kernels: Option<String>,
 }
 
 impl InspectArgs {

@@ -88,6 +88,10 @@ pub(in crate::cli) struct VerifyArgs {
     #[arg(long)]
     all: bool,
 
+    /// Show names of kernels and symbols whole, not only their first 80 characters
+    #[arg(long)]
+    full: bool,
+
     /// List all lints and their levels, those of other verbs too
     #[arg(long, conflicts_with = "subjects")]
     list: bool,
@@ -138,6 +142,7 @@ impl VerifyArgs {
             warn: self.warn,
             deny: self.deny,
             all: self.all,
+            full: self.full,
         }
     }
 }

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::redaction::redaction;
 use super::repair::repair;
+use crate::arch::Capability;
 use crate::data::Data;
 use crate::doctor::{
-    Action, DOCTOR_SCHEMA, DoctorJson, Facts, PageOptions, Recorded, actions, examine, page, registry,
+    Action, ByDevice, DOCTOR_SCHEMA, DoctorJson, Facts, PageOptions, Recorded, actions, examine, page, registry,
     smoke::{self, SmokeReport},
 };
 use crate::error::{DENIED, Error, Result};
@@ -45,6 +46,8 @@ pub struct DoctorRequest {
     pub program: Option<PathBuf>,
     /// How long a library of the driver may take to answer, in the place of the manifest's time.
     pub driver_limit: Option<Duration>,
+    /// GPUs to show the files for that simpack did not make.
+    pub devices: Vec<Capability>,
     /// Say what would repair the machine.
     pub fix: bool,
     /// Do it.
@@ -247,6 +250,7 @@ struct Shown<'a> {
 fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: Instant, ui: &Ui) -> Result<()> {
     let Shown { facts, report, actions, channel, offers, smoke } = *shown;
     let foreign = facts.foreign.as_slice();
+    let by_device = (!request.devices.is_empty()).then(|| ByDevice::new(&request.devices, foreign, &facts.manifests));
     let json = DoctorJson {
         schema: DOCTOR_SCHEMA,
         machine: &facts.machine,
@@ -255,6 +259,7 @@ fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: In
         channel,
         offers,
         foreign,
+        by_device: by_device.as_ref(),
         smoke,
         actions,
     };
@@ -268,6 +273,7 @@ fn print(shown: &Shown<'_>, request: &DoctorRequest, rules: &[Rule], started: In
     let millis = Some(started.elapsed().as_millis());
     let mut more: Vec<(String, Vec<String>)> =
         foreign.iter().map(|foreign| ("files".to_owned(), foreign.lines())).collect();
+    more.extend(by_device.map(|table| ("by GPU".to_owned(), table.lines())));
     for report in smoke {
         let page = report.page();
         let lines = page.lines().map(|line| line.strip_prefix("smoke     ").unwrap_or(line).trim().to_owned());

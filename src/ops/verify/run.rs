@@ -10,7 +10,7 @@ use crate::lint::{Reads, Settings};
 use crate::manifest::Manifests;
 use crate::project::{Located, RecipeRequest, SYMBOLS_DIR, locate, read_all_symbols, scan, source_root};
 use crate::recipe::Waiver;
-use crate::report::{self, Format, Level, Report, Rule, TextOptions};
+use crate::report::{self, Format, Level, NotRun, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::{Depth, VerifyContext, open};
@@ -43,6 +43,8 @@ pub struct VerifyRequest {
     pub format: Format,
     /// Every finding, however many there are of a kind.
     pub all: bool,
+    /// Names of kernels and symbols as long as they are.
+    pub full: bool,
 }
 
 /// Verifies; answers the exit code: 0, 1 or 7.
@@ -65,7 +67,8 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         recipe_file = located.below;
     }
     settings = context.lints().resolve(command_line(settings, request)?)?;
-    settings = at_depth(settings, request.depth, &context, ui);
+    let (settings, not_run) = at_depth(settings, request.depth, &context);
+    let mut settings = settings;
     let rules = context.lints().rules();
     let (paths, names) = sort_out(&request.subjects)?;
     let opened = open(&paths)?;
@@ -83,7 +86,9 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     // What is missed may lie in what cannot be read.
     let partial = opened.bundles.len() == 1 || paths.iter().all(|path| path.is_file()) || !opened.incomplete.is_empty();
     settings.partial = partial || !names.is_empty();
-    let mut report = opened.verify(&context.partial(partial).depth(request.depth), &settings);
+    let context = context.partial(partial).depth(request.depth).full_names(request.full);
+    let mut report = opened.verify(&context, &settings);
+    report.add_not_run(not_run);
     if !names.is_empty() {
         report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
     }
@@ -98,14 +103,16 @@ fn recipe(asked: &str, data: &Data, ui: &Ui) -> Result<Located> {
 }
 
 /// At the depth of symbols, lints over other bytes do not run, and it is said.
-fn at_depth(settings: Settings, depth: Depth, context: &VerifyContext, ui: &Ui) -> Settings {
-    if depth != Depth::Symbols {
-        return settings;
+fn at_depth(mut settings: Settings, depth: Depth, context: &VerifyContext) -> (Settings, Vec<NotRun>) {
+    let mut not_run = Vec::new();
+    for info in context.lints().infos().filter(|info| info.reads == Reads::Bytes && depth == Depth::Symbols) {
+        if context.lints().level(&info.id, &settings) != Level::Allow {
+            let reason = "with --symbols only ELF tables are read".to_owned();
+            not_run.push(NotRun { lint: info.id.clone(), reason, subjects: Vec::new() });
+        }
+        settings = settings.level(info.id.clone(), Level::Allow);
     }
-    let over_bytes: Vec<&str> =
-        context.lints().infos().filter(|info| info.reads == Reads::Bytes).map(|info| info.id.as_str()).collect();
-    ui.note(format!("depth: symbols only; {} lints over device code and other bytes do not run", over_bytes.len()));
-    over_bytes.into_iter().fold(settings, |settings, id| settings.level(id, Level::Allow))
+    (settings, not_run)
 }
 
 /// Levels and waivers of the command line over those of the recipe.

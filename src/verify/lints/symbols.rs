@@ -44,7 +44,7 @@ fn device_stub_visible(facts: &BundleFacts, parameters: &Parameters, hits: &mut 
             }
             let more = visible.len().saturating_sub(most);
             hits.add(subject, format!("exports the host's half of its kernels: {} symbols", visible.len()))
-                .evidence_lines(visible.iter().take(most).map(|name| format!("`{name}`")))
+                .evidence_lines(visible.iter().take(most).map(|name| format!("`{}`", facts.rules.shown(name))))
                 .evidence_lines((more > 0).then(|| format!("and {more} more")));
         }
     }
@@ -65,8 +65,8 @@ fn kernel_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         }
         for (files, names) in by_givers {
             let what = match names.as_slice() {
-                [name] => format!("kernel `{name}`"),
-                _ => format!("{} kernels, `{}` among them,", names.len(), names[0]),
+                [name] => format!("kernel `{}`", facts.rules.shown(name)),
+                _ => format!("{} kernels, `{}` among them,", names.len(), facts.rules.shown(names[0])),
             };
             hits.add(contents.subject(files[0]), format!("{what} is also exported by {}", files[1..].join(", ")));
         }
@@ -77,7 +77,7 @@ fn kernel_twice(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn kernel_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for contents in facts.contents() {
         for file in &contents.files {
-            layouts_of(contents, file, hits);
+            layouts_of(facts, contents, file, hits);
         }
     }
 }
@@ -85,7 +85,7 @@ fn kernel_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// Parameters, and where they begin in their constant bank: PTX has none.
 type Layout<'a> = (&'a [Param], u32);
 
-fn layouts_of(contents: &Contents, file: &FileFacts, hits: &mut Hits) {
+fn layouts_of(facts: &BundleFacts, contents: &Contents, file: &FileFacts, hits: &mut Hits) {
     let mut of_kernel: BTreeMap<(&str, &str), BTreeMap<Layout<'_>, BTreeSet<String>>> = BTreeMap::new();
     for image in &file.device.images {
         let Some(target) = image.target() else { continue };
@@ -111,8 +111,11 @@ fn layouts_of(contents: &Contents, file: &FileFacts, hits: &mut Hits) {
             let params: Vec<String> = params.iter().map(|param| format!("{}+{}", param.offset, param.size)).collect();
             format!("{}: {} (offset+bytes)", targets.join(" "), params.join(" "))
         });
-        hits.add(contents.subject(&file.path), format!("kernel `{name}` has {} parameter layouts", by_params.len()))
-            .evidence_lines(lines);
+        hits.add(
+            contents.subject(&file.path),
+            format!("kernel `{}` has {} parameter layouts", facts.rules.shown(name), by_params.len()),
+        )
+        .evidence_lines(lines);
     }
 }
 

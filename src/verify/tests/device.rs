@@ -89,7 +89,7 @@ fn newer_devices_need_plain_ptx() {
     let report = of(&["sm_80", "sm_90"]);
     assert_eq!(
         said(&report),
-        ["device-coverage | libsim.so | nothing runs on 10.0, 10.3, 10.7, 11.0, 12.0, 12.1, whatever comes: \
+        ["device-coverage | libsim.so | nothing runs on 10.0, 10.3, 10.7, 12.0, 12.1, whatever comes: \
              newer than sm_90, and it holds no PTX"]
     );
     assert_eq!(report.findings[0].evidence, ["it holds sm_80 sm_90"]);
@@ -99,7 +99,7 @@ fn newer_devices_need_plain_ptx() {
     assert_eq!(lints(&report), ["device-coverage"]);
     assert!(report.findings[0].message.ends_with("its PTX is compute_90a, which does not reach them"));
     let report = of(&["sm_90", "compute_120"]);
-    assert!(report.findings[0].message.starts_with("nothing runs on 10.0, 10.3, 10.7, 11.0: "), "{:?}", said(&report));
+    assert!(report.findings[0].message.starts_with("nothing runs on 10.0, 10.3, 10.7: "), "{:?}", said(&report));
     // So does one between two machine codes.
     let report = of(&["sm_80", "sm_90", "sm_120", "compute_120"]);
     assert_eq!(
@@ -111,7 +111,24 @@ fn newer_devices_need_plain_ptx() {
     );
     // Family PTX reaches a part of what is newer.
     let report = of(&["sm_100", "compute_100f"]);
-    assert!(report.findings[0].message.starts_with("nothing runs on 11.0, 12.0, 12.1, whatever comes: "));
+    assert!(report.findings[0].message.starts_with("nothing runs on 12.0, 12.1, whatever comes: "));
+}
+
+/// Who maintains a package that simpack did not make has no recipe; names are as long as people read.
+#[test]
+fn others_are_told_what_they_can_do() {
+    let name = format!("_ZN{}{}4stepEv", 100, "n".repeat(100));
+    let (long, both) = (vec![kernel(&name, &[(0, 8)])], vec![kernel(&name, &[(0, 8)]), kernel("decay", &[])]);
+    let dir = shared(&fatbin(&[("sm_80", &both), ("sm_90", &both[1..]), ("compute_90", &both[1..])]));
+    let path = dir.path().join("libsim.so");
+    let full = open(&[&path]).unwrap().verify(&context().partial(true).full_names(true), &Settings::default());
+    for (report, length) in [(foreign(&path), 80), (full, 100 + "::step()".len())] {
+        let hole = report.findings.iter().find(|finding| finding.lint == "kernel-hole").unwrap();
+        assert_eq!(hole.message.split('`').nth(1).unwrap().len(), length, "{}", hole.message);
+    }
+    let report = foreign(&shared(&fatbin(&[("sm_80", &long)])).path().join("libsim.so"));
+    assert!(report.findings[0].fix.as_ref().unwrap().contains("-gencode=arch="), "{:?}", report.findings);
+    assert!(!report.findings[0].message.contains("11.0"), "there is no Jetson with x86-64: {:?}", report.findings);
 }
 
 #[test]

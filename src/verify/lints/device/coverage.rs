@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
+use crate::elf::Machine;
 use crate::gpu::{Available, CodeImage, choose};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::Manifests;
@@ -23,6 +24,8 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 /// Device code that stands or falls together: a release's kernel packages, one library, one archive.
 struct Unit<'a> {
     subject: String,
+    /// It holds host code for x86-64, beside which there is no system on a chip.
+    is_x86: bool,
     images: Vec<&'a CodeImage>,
     targets: BTreeSet<KernelTarget>,
 }
@@ -30,7 +33,7 @@ struct Unit<'a> {
 impl<'a> Unit<'a> {
     fn new(subject: String, images: Vec<&'a CodeImage>) -> Self {
         let targets = images.iter().filter_map(|image| image.target()).collect();
-        Self { subject, images, targets }
+        Self { subject, is_x86: false, images, targets }
     }
 
     fn sass(&self) -> impl Iterator<Item = Capability> {
@@ -69,7 +72,10 @@ fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a
         let mut loose = Vec::new();
         for file in contents.files.iter().filter(|file| file.device.unexamined.is_empty()) {
             match embedded(file) {
-                images if !images.is_empty() => units.push(Unit::new(contents.subject(&file.path), images)),
+                images if !images.is_empty() => {
+                    let is_x86 = file.objects.iter().any(|object| object.elf.machine == Machine::X86_64);
+                    units.push(Unit { is_x86, ..Unit::new(contents.subject(&file.path), images) });
+                }
                 _ => loose.extend(file.device.images.iter().filter(|image| image.place.is_empty() && !image.empty)),
             }
         }
@@ -123,7 +129,7 @@ fn runs(device: Capability, targets: &BTreeSet<KernelTarget>, manifests: &Manife
 fn devices(unit: &Unit<'_>, bottom: Capability, manifests: &Manifests) -> Vec<Capability> {
     let top = unit.sass().map(Capability::plain).max().unwrap_or(bottom);
     let current = manifests.capabilities.iter().filter(|entry| entry.renamed.is_none());
-    let thought_of = current.filter(|entry| !entry.tegra || entry.capability() > top);
+    let thought_of = current.filter(|entry| !entry.tegra || (entry.capability() > top && !unit.is_x86));
     let mut devices: Vec<Capability> =
         thought_of.map(|entry| entry.capability()).filter(|capability| *capability > bottom).collect();
     let highest = manifests.capabilities.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
@@ -230,14 +236,17 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
                 continue;
             }
             let message = match kernels.as_slice() {
-                [kernel] => format!("`{kernel}` has no code that runs on {}", missing.join(", ")),
+                [kernel] => format!("`{}` has no code that runs on {}", facts.rules.shown(kernel), missing.join(", ")),
                 _ => format!("{} kernels have no code that runs on {}", kernels.len(), missing.join(", ")),
             };
             let more = kernels.len().saturating_sub(most);
             hits.add(&unit.subject, message)
                 .evidence(format!("compiled for {}; the others in it for {}", list(&targets), list(&with_kernels)))
                 .evidence_lines(
-                    kernels.iter().take(if kernels.len() > 1 { most } else { 0 }).map(|name| format!("`{name}`")),
+                    kernels
+                        .iter()
+                        .take(if kernels.len() > 1 { most } else { 0 })
+                        .map(|name| format!("`{}`", facts.rules.shown(name))),
                 )
                 .evidence_lines((more > 0 && kernels.len() > 1).then(|| format!("and {more} more")));
         }
