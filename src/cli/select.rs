@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arch::{Capability, CudaVersion};
 use crate::error::{Error, Result};
-use crate::ops::select::{self, Format, SelectRequest};
+use crate::ops::select::{self, FileFormat, Format, SelectRequest};
 use crate::ui::Ui;
 
 /// Forms of the answer.
@@ -20,6 +20,12 @@ enum FormatArg {
     Pip,
     /// The same as a command of uv
     Uv,
+    /// Commands that unpack plain archives below $PREFIX
+    Tar,
+    /// A command of apt that installs packages of Debian
+    Deb,
+    /// A command of umoci that unpacks an image
+    Oci,
     /// A nix expression, for the directory of the overlay.nix that `simpack generate nix` writes
     Nix,
     /// As --json
@@ -44,6 +50,7 @@ Examples:
   simpack select --device cpu --format conda | xargs -d '\\n' conda install --channel dist/conda
   simpack select dist/ --format pip | sh              installs wheels into the environment that pip is of
   simpack select dist/ --replay login.json --format uv  for a machine that `simpack doctor --json` recorded
+  simpack select dist/ --device 9.0 --format tar | PREFIX=/opt/volley sh
   simpack select --device 12.0 --cuda 13.0 --json")]
 pub(super) struct SelectArgs {
     /// Directory of packages, channel, installed prefix, or kernel packages [default: dist]
@@ -105,6 +112,9 @@ impl SelectArgs {
                 FormatArg::Conda => Format::Conda,
                 FormatArg::Pip => Format::Pip,
                 FormatArg::Uv => Format::Uv,
+                FormatArg::Tar => Format::Files(FileFormat::Tar),
+                FormatArg::Deb => Format::Files(FileFormat::Deb),
+                FormatArg::Oci => Format::Files(FileFormat::Oci),
                 FormatArg::Nix => Format::Nix,
                 FormatArg::Json => Format::Json,
             },

@@ -118,8 +118,8 @@ pub enum Refusal {
     /// A member lies below a file or a link.
     #[error("lies below something that is no directory")]
     BelowFile,
-    /// In a `.conda` file there are two archives and a note.
-    #[error("is no part of a conda package")]
+    /// In a `.conda` or `.deb` file there are two archives and a note.
+    #[error("is no part of such a package")]
     Stranger,
     /// Encrypted, compressed in an unknown way, or damaged.
     #[error("cannot be unpacked: {0}")]

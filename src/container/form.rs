@@ -9,6 +9,8 @@ pub enum Form {
     Zip,
     /// A `.conda` package: tar archives in a zip, which are one tree to their users.
     Conda,
+    /// A `.deb` package: tar archives in an `ar`, which are one tree to their users.
+    Deb,
     /// Tar.
     Tar(Packing),
 }
@@ -31,7 +33,8 @@ pub enum Packing {
 impl Form {
     /// By the end of a name: a `.gz` or `.zip` that is something else is not opened by accident.
     pub fn of_name(name: &str) -> Option<Self> {
-        const ENDINGS: [(&str, Form); 13] = [
+        const ENDINGS: [(&str, Form); 14] = [
+            (".deb", Form::Deb),
             (".whl", Form::Zip),
             (".conda", Form::Conda),
             (".zip", Form::Zip),
@@ -56,7 +59,8 @@ impl Form {
 
     /// By the first 512 bytes: downloads are named as somebody pleased.
     pub fn of_bytes(head: &[u8]) -> Option<Self> {
-        let magic: [(&[u8], Self); 6] = [
+        let magic: [(&[u8], Self); 7] = [
+            (b"!<arch>\ndebian-binary", Self::Deb),
             (b"\x1f\x8b", Self::Tar(Packing::Gzip)),
             (b"BZh", Self::Tar(Packing::Bzip2)),
             (b"\xfd7zXZ\0", Self::Tar(Packing::Xz)),

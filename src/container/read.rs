@@ -4,6 +4,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use object::read::archive::ArchiveFile;
 use tar::EntryType;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
@@ -29,6 +30,7 @@ pub fn read(form: Form, bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) ->
     match form {
         Form::Zip => zip(bytes, quota, visit),
         Form::Conda => conda(bytes, quota, visit),
+        Form::Deb => deb(bytes, quota, visit),
         Form::Tar(packing) => read_tar(packing, &mut &*bytes, quota, visit),
     }
 }
@@ -163,6 +165,44 @@ fn conda(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Sto
         }
     })
 }
+
+/// The trees of both archives in a `.deb` file as one (deb(5)): dpkg's own files lie below [`CONTROL`].
+fn deb(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+    let damaged = |error: object::read::Error| Stop::Container(ContainerError::Damaged(error.into()));
+    let archive = ArchiveFile::parse(bytes).map_err(damaged)?;
+    let mut version = None;
+    for member in archive.members() {
+        quota.member()?;
+        let member = member.map_err(damaged)?;
+        let name = String::from_utf8_lossy(member.name()).trim_end_matches('/').to_owned();
+        let mut content = member.data(bytes).map_err(damaged)?;
+        if name == "debian-binary" {
+            version = content.first().copied();
+            continue;
+        }
+        if version != Some(b'2') {
+            return Err(damaged_by("it is no Debian package of format 2").into());
+        }
+        match Form::of_name(&name) {
+            Some(Form::Tar(packing)) if name.starts_with("control.tar") => {
+                read_tar(packing, &mut content, quota, &mut |entry| {
+                    visit(entry.map(|entry| Entry { path: format!("{CONTROL}/{}", entry.path), ..entry }))
+                })?;
+            }
+            Some(Form::Tar(packing)) if name.starts_with("data.tar") => read_tar(packing, &mut content, quota, visit)?,
+            // "Members whose names begin with an underscore are to be ignored."
+            _ if name.starts_with('_') => {}
+            _ => visit(Err(refused(&name, Refusal::Stranger)))?,
+        }
+    }
+    match version {
+        Some(_) => Ok(()),
+        None => Err(damaged_by(cut_short(bytes)).into()),
+    }
+}
+
+/// Where dpkg's own files of a package are said to lie, as `dpkg-deb --raw-extract` lays them out.
+const CONTROL: &str = "DEBIAN";
 
 /// Reads a tar archive that comes as a stream.
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Capabilities, Contracts, CudaReleases, Drivers, EnvironmentMarks, ForeignPackages, GlibcLevels, Loaders,
+    Capabilities, Contracts, CudaReleases, Debian, Drivers, EnvironmentMarks, ForeignPackages, GlibcLevels, Loaders,
     MemoryModel, Redistribution, SpirvEnvironments, Vendor,
 };
 use crate::data::Data;
@@ -32,6 +32,8 @@ pub struct Manifests {
     pub memory: MemoryModel,
     /// Loader profiles, and names that are opened at run time.
     pub loaders: Loaders,
+    /// Packages of Debian.
+    pub debian: Debian,
     /// What may be passed on.
     pub redistribution: Redistribution,
     /// Variables and marks of kinds of machines.
@@ -58,6 +60,7 @@ impl Manifests {
             spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
             loaders: Loaders::load(data)?,
+            debian: Debian::load(data)?,
             redistribution: Redistribution::load(data)?,
             environment: EnvironmentMarks::load(data)?,
             foreign: ForeignPackages::load(data)?,

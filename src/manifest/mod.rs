@@ -3,6 +3,7 @@
 mod capabilities;
 mod contracts;
 mod cuda;
+mod debian;
 mod drivers;
 mod environment;
 mod foreign;
@@ -20,6 +21,7 @@ mod vendor;
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
 pub use contracts::{Agree, Contract, Contracts, LinkedCode, LinkerAge, Maker};
 pub use cuda::{CompilerRange, CudaMajor, CudaRelease, CudaReleases, PtxIsa};
+pub use debian::{Debian, DebianPackage};
 pub use drivers::{DriverDirectory, DriverProfile, Drivers};
 pub use environment::{EnvironmentMarks, HostEnvironmentMark, WordMark};
 pub use foreign::{CopyFamily, ForeignPackages};

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::conda::Conda;
+use super::deb::Deb;
+use super::oci::Oci;
 use super::tar::Tar;
 use super::wheel::Wheel;
 use super::{BuiltPackage, Package};
@@ -15,7 +17,7 @@ use crate::near::nearest;
 use crate::recipe::Recipe;
 
 /// Every format. A new one is a module with its [`Format`] and a line here.
-pub const FORMATS: &[&dyn Format] = &[&Conda, &Wheel, &Tar];
+pub const FORMATS: &[&dyn Format] = &[&Conda, &Wheel, &Tar, &Oci, &Deb];
 
 /// A package format.
 pub trait Format: Sync {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{conda, wheel};
+use super::{conda, deb, wheel};
 use crate::bundle::{is_manifest, read_manifest};
 
 /// Who reads a package's metadata.
@@ -14,6 +14,8 @@ pub enum PackageFormat {
     Conda,
     /// pip: `METADATA` of a wheel, `PKG-INFO` of a source archive.
     Python,
+    /// dpkg: `control` of a package of Debian.
+    Debian,
     /// simpack: `simpack.json`. Where a package manager has its own, that one counts.
     Simpack,
 }
@@ -34,6 +36,7 @@ impl PackageFormat {
     pub fn of_member(path: &str) -> Option<Self> {
         match path {
             conda::INDEX => Some(Self::Conda),
+            deb::CONTROL => Some(Self::Debian),
             _ if wheel::is_metadata(path) => Some(Self::Python),
             _ => is_manifest(path).then_some(Self::Simpack),
         }
@@ -51,6 +54,8 @@ impl PackageFormat {
             }
             Self::Python => wheel::metadata(&String::from_utf8_lossy(bytes))
                 .ok_or_else(|| "it has no name or no version".to_owned()),
+            Self::Debian => deb::metadata(&String::from_utf8_lossy(bytes))
+                .ok_or_else(|| "it has no package or no version".to_owned()),
             Self::Simpack => {
                 let manifest = read_manifest(member, bytes).map_err(|error| error.to_string())?;
                 let depends = match manifest.dependencies.is_empty() {

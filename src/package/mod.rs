@@ -6,11 +6,14 @@
 mod compression;
 pub mod conda;
 mod effort;
+pub mod deb;
 mod epoch;
 mod format;
 mod installed;
+mod lmod;
 mod metadata;
 mod names;
+pub mod oci;
 mod sbom;
 mod selection;
 pub mod tar;
@@ -33,4 +36,4 @@ pub use selection::{
 };
 pub use value::{Choice, Package, PackageKind};
 pub use write::{Rendered, write_all};
-pub use writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed};
+pub use writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed, is_beside, licences};

@@ -1,4 +1,5 @@
-//! Plain `.tar.zst` archives: the tree as it is installed, for users without a package manager.
+//! Plain `.tar.zst` archives: the tree as it is installed, for users without a package manager; with the licences, and a
+//! module file for Lmod beside core.
 //!
 //! All archives of a distribution unpack into one prefix and never clash.
 
@@ -7,12 +8,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
+use super::lmod::module;
 use super::{
     BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, Rendered, companions, feed, level,
-    write_all,
+    licences, write_all,
 };
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
+use crate::recipe::ComponentKind;
 
 /// Plain archives, one for every package that has files of its own.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +46,10 @@ impl Format for Tar {
         let rendered = Conda.render(packages, &context.manifests.vendor)?;
         let with_files: Vec<&Rendered<'_>> = rendered.iter().filter(|one| one.package.root.is_some()).collect();
         write_all(&with_files, jobs, |spec, threads| {
-            feed(spec.package, &companions(spec.package, context)?, TarWriter::new(spec, dir, threads)?)
+            let mut beside = companions(spec.package, context)?;
+            beside.extend(licences(spec.package));
+            beside.extend((spec.package.manifest.component == ComponentKind::Core).then(|| module(spec.package)));
+            feed(spec.package, &beside, TarWriter::new(spec, dir, threads)?)
         })
     }
 }
@@ -70,17 +76,18 @@ impl TarWriter {
         let target = dir.join(format!("{}.tar.zst", spec.stem()));
         Ok(Self { archive: tar::Builder::new(encoder), target, named: spec.named(), time: spec.package.time() })
     }
+}
 
-    fn header(&self, kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(kind);
-        header.set_mode(mode);
-        header.set_size(size);
-        header.set_mtime(self.time);
-        header.set_uid(0);
-        header.set_gid(0);
-        header
-    }
+/// The header of an entry: nobody's, at the package's time.
+pub(super) fn header(kind: tar::EntryType, mode: u32, size: u64, time: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(size);
+    header.set_mtime(time);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
 }
 
 impl PackageWriter for TarWriter {
@@ -91,7 +98,7 @@ impl PackageWriter for TarWriter {
             return Err(Error::bug(format!("{} is no file", artifact.path)));
         };
         let mode = if executable { 0o755 } else { 0o644 };
-        let mut header = self.header(tar::EntryType::Regular, mode, size);
+        let mut header = header(tar::EntryType::Regular, mode, size, self.time);
         match content {
             Content::Bytes(bytes) => self.archive.append_data(&mut header, &artifact.path, bytes)?,
             Content::File(file) => self.archive.append_data(&mut header, &artifact.path, file.file())?,
@@ -100,7 +107,7 @@ impl PackageWriter for TarWriter {
     }
 
     fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
-        let mut header = self.header(tar::EntryType::Symlink, 0o777, 0);
+        let mut header = header(tar::EntryType::Symlink, 0o777, 0, self.time);
         Ok(self.archive.append_link(&mut header, &artifact.path, to)?)
     }
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use super::{FormatContext, Package, sbom};
 use crate::arch::{CudaVersion, KernelTarget};
-use crate::bundle::{Artifact, ArtifactKind};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, Tree};
+use crate::recipe::ComponentKind;
 
 /// A file's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +108,26 @@ pub struct Companion {
 pub fn companions(package: &Package, context: &FormatContext<'_>) -> Result<Vec<Companion>> {
     let bytes = sbom(package, &context.manifests.redistribution)?;
     Ok(vec![Companion { path: package.manifest.sbom_path(), bytes }])
+}
+
+/// Licence texts below the prefix, for formats that have no place of their own for them.
+pub fn licences(package: &Package) -> Vec<Companion> {
+    let text = |(name, text): (&String, &String)| Companion {
+        path: format!("share/simpack/{}/licenses/{name}", package.name()),
+        bytes: text.clone().into_bytes(),
+    };
+    package.licences.iter().map(text).collect()
+}
+
+/// Whether a file below the prefix is one that formats put beside those of the manifest: the manifest itself, the bill of
+/// materials, licences, a module, what every package of Debian carries.
+pub fn is_beside(manifest: &BundleManifest, path: &str) -> bool {
+    let BundleManifest { package, simulator, .. } = manifest;
+    path == manifest.path()
+        || path == manifest.sbom_path()
+        || path.starts_with(&format!("share/simpack/{package}/licenses/"))
+        || (manifest.component == ComponentKind::Core && path.starts_with(&format!("share/modulefiles/{simulator}/")))
+        || super::deb::is_text(manifest, path)
 }
 
 /// Hands all files of a package to a writer: the manifest's artifacts, the manifest itself and its companions.

@@ -16,6 +16,7 @@ use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
+use crate::package::is_beside;
 use crate::parallel::{side_by_side, threads};
 use crate::report::{self, Incomplete};
 
@@ -145,17 +146,16 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     Collected { facts: BundleFacts { packages, foreign, indexes, strays, loads, rules: rules.clone() }, incomplete }
 }
 
-/// Files and links of a bundle without its own manifest and the bill of materials beside it. A prefix that several packages are
+/// Files and links of a bundle without what formats put beside those of the manifest. A prefix that several packages are
 /// installed in holds what others own: there the manifest says which files are the package's.
 fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
-    let described = [bundle.manifest.path(), bundle.manifest.sbom_path()];
     let mut entries = fs::walk(&bundle.root)?;
     let shared =
         entries.iter().filter(|entry| is_manifest(&entry.path)).count() > 1 || bundle.root.join("conda-meta").is_dir();
     let own: BTreeSet<&str> = bundle.manifest.artifacts.iter().map(|artifact| artifact.path.as_str()).collect();
     entries.retain(|entry| {
         entry.kind != EntryKind::Directory
-            && !described.contains(&entry.path)
+            && !is_beside(&bundle.manifest, &entry.path)
             && (!shared || own.contains(entry.path.as_str()))
     });
     Ok(entries)

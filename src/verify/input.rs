@@ -15,7 +15,7 @@ use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content, Entry, EntryKind};
 use crate::gpu;
-use crate::package::{PythonProject, projects, site_directories};
+use crate::package::{PythonProject, deb, projects, site_directories};
 use crate::report::Incomplete;
 
 /// Bundles and others' files of what was pointed at, with the directories that packages were unpacked into.
@@ -123,7 +123,7 @@ pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
         } else {
             let what = if path.exists() { "is no package, library or device code" } else { "does not exist" };
             return Err(Error::usage(format!("{} {what}", path.display())).hint(
-                "give a directory (dist/), a .conda, .tar.bz2, .whl, .tar.zst or .tar.gz file, a library, or device code",
+                "give a directory (dist/), a .conda, .whl, .deb, .tar.zst, .tar.bz2 or .tar.gz file, a library, or device code",
             ));
         }
         if opened.count() == before {
@@ -286,7 +286,7 @@ impl Opened {
         match index {
             Err(reason) => self.gap(&name, &format!("cannot be unpacked: {reason}")),
             Ok(index) => {
-                let made = self.unpacked_tree(dir.path(), &name)?;
+                let made = self.unpacked_tree(dir.path(), &name)? || self.tree(&dir.path().join(deb::PREFIX), &name)?;
                 let cuda = self.bundles.last().filter(|_| made).and_then(|bundle| bundle.manifest.cuda);
                 self.indexes.extend(index.map(|record| PackageIndex { record, cuda }));
                 let project = projects(dir.path()).into_iter().next().filter(|_| name.ends_with(".whl"));

@@ -5,11 +5,12 @@ use std::path::Path;
 use crate::container::{self, ContainerError, Form};
 use crate::fs;
 use crate::package::conda::{INDEX, INFO, Record};
+use crate::package::deb::CONTROL_DIRECTORY;
 
 /// What the name of a package that is named ends with. Directories are searched for the first ones: other archives
 /// there are as often something else.
-const PACKAGES: [&str; 6] = [".conda", ".whl", ".tar.zst", ".tar.bz2", ".tar.gz", ".tgz"];
-const SEARCHED: usize = 3;
+const PACKAGES: [&str; 7] = [".conda", ".whl", ".deb", ".tar.zst", ".tar.bz2", ".tar.gz", ".tgz"];
+const SEARCHED: usize = 4;
 
 /// Whether a file is a package, by its name.
 pub fn is_package(path: &Path) -> bool {
@@ -39,6 +40,14 @@ pub(super) fn unpack(path: &Path, to: &Path, refuse: &mut dyn FnMut(ContainerErr
         Ok(())
     });
     unpacked.map_err(|stop| stop.to_string())?;
+    if form == Form::Deb {
+        // dpkg's own files are no part of what is installed.
+        let control = to.join(CONTROL_DIRECTORY);
+        if control.is_dir() {
+            fs_err::remove_dir_all(control).map_err(|error| error.to_string())?;
+        }
+        return Ok(None);
+    }
     // The older form of conda packages; of any other archive there is no `info/`.
     match ends_with(path, &[".conda", ".tar.bz2"]) {
         true => told(to),

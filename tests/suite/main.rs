@@ -31,6 +31,7 @@ mod failing;
 mod failures;
 mod fitting;
 mod floors;
+mod formats;
 mod fuzzing;
 mod gate;
 mod generating;

@@ -10,6 +10,7 @@ use super::merge::{Conflict, MARK, Member, Merged, Source, merge};
 use crate::amount::count;
 use crate::error::{Error, Result};
 use crate::fs::{self, EntryKind, Tree};
+use crate::package::deb;
 use crate::process::check_interrupted;
 use crate::ui::{Ui, size};
 use crate::verify::unpack_whole;
@@ -100,7 +101,10 @@ fn source(part: &Path, unpacked: &mut Vec<TempDir>) -> Result<Source> {
     }
     let dir = tempfile::Builder::new().prefix("simpack-compose-").tempdir()?;
     unpack_whole(part, dir.path()).map_err(|reason| Error::file(part, format!("cannot be unpacked: {reason}")))?;
-    let root = dir.path().to_owned();
+    // What dpkg installs below /usr is a prefix like the others.
+    let below = dir.path().join(deb::PREFIX);
+    let is_deb = part.extension().is_some_and(|ending| ending == "deb") && below.is_dir();
+    let root = if is_deb { below } else { dir.path().to_owned() };
     unpacked.push(dir);
     Ok(Source { name, root })
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};
+use super::files::{FileFormat, commands};
 use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
 use crate::doctor::Recorded;
@@ -52,6 +53,8 @@ pub enum Format {
     Pip,
     /// A command of uv.
     Uv,
+    /// Commands that install files: archives, packages of Debian, an image.
+    Files(FileFormat),
     /// A nix expression.
     Nix,
     /// As `--json`.
@@ -92,6 +95,7 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
             ui.out(&text);
         }
         Format::Conda => ui.out(&lines(&selection, |selected| selected.conda.clone())),
+        Format::Files(format) => ui.out(&commands(format, &paths, &selection)?),
         Format::Nix => ui.out(&lines(&selection, |selected| vec![selected.nix.clone()])),
         Format::Pip => ui.out(&install("pip", &selection)?),
         Format::Uv => ui.out(&install("uv pip", &selection)?),

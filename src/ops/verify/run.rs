@@ -128,7 +128,7 @@ fn command_line(mut settings: Settings, request: &VerifyRequest) -> Result<Setti
 
 /// What is on disk, and what is the name of a package.
 fn sort_out(subjects: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let ends = [".conda", ".tar.bz2", ".whl", ".tar.zst", ".tar.gz", ".so"];
+    let ends = [".conda", ".tar.bz2", ".whl", ".deb", ".tar.zst", ".tar.gz", ".so"];
     let looks_like_path = |text: &str| text.contains('/') || ends.iter().any(|end| text.ends_with(end));
     let (paths, names): (Vec<&String>, Vec<&String>) =
         subjects.iter().partition(|subject| looks_like_path(subject) || Path::new(subject.as_str()).exists());
