@@ -138,7 +138,7 @@ fn packages_of_debian_are_installed_checked_and_removed_by_dpkg() {
     let deb = |start: &str| dist().join("deb").join(named(&all, start));
     let (core, kernels) = (deb("volley-core_"), deb("volley-kernels-sm-90_"));
     // Kernels without a core of their table are refused.
-    let refused = dpkg(&root, &["-i"], &[kernels.clone()]);
+    let refused = dpkg(&root, &["-i"], std::slice::from_ref(&kernels));
     assert!(refused.code != Some(0) && refused.stderr.contains("volley-kernel-abi-k"), "{refused:?}");
     dpkg(&root, &["-i"], &[core.clone(), kernels.clone(), deb("volley_")]).exit(0);
     assert!(spikes(&root.join("usr")) > 0);
@@ -150,7 +150,13 @@ fn packages_of_debian_are_installed_checked_and_removed_by_dpkg() {
     let said = Ran::of(simpack(Path::new("."), &["inspect"]).arg(&core)).exit(0).stdout;
     assert!(said.contains("volley-core") && said.contains("libvolley.so.1.0.0"), "{said}");
     dpkg(&root, &["-r", "volley", "volley-kernels-sm-90", "volley-core"], &[]).exit(0);
-    assert_eq!(files(&root.join("usr")), Vec::<String>::new(), "nothing stays");
+    assert!(!root.join("usr").exists(), "nothing stays");
+    // A cut or damaged file is said to be one.
+    let (whole, bad) = (fs_err::read(&core).unwrap(), dir.path().join("bad_1.0.0-1_amd64.deb"));
+    for end in [0, 40, 68, 300, whole.len() / 2, whole.len() - 100] {
+        fs_err::write(&bad, &whole[..end]).unwrap();
+        Ran::of(simpack(Path::new("."), &["verify"]).arg(&bad)).exit(7);
+    }
 }
 
 /// Debian's own checker finds no error but those that the packages name with their reasons.

@@ -71,7 +71,7 @@ fn holders(package: &Package) -> String {
 }
 
 /// Whether a file below the prefix is one of [`texts`], whatever the package's CUDA release adds to its name.
-pub(super) fn is_text(manifest: &BundleManifest, path: &str) -> bool {
+pub(in super::super) fn is_text(manifest: &BundleManifest, path: &str) -> bool {
     let plain = super::relations::plain(&manifest.package);
     let is_own = |name: &str| name == plain || name.starts_with(&format!("{plain}-cuda"));
     let doc = path.strip_prefix("share/doc/").and_then(|rest| rest.split_once('/'));

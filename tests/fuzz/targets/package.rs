@@ -4,8 +4,9 @@ use simpack::gpu::Look;
 use simpack::inspect;
 
 /// Names by the first bytes of what they hold.
-const FORMS: [(&[u8], &[&str]); 5] = [
+const FORMS: [(&[u8], &[&str]); 6] = [
     (b"PK", &["a-1-0.conda", "a-1-py3-none-any.whl"]),
+    (b"!<arch>\ndebian", &["a.deb"]),
     (b"\x1f\x8b", &["a.tar.gz"]),
     (b"BZh", &["a.tar.bz2"]),
     (b"\x28\xb5\x2f\xfd", &["a.tar.zst"]),
