@@ -175,7 +175,7 @@ impl PackageWriter for DebWriter<'_> {
 
 /// One member of an `ar`: a header of text in fixed columns, the bytes, and one more where their number is odd.
 fn member(ar: &mut impl Write, name: &str, size: u64, time: u64, content: &mut dyn std::io::Read) -> Result<()> {
-    write!(ar, "{name:<16}{time:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, "100644")?;
+    writeln!(ar, "{name:<16}{time:<12}{:<6}{:<6}{:<8}{size:<10}`", 0, 0, "100644")?;
     std::io::copy(content, ar)?;
     if size % 2 == 1 {
         ar.write_all(b"\n")?;
