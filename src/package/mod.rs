@@ -5,8 +5,8 @@
 
 mod compression;
 pub mod conda;
-mod effort;
 pub mod deb;
+mod effort;
 mod epoch;
 mod format;
 mod installed;
