@@ -427,7 +427,7 @@ impl Search {
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
         let entries: Vec<FatbinEntry<'_>> = containers.into_iter().flat_map(|container| container.entries).collect();
-        let noted = self.to_be_noted(&entries);
+        let noted = self.look_for_notes(&entries);
         let listed = |entry: &FatbinEntry<'_>| {
             let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
             image.capability = entry.capability;
@@ -468,7 +468,7 @@ impl Search {
 
     /// Where the machine code stands that is read for its compiler's note although no kernels were asked for: one piece
     /// for each capability.
-    fn to_be_noted(&mut self, entries: &[FatbinEntry<'_>]) -> BTreeSet<u64> {
+    fn look_for_notes(&mut self, entries: &[FatbinEntry<'_>]) -> BTreeSet<u64> {
         let is_machine_code = |entry: &&FatbinEntry<'_>| entry.kind == CodeKind::Sass && !self.look.kernels;
         let mut found = BTreeSet::new();
         for entry in entries.iter().filter(is_machine_code) {
