@@ -417,6 +417,7 @@ pub struct PackageSettings {
     pub maintainers: Vec<String>,
     /// What wheels do beyond what is agreed upon.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub wheel_experiments: Vec<WheelExperiment>,
 }
 

@@ -21,8 +21,8 @@ fn expected() -> Vec<(String, &'static str)> {
     }
     packages.push(("volley-source".to_owned(), "noarch"));
     packages.extend(TARGETS.iter().map(|target| (format!("volley-kernels-{target}"), "noarch")));
-    // The selector has one build per target and one for the CPU.
-    packages.extend((0..=TARGETS.len()).map(|_| ("volley-kernels".to_owned(), "noarch")));
+    // The selector has one build per target, one for the CPU, one for known GPUs that no code runs on, one for unknown ones.
+    packages.extend((0..TARGETS.len() + 3).map(|_| ("volley-kernels".to_owned(), "noarch")));
     packages.sort();
     packages
 }
@@ -46,7 +46,9 @@ fn the_summary_names_every_package_and_its_file() {
         let code = match package.strip_prefix("volley-kernels-") {
             Some(target) => format!("3 kernels {target}"),
             None if package == "volley-kernels" => {
-                let target = build.trim_start_matches("cuda13_").rsplit_once("_h").unwrap().0.to_owned();
+                let (target, _) = build.rsplit_once("_h").unwrap();
+                let target = target.trim_start_matches("unknown_").trim_start_matches("nocode_");
+                let target = target.trim_start_matches("cuda13_");
                 format!("none, selects {target}")
             }
             None => "none".to_owned(),
@@ -59,7 +61,7 @@ fn the_summary_names_every_package_and_its_file() {
 fn the_channel_and_the_plain_archives_hold_exactly_the_packages() {
     let volley = volley();
     let rows = volley.summary["packages"].as_array().unwrap();
-    let mut expected = BTreeSet::from(["build.json".to_owned()]);
+    let mut expected = BTreeSet::from(["build.json", "provenance.json"].map(str::to_owned));
     for subdir in ["linux-64", "noarch"] {
         let text = fs_err::read_to_string(volley.channel().join(subdir).join("repodata.json")).unwrap();
         let index: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -100,7 +102,7 @@ fn a_second_build_compiles_nothing_and_gives_the_same_bytes() {
     named.sort();
     let expected = expected();
     assert_eq!(named, expected.iter().map(|(name, target)| (name.as_str(), *target)).collect::<Vec<_>>());
-    assert!(ran.stdout.contains("(0 compiled, 56 from cache), 25 packages"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(0 compiled, 56 from cache), 27 packages"), "{}", ran.stdout);
     // And a third into the same directory replaces it by the same.
     let mut command = simpack(checkout, &["build", "volley", "--format", FORMATS, "--quiet", "--dist"]);
     Ran::of(command.arg(&dist).arg("--work").arg(&work)).exit(0);

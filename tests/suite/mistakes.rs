@@ -64,7 +64,9 @@ fn shown(name: &str, exit: i32, mut command: impl FnMut() -> Command) {
         // What differs between two runs, and two compilers.
         (r"logs/[0-9a-f]{4}-", "logs/KEY-"),
         (r"\((\d+) ms\)", "(TIME)"),
-        (r"(?m)^ (package|tiny)[^\n]*\n", ""),
+        // Which of two targets fails first.
+        (r"(kernels/tiny.cu |kernels-tiny-cu-)sm_(?:80|90)( \(|-)default", "${1}sm_80${2}default"),
+        (r"(?m)^(package|tiny(-[a-z_0-9-]+)?) +[^\n]*\n", ""),
         (r"built 3 steps in[^\n]*(\n  [^\n]*)?\n", "built 3 steps in ...\n"),
     ], omit_expression => true, prepend_module_to_snapshot => false, snapshot_path => "snapshots/mistakes" }, {
         insta::assert_snapshot!(name, format!("exit {exit}, 80 columns, in colour\n{narrow}\n100 columns\n{wide}"));

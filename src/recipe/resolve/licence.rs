@@ -1,15 +1,13 @@
 //! Whether what the recipe packs may be passed on, as far as its own words say.
 
 use super::Resolver;
-use crate::manifest::Permission;
 use crate::recipe::diagnostic::Spanned;
 
-/// The lints that say the same of finished packages: who waives one of them has said why.
-const UNKNOWN: &str = "licence-unknown";
+/// The lint that says the same of finished packages: who waives it has said why.
 const FORBIDDEN: &str = "not-redistributable";
 
-/// Notes a licence that is no SPDX expression or that nobody knows to allow redistribution, and globs that name a
-/// vendor's file that may not be passed on.
+/// Notes a licence that is no SPDX expression, and globs that name a vendor's file that may not be passed on. A licence that
+/// nobody knows is a finding about the packages: of their own project its authors need not be told what they allow.
 pub(in crate::recipe) fn licence(resolver: &mut Resolver<'_>) {
     if let Some(licence) = &resolver.file.simulator.license {
         expression(resolver, licence);
@@ -32,17 +30,10 @@ pub(in crate::recipe) fn licence(resolver: &mut Resolver<'_>) {
 }
 
 fn expression(resolver: &mut Resolver<'_>, licence: &Spanned<String>) {
-    let mistake = match resolver.manifests.redistribution.permission(&licence.value) {
-        Ok(Permission::Granted) => return,
-        Err(why) => resolver
-            .mistake(licence, format!("`{}` is not an SPDX licence expression: {why}", licence.value))
-            .hint("write it as \"MIT\", \"Apache-2.0 OR MIT\" or \"LicenseRef-NAME\", with the names of the SPDX list"),
-        Ok(Permission::Unknown(_)) if is_waived(resolver, UNKNOWN) => return,
-        Ok(Permission::Unknown(names)) => resolver
-            .mistake(licence, format!("{} is not known to let packages be passed on", names.join(", ")))
-            .note("neither the OSI nor the FSF lists it as open, and manifests/redistribution.toml does not know it")
-            .hint(format!("with a permission, waive `{UNKNOWN}` in [lint] and let `reason` name it")),
-    };
+    let Err(why) = resolver.manifests.redistribution.permission(&licence.value) else { return };
+    let mistake = resolver
+        .mistake(licence, format!("`{}` is not an SPDX licence expression: {why}", licence.value))
+        .hint("write it as \"MIT\", \"Apache-2.0 OR MIT\" or \"LicenseRef-NAME\", with the names of the SPDX list");
     resolver.mistakes.push(mistake);
 }
 

@@ -79,8 +79,9 @@ mod tests {
     use super::*;
 
     fn called(args: &[&str]) -> String {
-        let call =
-            crate::process::Call::new("/bin/sh").args(["-c", CALL, "c++", "/bin/echo"]).args(args.iter().copied());
+        let call = crate::process::Call::new("/bin/sh")
+            .args(["-c", CALL, "c++", "/usr/bin/printf", "%s "])
+            .args(args.iter().copied());
         call.run().unwrap().stdout_text().trim_end().to_owned()
     }
 

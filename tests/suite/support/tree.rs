@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use simpack::fs::{Digest, EntryKind, walk};
 
-/// Every file below `root`: path and digest.
+/// Every file below `root`: path and digest. Not the statement of where a distribution comes from, which tells two builds
+/// apart that made the same.
 pub fn digests(root: &Path) -> BTreeMap<String, Digest> {
-    files(root).into_iter().map(|path| (path.clone(), Digest::of_file(&root.join(path)).unwrap())).collect()
+    let files = files(root).into_iter().filter(|path| path != "provenance.json");
+    files.map(|path| (path.clone(), Digest::of_file(&root.join(path)).unwrap())).collect()
 }
 
 /// Paths of all files below `root`, sorted.
