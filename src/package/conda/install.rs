@@ -9,6 +9,10 @@ use rattler_conda_types::package::{FileMode, LinkJson, NoArchLinks, PackageFile,
 use crate::error::{Error, Result};
 use crate::fs::{self, Tree};
 
+/// Bytes of the shortest prefix that a package may want replaced: those of builders are padded to far more, and a short one
+/// would make a file many times as long.
+const SHORTEST: usize = 8;
+
 /// A prefix that packages are put into.
 pub struct Installation {
     tree: Tree,
@@ -105,6 +109,9 @@ impl Installation {
     fn file(&self, source: &Tree, listed: &str, path: &str, replaced: Option<(&str, FileMode)>) -> Result<()> {
         let from = source.open(listed)?;
         let Some((old, mode)) = replaced else { return self.tree.copy(&from, path, None) };
+        if old.len() < SHORTEST || !old.starts_with('/') || old.contains('\0') {
+            return Err(Error::toolchain(format!("{path} wants something replaced that is no prefix: {old:?}")));
+        }
         let permissions = std::os::unix::fs::PermissionsExt::mode(&from.metadata()?.permissions());
         let bytes = source.read(listed)?;
         let bytes = match mode {
@@ -204,5 +211,23 @@ mod tests {
             std::os::unix::fs::PermissionsExt::mode(&fs_err::metadata(root.join("bin/tool")).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o755);
         assert!(installation.add(&package).unwrap().files.is_empty());
+    }
+
+    /// Nothing would be replaced everywhere, and a zero byte would never be passed.
+    #[test]
+    fn what_is_no_prefix_is_not_replaced() {
+        for (placeholder, mode) in [("", "text"), ("", "binary"), ("/", "text"), ("\\u0000/long/prefix", "binary")] {
+            let dir = tempfile::tempdir().unwrap();
+            let package = dir.path().join("package");
+            let list = format!(
+                r#"{{"paths_version": 1, "paths": [{{"_path": "tool", "path_type": "hardlink",
+                     "prefix_placeholder": "{placeholder}", "file_mode": "{mode}"}}]}}"#
+            );
+            fs::write_atomic(&package.join("info/paths.json"), list.as_bytes()).unwrap();
+            fs::write_atomic(&package.join("tool"), b"text\0/long/prefix\0").unwrap();
+            let mut installation = Installation::new(&dir.path().join("prefix"), Path::new("/cache/p"), None).unwrap();
+            let error = installation.add(&package).unwrap_err().to_string();
+            assert!(error.contains("is no prefix"), "{error}");
+        }
     }
 }
