@@ -473,6 +473,17 @@ impl Content {
         self
     }
 
+    /// Gives back the memory of a part of the bytes that was read: what is looked at again comes from the file again.
+    pub fn release(&self, part: &[u8]) {
+        let Self::Mapped(map) = self else { return };
+        let inside = (part.as_ptr() as usize).checked_sub(map.as_ptr() as usize);
+        if let Some(at) = inside.filter(|at| at.checked_add(part.len()).is_some_and(|end| end <= map.len())) {
+            // SAFETY: the map is shared with the file and read only, so the next access finds the same bytes. Only an
+            // advice: without it more memory is held.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, at, part.len()) };
+        }
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {

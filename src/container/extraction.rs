@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::entry::refused;
 use super::{ContainerError, Entry, Kind, Refusal, Stop};
@@ -16,10 +17,15 @@ const MOST_LINKS: usize = 40;
 pub struct Extraction {
     root: PathBuf,
     tree: Tree,
+    links: Mutex<Links>,
+}
+
+#[derive(Default)]
+struct Links {
     /// Path and text of symbolic links.
-    symlinks: Vec<(String, String)>,
+    symbolic: Vec<(String, String)>,
     /// Path of hard links, and the path of the file that they share.
-    copies: Vec<(String, String)>,
+    hard: Vec<(String, String)>,
 }
 
 impl Extraction {
@@ -28,18 +34,20 @@ impl Extraction {
     /// # Errors
     /// It cannot be made.
     pub fn into(root: &Path) -> Result<Self> {
-        Ok(Self { root: root.to_owned(), tree: Tree::make(root)?, symlinks: Vec::new(), copies: Vec::new() })
+        Ok(Self { root: root.to_owned(), tree: Tree::make(root)?, links: Mutex::default() })
     }
 
-    /// Adds a member; links are made at the end, hard links as copies.
+    /// Adds a member; links are made at the end, hard links as copies. Of members that several threads add, no two may
+    /// have the same path, or one lie below the other.
     ///
     /// # Errors
     /// It cannot be read or written, or contradicts another member.
-    pub fn add(&mut self, entry: &mut Entry<'_>) -> Result<(), ContainerError> {
+    pub fn add(&self, entry: &mut Entry<'_>) -> Result<(), ContainerError> {
+        let links = || self.links.lock().unwrap_or_else(PoisonError::into_inner);
         match entry.kind.clone() {
             Kind::Directory => self.tree.directory(&entry.path).map_err(|error| self.explained(&entry.path, error))?,
-            Kind::Link(text) => self.symlinks.push((entry.path.clone(), text)),
-            Kind::HardLink(of) => self.copies.push((entry.path.clone(), of)),
+            Kind::Link(text) => links().symbolic.push((entry.path.clone(), text)),
+            Kind::HardLink(of) => links().hard.push((entry.path.clone(), of)),
             Kind::File => self.file(entry)?,
         }
         Ok(())
@@ -69,20 +77,23 @@ impl Extraction {
     ///
     /// # Errors
     /// A link cannot be written, or `refuse` fails.
-    pub fn finish(self, refuse: &mut dyn FnMut(ContainerError) -> Result<(), Stop>) -> Result<(), Stop> {
-        for (name, of) in &self.copies {
+    pub fn finish(mut self, refuse: &mut dyn FnMut(ContainerError) -> Result<(), Stop>) -> Result<(), Stop> {
+        let mut links = std::mem::take(self.links.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // Several threads may have added them; of two with one path, the later counts.
+        links.symbolic.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, of) in &links.hard {
             match self.tree.open(of) {
                 Ok(from) => self.put(name, || Ok(self.tree.copy(&from, name, None)?))?,
                 Err(_) => refuse(refused(name, Refusal::NoOriginal(of.clone())))?,
             }
         }
-        for (name, text) in &self.symlinks {
+        for (name, text) in &links.symbolic {
             match self.put(name, || Ok(self.tree.symlink(text, name)?)) {
                 Err(error @ ContainerError::Refused { .. }) => refuse(error)?,
                 made => made?,
             }
         }
-        for (name, _) in &self.symlinks {
+        for (name, _) in &links.symbolic {
             if self.root.join(name).is_symlink()
                 && let Err(error) = stays_inside(&self.root, Path::new(name))
             {

@@ -1,7 +1,7 @@
 //! How much a container may unpack to: counted in bytes that really came, whatever its headers promise.
 
-use std::cell::Cell;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::ContainerError;
 use crate::budget;
@@ -43,30 +43,29 @@ impl Limits {
 
     fn usual(self, size: u64) -> Quota {
         let most = self.least.max(size.saturating_mul(self.ratio));
-        Quota { limits: self, most, left: Cell::new(most), members: Cell::new(self.members) }
+        Quota { limits: self, most, left: AtomicU64::new(most), members: AtomicUsize::new(self.members) }
     }
 }
 
-/// What is left of the limits while a container and those inside it are read.
+/// What is left of the limits while a container and those inside it are read, by however many threads.
 #[derive(Debug)]
 pub struct Quota {
     pub(super) limits: Limits,
     most: u64,
-    left: Cell<u64>,
-    members: Cell<usize>,
+    left: AtomicU64,
+    members: AtomicUsize,
 }
 
 impl Quota {
     /// Counts one member.
     pub(super) fn member(&self) -> Result<(), ContainerError> {
-        let left = self.members.get().checked_sub(1).ok_or(ContainerError::Members(self.limits.members))?;
-        self.members.set(left);
-        Ok(())
+        let counted = self.members.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        counted.map(drop).map_err(|_| ContainerError::Members(self.limits.members))
     }
 
     /// What an error of a reader below a [`Counted`] means.
     pub(super) fn failure(&self, error: io::Error) -> ContainerError {
-        match self.left.get() {
+        match self.left.load(Relaxed) {
             0 => ContainerError::Bomb(self.most),
             _ => ContainerError::Damaged(error.into()),
         }
@@ -89,12 +88,12 @@ impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         let less = |left: u64| left.checked_sub(count as u64);
-        let (Some(own), Some(all)) = (less(self.left), less(self.quota.left.get())) else {
-            self.quota.left.set(0);
+        let own = less(self.left).filter(|_| self.quota.left.fetch_update(Relaxed, Relaxed, less).is_ok());
+        let Some(own) = own else {
+            self.quota.left.store(0, Relaxed);
             return Err(io::Error::other(ContainerError::Bomb(self.quota.most.min(self.quota.limits.member))));
         };
         self.left = own;
-        self.quota.left.set(all);
         Ok(count)
     }
 }

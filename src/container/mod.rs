@@ -10,9 +10,11 @@ mod extraction;
 mod form;
 mod limits;
 mod read;
+mod unpack;
 
 pub use entry::{ContainerError, Entry, Kind, Refusal, Stop};
 pub use extraction::{Extraction, links_stay_inside};
 pub use form::{Form, Packing};
 pub use limits::{Limits, Quota};
-pub use read::{Visitor, read, read_tar, unpack};
+pub use read::{Visitor, read, read_tar};
+pub use unpack::unpack;

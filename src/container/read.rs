@@ -1,17 +1,15 @@
 //! Reads containers member by member, as streams.
 
-use std::io::{self, Cursor, Read};
-use std::path::Path;
+use std::io::{self, Cursor, Read, Seek};
 use std::time::{Duration, SystemTime};
 
 use object::read::archive::ArchiveFile;
 use tar::EntryType;
-use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive};
 
 use super::entry::{inside, leads_inside, refused};
-use super::{ContainerError, Entry, Extraction, Form, Kind, Limits, Packing, Quota, Refusal, Stop};
-use crate::fs::Content;
+use super::{ContainerError, Entry, Form, Kind, Packing, Quota, Refusal, Stop};
 
 /// Is given every member, or the reason why one is refused; an error of it ends the reading.
 pub type Visitor<'a> = dyn FnMut(Result<Entry<'_>, ContainerError>) -> Result<(), Stop> + 'a;
@@ -35,35 +33,6 @@ pub fn read(form: Form, bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) ->
     }
 }
 
-/// Unpacks the container at `path` into the directory `to`, which is empty or made; `refuse` decides what a refused member means.
-///
-/// # Errors
-/// It cannot be read or written, is damaged or a bomb, or `refuse` fails.
-pub fn unpack(
-    path: &Path,
-    form: Form,
-    to: &Path,
-    installed_modes: bool,
-    refuse: &mut dyn FnMut(ContainerError) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    let content = Content::open(path)?;
-    let bytes = content.bytes();
-    let mut extraction = Extraction::into(to)?;
-    read(form, bytes, &Limits::USUAL.quota(bytes.len() as u64), &mut |entry| {
-        let added = entry.and_then(|mut entry| {
-            if installed_modes {
-                entry.mode = entry.installed_mode();
-            }
-            extraction.add(&mut entry)
-        });
-        match added {
-            Err(error @ ContainerError::Refused { .. }) => refuse(error),
-            added => Ok(added?),
-        }
-    })?;
-    extraction.finish(refuse)
-}
-
 fn cut_short(bytes: &[u8]) -> &'static str {
     if bytes.is_empty() { "the file is empty" } else { "it is cut short: the list of members at its end is missing" }
 }
@@ -72,65 +41,76 @@ fn damaged_by(what: &str) -> ContainerError {
     ContainerError::Damaged(what.into())
 }
 
-fn zip(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
-    let damaged = |error: zip::result::ZipError| ContainerError::Damaged(error.into());
-    let opened = zip::ZipArchive::new(Cursor::new(bytes));
+/// The list of members of a zip archive, whose bytes `reader` gives.
+pub(super) fn zip_archive<R: Read + Seek>(reader: R, bytes: &[u8]) -> Result<ZipArchive<R>, ContainerError> {
+    let opened = ZipArchive::new(reader);
     // The list of members stands at the end ("APPNOTE", 4.3.6): what is cut short has none.
     let is_cut = opened.is_err() && memchr::memmem::rfind(bytes, b"PK\x05\x06").is_none();
-    let mut archive = opened.map_err(|error| if is_cut { damaged_by(cut_short(bytes)) } else { damaged(error) })?;
-    for index in 0..archive.len() {
-        quota.member()?;
-        let name = archive.name_for_index(index).and_then(|name| Some(name.ok()?.into_owned()));
-        let Some(name) = name else {
-            visit(Err(refused(&format!("member {index}"), Refusal::NotText)))?;
-            continue;
-        };
-        let mut member = match archive.by_index(index) {
-            Ok(member) => member,
-            Err(error) => {
-                visit(Err(refused(&name, Refusal::Unreadable(io::Error::other(error)))))?;
-                continue;
-            }
-        };
-        let (is_directory, is_link, size) = (member.is_dir(), member.is_symlink(), member.size());
-        let mode = member.unix_mode();
-        let stored = (member.compression() == CompressionMethod::Stored)
-            .then(|| member.data_start())
-            .flatten()
-            .and_then(|start| bytes.get(usize::try_from(start).ok()?..)?.get(..usize::try_from(size).ok()?));
-        let options = options(&member);
-        let mut content = quota.counted(&mut member, true);
-        let checked = (|| {
-            let path = inside(&name)?;
-            let kind = match (is_directory, is_link, mode.unwrap_or(0) & FILE_TYPE) {
-                (true, ..) => Kind::Directory,
-                (_, true, _) => {
-                    let mut text = String::new();
-                    let read = content.by_ref().take(LONGEST_LINK).read_to_string(&mut text);
-                    read.map_err(Refusal::Unreadable)?;
-                    leads_inside(&path, &text)?;
-                    Kind::Link(text)
-                }
-                (.., known) if KNOWN_TYPES.contains(&known) => Kind::File,
-                _ => return Err(Refusal::Special),
-            };
-            Ok((path, kind))
-        })();
-        match checked {
-            Ok((path, _)) if path.is_empty() => {}
-            Ok((path, kind)) => visit(Ok(Entry {
-                path,
-                kind,
-                // Archives of systems without such bits have none.
-                mode: mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644),
-                size,
-                modified: None,
-                stored,
-                zip: Some(options),
-                content: &mut content,
-            }))?,
-            Err(why) => visit(Err(refused(&name, why)))?,
+    opened.map_err(|error| if is_cut { damaged_by(cut_short(bytes)) } else { ContainerError::Damaged(error.into()) })
+}
+
+fn zip(bytes: &[u8], quota: &Quota, visit: &mut Visitor<'_>) -> Result<(), Stop> {
+    let mut archive = zip_archive(Cursor::new(bytes), bytes)?;
+    (0..archive.len()).try_for_each(|index| zip_member(&mut archive, index, bytes, quota, visit))
+}
+
+/// One member of a zip archive with these bytes.
+pub(super) fn zip_member<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    index: usize,
+    bytes: &[u8],
+    quota: &Quota,
+    visit: &mut Visitor<'_>,
+) -> Result<(), Stop> {
+    quota.member()?;
+    let name = archive.name_for_index(index).and_then(|name| Some(name.ok()?.into_owned()));
+    let Some(name) = name else {
+        return visit(Err(refused(&format!("member {index}"), Refusal::NotText)));
+    };
+    let mut member = match archive.by_index(index) {
+        Ok(member) => member,
+        Err(error) => {
+            return visit(Err(refused(&name, Refusal::Unreadable(io::Error::other(error)))));
         }
+    };
+    let (is_directory, is_link, size) = (member.is_dir(), member.is_symlink(), member.size());
+    let mode = member.unix_mode();
+    let stored = (member.compression() == CompressionMethod::Stored)
+        .then(|| member.data_start())
+        .flatten()
+        .and_then(|start| bytes.get(usize::try_from(start).ok()?..)?.get(..usize::try_from(size).ok()?));
+    let options = options(&member);
+    let mut content = quota.counted(&mut member, true);
+    let checked = (|| {
+        let path = inside(&name)?;
+        let kind = match (is_directory, is_link, mode.unwrap_or(0) & FILE_TYPE) {
+            (true, ..) => Kind::Directory,
+            (_, true, _) => {
+                let mut text = String::new();
+                let read = content.by_ref().take(LONGEST_LINK).read_to_string(&mut text);
+                read.map_err(Refusal::Unreadable)?;
+                leads_inside(&path, &text)?;
+                Kind::Link(text)
+            }
+            (.., known) if KNOWN_TYPES.contains(&known) => Kind::File,
+            _ => return Err(Refusal::Special),
+        };
+        Ok((path, kind))
+    })();
+    match checked {
+        Ok((path, _)) if path.is_empty() => {}
+        Ok((path, kind)) => visit(Ok(Entry {
+            path,
+            kind,
+            // Archives of systems without such bits have none.
+            mode: mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644),
+            size,
+            modified: None,
+            stored,
+            zip: Some(options),
+            content: &mut content,
+        }))?,
+        Err(why) => visit(Err(refused(&name, why)))?,
     }
     Ok(())
 }

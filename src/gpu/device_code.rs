@@ -1,9 +1,10 @@
 //! Everything that a file holds for GPUs, whatever kind of file it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
-use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Unpacker, fatbins_within, is_fatbin};
+use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, Unpacker, fatbins_within, is_fatbin};
 use super::in_data::{Ranges, containers_in, searched};
 use super::members::archive_members;
 use super::offload::{self, is_offload_bundle, offload_bundles_within};
@@ -13,6 +14,7 @@ use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
 use crate::budget::Budget;
 use crate::elf::{Image, is_elf};
+use crate::fs::Content;
 use crate::parallel::{side_by_side, threads};
 
 /// How closely to look.
@@ -72,8 +74,8 @@ pub struct CodeImage {
 /// A kernel as any kind of code shows it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
-    /// Name and parameters.
-    pub signature: KernelSignature,
+    /// Name and parameters; those of one file share them.
+    pub signature: Arc<KernelSignature>,
     /// What it uses; only machine code knows.
     pub resources: Option<Resources>,
 }
@@ -164,7 +166,7 @@ impl DeviceCode {
     pub fn kernels_of(&self, target: KernelTarget) -> Vec<KernelSignature> {
         let images = self.images.iter().filter(|image| image.target() == Some(target));
         let mut kernels: Vec<KernelSignature> =
-            images.flat_map(|image| &image.kernels).map(|kernel| kernel.signature.clone()).collect();
+            images.flat_map(|image| &image.kernels).map(|kernel| (*kernel.signature).clone()).collect();
         kernels.sort();
         kernels.dedup();
         kernels
@@ -186,15 +188,28 @@ pub fn device_code(bytes: &[u8]) -> Result<DeviceCode, CodeError> {
 /// # Errors
 /// As [`device_code`].
 pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeError> {
-    device_code_within(bytes, look, &Budget::of(bytes))
+    device_code_within(bytes, look, &Budget::of(bytes), None)
 }
 
-/// As [`device_code_with`], within a budget that others share.
+/// As [`device_code_with`], within a budget that others share. Of `file`, whose bytes these are, the memory of what was
+/// read is given back on the way.
 ///
 /// # Errors
 /// As [`device_code`].
-pub fn device_code_within(bytes: &[u8], look: Look, budget: &Budget) -> Result<DeviceCode, CodeError> {
-    let mut search = Search { look, budget: budget.clone(), found: DeviceCode::default(), noted: BTreeSet::new() };
+pub fn device_code_within(
+    bytes: &[u8],
+    look: Look,
+    budget: &Budget,
+    file: Option<&Content>,
+) -> Result<DeviceCode, CodeError> {
+    let mut search = Search {
+        look,
+        budget: budget.clone(),
+        file,
+        found: DeviceCode::default(),
+        noted: BTreeSet::new(),
+        signatures: HashSet::new(),
+    };
     if bytes.starts_with(object::archive::MAGIC.as_slice()) || bytes.starts_with(object::archive::THIN_MAGIC.as_slice())
     {
         search.archive(bytes)?;
@@ -242,7 +257,7 @@ fn join(place: &str, reason: &str) -> String {
 }
 
 fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
-    Kernel { signature: KernelSignature::new(entry.name.clone(), Vec::new()), resources: None }
+    Kernel { signature: KernelSignature::new(entry.name.clone(), Vec::new()).into(), resources: None }
 }
 
 /// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
@@ -250,18 +265,24 @@ fn has_machine_code(image: &Image<'_>) -> bool {
     image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
 }
 
-struct Search {
+struct Search<'s> {
     look: Look,
     budget: Budget,
+    /// What is mapped of the file.
+    file: Option<&'s Content>,
     found: DeviceCode,
     /// Capabilities of which some machine code has told its compiler.
     noted: BTreeSet<Capability>,
+    /// Each signature once: the code for every capability has the same.
+    signatures: HashSet<Arc<KernelSignature>>,
 }
 
 /// From so many bytes of containers on, threads are worth starting.
 const WORTH_THREADS: u64 = 1 << 20;
 /// Entries, or groups of them, that are read before their images are counted.
 const RUNS_AT_ONCE: usize = 256;
+/// Bytes of containers that are listed before they are read.
+const READ_AT_ONCE: usize = 16 << 20;
 
 /// Code that unpacks to fewer bytes is read even where kernels are not asked for: only there can be none in it.
 /// What compilers leave of a unit without kernels has up to 1.5 KiB.
@@ -274,7 +295,7 @@ const SAMPLED: u64 = 4 << 20;
 /// About the bytes that is printed of one piece of code.
 const PRINTED: usize = 512;
 
-impl Search {
+impl Search<'_> {
     fn archive(&mut self, bytes: &[u8]) -> Result<(), CodeError> {
         let budget = self.budget.clone();
         for member in archive_members(bytes, &budget)? {
@@ -294,7 +315,14 @@ impl Search {
     }
 
     /// An image at its place; `None` when the budget is spent.
-    fn image(&mut self, image: CodeImage) -> Option<()> {
+    fn image(&mut self, mut image: CodeImage) -> Option<()> {
+        for kernel in &mut image.kernels {
+            match self.signatures.get(&kernel.signature) {
+                Some(known) => kernel.signature = Arc::clone(known),
+                None => drop(self.signatures.insert(Arc::clone(&kernel.signature))),
+            }
+        }
+        image.kernels.shrink_to_fit();
         let texts = image.place.len() + image.label.as_ref().map_or(0, String::len);
         self.budget.keep_text(2 * size_of::<CodeImage>() + PRINTED + 2 * texts)?;
         self.found.images.push(image);
@@ -372,10 +400,41 @@ impl Search {
         } else if is_hip(name) {
             self.bundles(content, at, place);
         } else {
-            match fatbins_within(content, &self.budget) {
-                Ok(containers) => self.containers(containers, at, place, false),
-                Err(error) => self.gap(place, &error.to_string()),
+            self.linked(content, at, place);
+        }
+    }
+
+    /// The containers of a section, a part at a time: what was read of the file goes again.
+    fn linked(&mut self, content: &[u8], at: u64, place: &str) {
+        let budget = self.budget.clone();
+        let (mut part, mut begin) = (Vec::new(), 0);
+        for container in Fatbins::new(content, &budget) {
+            match container {
+                Ok(container) => {
+                    let end = (container.at + container.size) as usize;
+                    part.push(container);
+                    if end - begin >= READ_AT_ONCE {
+                        self.containers(std::mem::take(&mut part), at, place, false);
+                        self.release(&content[begin..end]);
+                        begin = end;
+                    }
+                }
+                Err(error) => {
+                    self.containers(std::mem::take(&mut part), at, place, false);
+                    self.gap(place, &error.to_string());
+                }
             }
+            if budget.finish().is_err() {
+                return;
+            }
+        }
+        self.containers(part, at, place, false);
+    }
+
+    /// Gives back what is mapped of bytes that were read.
+    fn release(&self, bytes: &[u8]) {
+        if let Some(file) = self.file {
+            file.release(bytes);
         }
     }
 
@@ -420,7 +479,7 @@ impl Search {
 
     /// Containers in parts of the bytes, but in the ranges that were seen.
     fn hidden(&mut self, bytes: &[u8], parts: &[(u64, u64)], place: &str, seen: &Ranges) {
-        for container in containers_in(bytes, parts, seen, &self.budget) {
+        for container in containers_in(bytes, parts, seen, &self.budget, self.file) {
             self.containers(vec![container], 0, &format!("{place}data"), true);
         }
     }
@@ -463,6 +522,7 @@ impl Search {
                     return;
                 }
             }
+            runs.iter().flat_map(|run| run.first()).for_each(|entry| self.release(entry.stored()));
         }
     }
 
@@ -558,7 +618,7 @@ fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImag
             image.compilers = compilers;
             image.kernels = kernels
                 .into_iter()
-                .map(|kernel| Kernel { signature: kernel.signature, resources: Some(kernel.resources) })
+                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: Some(kernel.resources) })
                 .collect();
         }
         _ => {
@@ -567,8 +627,10 @@ fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImag
             image.capability = Some(target);
             image.version = version;
             image.debug |= debug;
-            image.kernels =
-                kernels.into_iter().map(|kernel| Kernel { signature: kernel.signature, resources: None }).collect();
+            image.kernels = kernels
+                .into_iter()
+                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: None })
+                .collect();
         }
     }
     // What is not linked yet may be functions for the kernels of other units.

@@ -144,15 +144,30 @@ fn a_hidden_container_does_not_reach_into_a_known_one() {
     let mut seen = super::Ranges::default();
     assert!(seen.add(before as u64, bytes.len() as u64));
     assert!(!seen.add(0, before as u64 + 1) && !seen.add(bytes.len() as u64 - 1, u64::MAX));
-    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget).len(), 1);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget, None).len(), 1);
     // One entry of it is the known container.
     let size = u64::from_le_bytes(first[24..32].try_into().unwrap()) + known.len() as u64;
     first[24..32].copy_from_slice(&size.to_le_bytes());
     let size = u64::from_le_bytes(first[8..16].try_into().unwrap()) + known.len() as u64;
     first[8..16].copy_from_slice(&size.to_le_bytes());
     let bytes = [first, known].concat();
-    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &super::Ranges::default(), &budget).len(), 1);
-    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget).len(), 0);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &super::Ranges::default(), &budget, None).len(), 1);
+    assert_eq!(containers_in(&bytes, &[(0, u64::MAX)], &seen, &budget, None).len(), 0);
+}
+
+/// The search goes window by window, in each part by itself.
+#[test]
+fn a_hidden_container_is_found_in_the_last_part_and_across_windows() {
+    let size = 20 << 20;
+    for at in [64, (8 << 20) - 4, (8 << 20), (16 << 20) - 1, size] {
+        let bytes = [vec![0; at], sample(), vec![0; size - at]].concat();
+        let budget = crate::budget::Budget::of(&bytes);
+        let all = bytes.len() as u64;
+        for parts in [vec![(0, all)], vec![(0, 16), (32, at as u64), (at as u64, all)]] {
+            let found = containers_in(&bytes, &parts, &super::Ranges::default(), &budget, None);
+            assert_eq!(found.iter().map(|container| container.at).collect::<Vec<_>>(), [at as u64], "{at} {parts:?}");
+        }
+    }
 }
 
 #[test]

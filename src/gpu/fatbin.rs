@@ -104,6 +104,14 @@ impl<'a> FatbinEntry<'a> {
         !matches!(self.content, Content::Raw(_))
     }
 
+    /// Its bytes as they are stored: those of its group for a member.
+    pub(super) fn stored(&self) -> &'a [u8] {
+        match &self.content {
+            Content::Raw(bytes) => bytes,
+            Content::Packed(packed) | Content::Member { group: packed, .. } => packed.bytes,
+        }
+    }
+
     /// Whether both are members of one group, which is unpacked once for all of them.
     pub(super) fn shares_group(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
@@ -249,20 +257,44 @@ pub fn fatbins(bytes: &[u8]) -> Result<Vec<Fatbin<'_>>, CodeError> {
 
 /// As [`fatbins`], within a budget that others share.
 pub(super) fn fatbins_within<'a>(bytes: &'a [u8], budget: &Budget) -> Result<Vec<Fatbin<'a>>, CodeError> {
-    let mut containers = Vec::new();
-    let mut at = 0;
-    while at + 16 <= bytes.len() as u64 {
-        if Bytes(bytes).u32(at) == Some(CONTAINER_MAGIC) {
-            let container = fatbin_within(bytes, at, budget)?;
-            at = round_up(at + container.size, 8).unwrap_or(u64::MAX);
-            containers.push(container);
-        } else if Bytes(bytes).u64(at) == Some(0) {
-            at += 8;
-        } else {
-            return Err(CodeError::damaged(format!("no fatbin container at {at:#x}")));
-        }
+    Fatbins::new(bytes, budget).collect()
+}
+
+/// Containers that stand one after another, with padding between them, each read when it is asked for. Nothing
+/// follows an error.
+pub(super) struct Fatbins<'a, 'b> {
+    bytes: &'a [u8],
+    at: u64,
+    budget: &'b Budget,
+}
+
+impl<'a, 'b> Fatbins<'a, 'b> {
+    pub(super) fn new(bytes: &'a [u8], budget: &'b Budget) -> Self {
+        Self { bytes, at: 0, budget }
     }
-    Ok(containers)
+}
+
+impl<'a> Iterator for Fatbins<'a, '_> {
+    type Item = Result<Fatbin<'a>, CodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let file = Bytes(self.bytes);
+        while self.at.checked_add(16).is_some_and(|end| end <= file.len()) && file.u64(self.at) == Some(0) {
+            self.at += 8;
+        }
+        if self.at.checked_add(16).is_none_or(|end| end > file.len()) {
+            return None;
+        }
+        let at = std::mem::replace(&mut self.at, u64::MAX);
+        if file.u32(at) != Some(CONTAINER_MAGIC) {
+            return Some(Err(CodeError::damaged(format!("no fatbin container at {at:#x}"))));
+        }
+        let container = fatbin_within(self.bytes, at, self.budget);
+        if let Ok(container) = &container {
+            self.at = round_up(at + container.size, 8).unwrap_or(u64::MAX);
+        }
+        Some(container)
+    }
 }
 
 /// Reads the container at `at`.

@@ -9,6 +9,7 @@ use super::device_code::SECTIONS;
 use super::fatbin::{CONTAINER_START, Fatbin, fatbin_within};
 use crate::budget::Budget;
 use crate::elf::{Image, Section};
+use crate::fs::Content;
 
 /// Ranges of a file that do not lie in each other.
 #[derive(Default)]
@@ -36,20 +37,27 @@ impl Ranges {
 }
 
 /// Containers that begin in these parts of the file (offsets, ascending) and in no range that was seen; as far as the
-/// budget reaches.
+/// budget reaches. What is mapped of `file`, whose bytes these are, is given back behind the search.
 pub(super) fn containers_in<'a>(
     bytes: &'a [u8],
     parts: &[(u64, u64)],
     seen: &Ranges,
     budget: &Budget,
+    file: Option<&Content>,
 ) -> Vec<Fatbin<'a>> {
     let mut containers = Vec::new();
     let mut start = 0;
     for (from, to) in parts {
         let end = usize::try_from(*to).unwrap_or(usize::MAX).min(bytes.len());
         start = start.max(usize::try_from(*from).unwrap_or(usize::MAX));
-        while let Some(rest) = bytes.get(start..end) {
-            let Some(found) = memchr::memmem::find(rest, &CONTAINER_START) else { break };
+        while start < end {
+            // A pattern may begin in one window and end in the next.
+            let window = &bytes[start..end.min(start + WINDOW + CONTAINER_START.len() - 1)];
+            let Some(found) = memchr::memmem::find(window, &CONTAINER_START) else {
+                file.inspect(|file| file.release(window));
+                start = end.min(start + WINDOW);
+                continue;
+            };
             let at = (start + found) as u64;
             start += found + CONTAINER_START.len();
             if let Some((_, end)) = seen.first_before(at + 1).filter(|(_, end)| at < *end) {
@@ -71,6 +79,9 @@ pub(super) fn containers_in<'a>(
     }
     containers
 }
+
+/// Bytes that are searched before their memory is given back.
+const WINDOW: usize = 8 << 20;
 
 /// What links with CUDA names by it: `libcuda.so.1`, `libcudart.so.13`. CUDA's runtime holds the driver's name as a
 /// text, also where it is linked in.

@@ -115,7 +115,8 @@ impl Walk<'_> {
             }
         }
         if is_interesting(&bytes[..bytes.len().min(HEAD as usize)], self.look) {
-            let Examined { file, gaps } = examine(&path, bytes, self.look, &self.shared.share(bytes.len() as u64));
+            let Examined { file, gaps } =
+                examine(&path, bytes, self.look, &self.shared.share(bytes.len() as u64), None);
             self.found.files.extend(file);
             self.found.unexamined.extend(gaps);
         }

@@ -53,7 +53,7 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
         return Ok(found);
     }
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let Examined { file, gaps } = examine("", content.bytes(), look, &Budget::of(content.bytes()));
+    let Examined { file, gaps } = examine("", content.bytes(), look, &Budget::of(content.bytes()), Some(&content));
     let size = content.bytes().len() as u64;
     Ok(Inspected { seen: 1, bytes: size, files: file.into_iter().collect(), unexamined: gaps, ..Inspected::default() })
 }
@@ -130,7 +130,7 @@ fn below(root: &Path, path: &str, size: u64, look: Look, budget: &Budget, found:
     }
     let content = Content::map(&file)?;
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let examined = examine(path, content.bytes(), look, budget);
+    let examined = examine(path, content.bytes(), look, budget, Some(&content));
     found.files.extend(examined.file);
     found.unexamined.extend(examined.gaps);
     Ok(())

@@ -135,7 +135,8 @@ mod tests {
     use crate::gpu::device_code_with;
 
     fn file(path: &str, bytes: &[u8], look: Look) -> FileFacts {
-        let file = super::super::examine::examine(path, bytes, look, &crate::budget::Budget::of(bytes)).file.unwrap();
+        let file =
+            super::super::examine::examine(path, bytes, look, &crate::budget::Budget::of(bytes), None).file.unwrap();
         assert!(!device_code_with(bytes, look).unwrap().is_empty());
         file
     }

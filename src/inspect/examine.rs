@@ -8,6 +8,7 @@ use super::facts::{ElfFacts, FileFacts, Gap, Objects};
 use crate::arch::GlibcVersion;
 use crate::budget::Budget;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
+use crate::fs::Content;
 use crate::gpu::{self, CodeError, CodeImage, DeviceCode, Look};
 
 /// What one file gave.
@@ -23,8 +24,8 @@ pub(super) fn is_interesting(head: &[u8], look: Look) -> bool {
     look.deep || gpu::may_hold_code(head)
 }
 
-/// Examines the bytes of a file.
-pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget) -> Examined {
+/// Examines the bytes of a file; of the mapped `file`, whose bytes they are, the memory of what was read is given back.
+pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget, file: Option<&Content>) -> Examined {
     let mut found = Examined::default();
     let mut gap = |reason: String| found.gaps.push(Gap { path: path.to_owned(), reason });
     let (elf, objects) = if bytes.starts_with(object::archive::MAGIC.as_slice()) {
@@ -40,7 +41,7 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget) -> 
     } else {
         (None, None)
     };
-    let code = match gpu::device_code_within(bytes, look, budget) {
+    let code = match gpu::device_code_within(bytes, look, budget, file) {
         Ok(code) => code,
         // Said above, of the same bytes.
         Err(CodeError::Elf(_)) if !gpu::is_cubin(bytes) => DeviceCode::default(),

@@ -55,7 +55,7 @@ impl Contents {
     /// # Errors
     /// A file cannot be written, or its bytes do not have the check sum that the archive states.
     pub fn unpack(self, wheel: &Path, root: &Path, progress: impl Fn(u64)) -> Result<()> {
-        let mut extraction = Extraction::into(root)?;
+        let extraction = Extraction::into(root)?;
         self.each(wheel, &mut |entry| {
             check_interrupted()?;
             let entry = entry?;

@@ -102,8 +102,11 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
             Err(error) => incomplete.push(gap(tree.name, "file", &error.to_string())),
         }
     }
+    // The largest first, so that no core is left with one at the end.
+    let size = |entry: &Entry| if let EntryKind::File { size, .. } = entry.kind { size } else { 0 };
+    work.sort_by_key(|(_, entry)| std::cmp::Reverse(size(entry)));
     let common = Budget::for_size(0);
-    let examined = side_by_side(
+    let mut examined = side_by_side(
         &work,
         threads(),
         || (),
@@ -121,6 +124,7 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
         files: Vec::new(),
     };
     let mut contents: Vec<Contents> = trees.iter().map(empty).collect();
+    examined.sort_by(|(a, one, _), (b, other, _)| (a, &one.path).cmp(&(b, &other.path)));
     for (index, file, gaps) in examined {
         contents[index].files.push(file);
         incomplete.extend(gaps);
@@ -194,11 +198,17 @@ impl Examination<'_> {
             return facts;
         }
         match open(&self.tree.root.join(&entry.path)) {
-            Ok((content, mode)) => {
+            Ok((file, content, mode)) => {
                 facts.mode = Some(mode);
-                match self.needs.depth {
-                    Depth::Symbols => self.tables(content.sparse().bytes(), &mut facts),
-                    Depth::Code | Depth::Instructions => self.bytes(content.bytes(), &mut facts),
+                let read = match self.needs.depth {
+                    Depth::Symbols => {
+                        self.tables(content.sparse().bytes(), &mut facts);
+                        Ok(())
+                    }
+                    Depth::Code | Depth::Instructions => self.bytes(&file, &content, &mut facts),
+                };
+                if let Err(error) = read {
+                    self.gap(&entry.path, "file", &error.to_string());
                 }
             }
             Err(error) => self.gap(&entry.path, "file", &error.to_string()),
@@ -216,11 +226,16 @@ impl Examination<'_> {
         }
     }
 
-    fn bytes(&mut self, bytes: &[u8], facts: &mut FileFacts) {
+    fn bytes(&mut self, file: &fs_err::File, content: &Content, facts: &mut FileFacts) -> Result<()> {
+        let bytes = content.bytes();
         let is_listed = self.tree.foreign.is_some_and(|foreign| foreign.project.is_some()) && self.needs.recorded;
         if is_listed || (self.needs.digests && self.tree.bundle.is_some()) {
-            facts.digest =
-                Some(self.known(&facts.path).and_then(|known| known.digest()).unwrap_or_else(|| Digest::of(bytes)));
+            facts.digest = Some(match (self.known(&facts.path).and_then(|known| known.digest()), content) {
+                (Some(known), _) => known,
+                (None, Content::Held(bytes)) => Digest::of(bytes),
+                // Through the map all of it would be held at once.
+                (None, Content::Mapped(_)) => Digest::of_open(file)?,
+            });
         }
         if self.needs.leaks {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
@@ -246,7 +261,7 @@ impl Examination<'_> {
             self.opened(bytes, facts);
         }
         let look = Look { kernels: true, deep: false };
-        match gpu::device_code_within(bytes, look, &budget) {
+        match gpu::device_code_within(bytes, look, &budget, Some(content)) {
             Ok(device) => {
                 for reason in &device.unexamined {
                     self.gap(&path, "device-code", reason);
@@ -260,6 +275,7 @@ impl Examination<'_> {
             Err(CodeError::Elf(_)) => {}
             Err(error) => self.gap(&path, "device-code", &error.to_string()),
         }
+        Ok(())
     }
 
     /// Names that a package's file may open. What others made promises nothing about them.
@@ -339,11 +355,11 @@ fn member_of(path: &str, member: Option<&str>) -> String {
     member.map_or_else(|| path.to_owned(), |member| format!("{path}({member})"))
 }
 
-/// The bytes of a file, and its permission bits.
-fn open(path: &Path) -> Result<(Content, u32)> {
+/// A file, its bytes, and its permission bits.
+fn open(path: &Path) -> Result<(fs_err::File, Content, u32)> {
     let file = fs::open(path)?;
-    let mode = file.metadata()?.mode();
-    Ok((Content::map(&file)?, mode))
+    let (content, mode) = (Content::map(&file)?, file.metadata()?.mode());
+    Ok((file, content, mode))
 }
 
 /// Position of the first `word`.

@@ -19,7 +19,7 @@ pub(super) fn shortened<'f>(
     }
     let mut fates = Vec::new();
     let whole = [(0, image.bytes().len() as u64)];
-    for container in containers_in(image.bytes(), &whole, &ranges, &image.budget) {
+    for container in containers_in(image.bytes(), &whole, &ranges, &image.budget, None) {
         let (at, size) = (container.at, container.size);
         let remains = survey.container(image.bytes(), 0, container, "data")?;
         // A group that was taken apart may be larger than it was.

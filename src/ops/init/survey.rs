@@ -270,7 +270,7 @@ fn read_compiled(files: &[PathBuf], ui: &Ui) -> Result<Compiled> {
                 None => {
                     let images =
                         file.images.iter().filter(|image| matches!(image.kind, CodeKind::Sass | CodeKind::Ptx));
-                    let kernels = images.flat_map(|image| &image.kernels).map(|kernel| kernel.signature.clone());
+                    let kernels = images.flat_map(|image| &image.kernels).map(|kernel| (*kernel.signature).clone());
                     compiled.kernels.extend(kernels.map(|kernel| (kernel, name.clone())));
                 }
             }

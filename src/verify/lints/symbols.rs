@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BundleFacts, Contents, FileFacts};
+use crate::arch::KernelTarget;
 use crate::elf;
-use crate::gpu::Param;
+use crate::gpu::{Kernel, Param};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -85,19 +86,46 @@ fn kernel_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// Parameters, and where they begin in their constant bank: PTX has none.
 type Layout<'a> = (&'a [Param], u32);
 
+/// A kernel in the code for one target.
+struct Compiled<'a> {
+    member: &'a str,
+    kernel: &'a Kernel,
+    target: KernelTarget,
+}
+
+impl<'a> Compiled<'a> {
+    fn name(&self) -> (&'a str, &'a str) {
+        (self.member, &self.kernel.signature.name)
+    }
+
+    fn layout(&self) -> Layout<'a> {
+        let begin = self.kernel.resources.and_then(|uses| uses.parameters_at).unwrap_or(0);
+        (&self.kernel.signature.params, begin)
+    }
+}
+
 fn layouts_of(facts: &BundleFacts, contents: &Contents, file: &FileFacts, hits: &mut Hits) {
-    let mut of_kernel: BTreeMap<(&str, &str), BTreeMap<Layout<'_>, BTreeSet<String>>> = BTreeMap::new();
+    let mut all: Vec<Compiled<'_>> = Vec::new();
     for image in &file.device.images {
         let Some(target) = image.target() else { continue };
         // Two members of an archive may hold two kernels of one name, each for itself.
         let member = image.place.split_once(": ").map_or("", |(member, _)| member);
-        for kernel in &image.kernels {
-            let begin = kernel.resources.and_then(|uses| uses.parameters_at).unwrap_or(0);
-            let layouts = of_kernel.entry((member, &kernel.signature.name)).or_default();
-            layouts.entry((&kernel.signature.params, begin)).or_default().insert(target.to_string());
-        }
+        all.extend(image.kernels.iter().map(|kernel| Compiled { member, kernel, target }));
     }
-    for ((_, name), layouts) in of_kernel.into_iter().filter(|(_, layouts)| !follow_from_one(layouts)) {
+    // Files with hundreds of thousands of kernels: only what differs is looked at closely.
+    all.sort_unstable_by_key(Compiled::name);
+    for same in all.chunk_by(|one, other| one.name() == other.name()) {
+        let name = &same[0].kernel.signature.name;
+        if same.iter().all(|it| it.layout() == same[0].layout()) {
+            continue;
+        }
+        let mut layouts: BTreeMap<Layout<'_>, BTreeSet<String>> = BTreeMap::new();
+        for compiled in same {
+            layouts.entry(compiled.layout()).or_default().insert(compiled.target.to_string());
+        }
+        if follow_from_one(&layouts) {
+            continue;
+        }
         // The same target with two layouts is two kernels of one name in two modules.
         let mut seen = BTreeSet::new();
         if !layouts.values().flatten().all(|target| seen.insert(target)) {

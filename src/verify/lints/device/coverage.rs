@@ -211,17 +211,15 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let most = usize::try_from(parameters.number("most-kernels")).unwrap_or(usize::MAX);
     // An environment has the kernels of one CUDA release.
     for unit in units_of(facts, releases(facts, |package| package.manifest.cuda)) {
-        let mut of_kernel: BTreeMap<&str, BTreeSet<KernelTarget>> = BTreeMap::new();
-        for image in &unit.images {
-            let Some(target) = image.target() else { continue };
-            for kernel in &image.kernels {
-                of_kernel.entry(&kernel.signature.name).or_default().insert(target);
-            }
-        }
+        let with_target = unit.images.iter().filter_map(|image| Some((image, image.target()?)));
+        let mut all: Vec<(&str, KernelTarget)> = with_target
+            .flat_map(|(image, target)| image.kernels.iter().map(move |kernel| (&*kernel.signature.name, target)))
+            .collect();
+        all.sort_unstable();
         // Libraries have thousands of kernels and few sets of targets.
         let mut by_targets: BTreeMap<BTreeSet<KernelTarget>, Vec<&str>> = BTreeMap::new();
-        for (kernel, targets) in of_kernel {
-            by_targets.entry(targets).or_default().push(kernel);
+        for same in all.chunk_by(|(one, _), (other, _)| one == other) {
+            by_targets.entry(same.iter().map(|(_, target)| *target).collect()).or_default().push(same[0].0);
         }
         let with_kernels: BTreeSet<KernelTarget> = by_targets.keys().flatten().copied().collect();
         let devices: BTreeSet<Capability> =

@@ -32,7 +32,7 @@ impl<'a> KernelDir<'a> {
     fn kernels(&self) -> impl Iterator<Item = (&'a str, &'a KernelSignature)> {
         self.files.iter().flat_map(|file| {
             let kernels = file.device.images.iter().flat_map(|image| &image.kernels);
-            kernels.map(move |kernel| (file.path.as_str(), &kernel.signature))
+            kernels.map(move |kernel| (file.path.as_str(), &*kernel.signature))
         })
     }
 
