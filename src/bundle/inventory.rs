@@ -39,6 +39,14 @@ impl Inventory {
         Arc::clone(files.entry(path.to_owned()).or_default())
     }
 
+    /// The digest of the file at `path` below the tree, which lies at `root`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn digest(&self, root: &Path, path: &str) -> Result<Digest> {
+        self.file(path).digest_of(&root.join(path))
+    }
+
     /// Forgets what was known of a file, which has changed.
     pub fn forget(&self, path: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(path);

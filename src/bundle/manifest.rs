@@ -40,7 +40,7 @@ impl Bundle {
     /// # Errors
     /// It cannot be read.
     pub fn digest(&self, path: &str) -> Result<Digest> {
-        self.files.file(path).digest_of(&self.root.join(path))
+        self.files.digest(&self.root, path)
     }
 
     /// The device code of its files, as whoever examined them found it.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::bundle::Inventory;
 use crate::container::links_stay_inside;
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, EntryKind};
+use crate::fs::{self, EntryKind};
 
 /// Top directories that belong to a package manager, not to what it installed.
 const MANAGERS: [&str; 2] = ["conda-meta", "info"];
@@ -26,6 +27,8 @@ pub(super) struct Source {
     pub name: String,
     /// Its files.
     pub root: PathBuf,
+    /// What is known of them.
+    pub files: Inventory,
 }
 
 /// A file, link or directory of the root and the source that it comes from.
@@ -64,13 +67,14 @@ pub(super) fn merge(sources: &[Source]) -> Result<Merged> {
     for (index, source) in sources.iter().enumerate() {
         let outside = |error| Error::file(&source.root, error).hint("links of a component must stay inside of it");
         links_stay_inside(&source.root).map_err(outside)?;
+        let place = fs_err::canonicalize(&source.root)?;
         for entry in fs::walk(&source.root)? {
             let top = entry.path.split('/').next().unwrap_or_default();
             if MANAGERS.contains(&top) || entry.path == MARK {
                 continue;
             }
             if let EntryKind::File { size, .. } = entry.kind {
-                relocatable(source, &entry.path, size)?;
+                relocatable(source, fs::utf8(&place)?, &entry.path, size)?;
             }
             merged.add(sources, index, entry.path, entry.kind)?;
         }
@@ -91,7 +95,7 @@ impl Merged {
             (EntryKind::Link(a), EntryKind::Link(b)) if a != b => Some(format!("links to {a} and to {b}")),
             (EntryKind::Link(_), EntryKind::Link(_)) => None,
             (EntryKind::File { executable: a, .. }, EntryKind::File { executable: b, .. }) => {
-                match (digest(one, &path)? == digest(other, &path)?, a == b) {
+                match (one.files.digest(&one.root, &path)? == other.files.digest(&other.root, &path)?, a == b) {
                     (true, true) => None,
                     (true, false) => Some("executable in one of them only".to_owned()),
                     (false, _) => Some("different bytes".to_owned()),
@@ -127,18 +131,12 @@ impl Merged {
     }
 }
 
-fn digest(source: &Source, path: &str) -> Result<Digest> {
-    Digest::of_file(&source.root.join(path))
-}
-
-/// Refuses what would send consumers of the root to the component's own place.
-fn relocatable(source: &Source, path: &str, size: u64) -> Result<()> {
+/// Refuses what would send consumers of the root to the component's own place, which is `named`.
+fn relocatable(source: &Source, named: &str, path: &str, size: u64) -> Result<()> {
     if size > LARGEST_TEXT || !TOLD.iter().any(|end| path.ends_with(end)) {
         return Ok(());
     }
-    let place = fs_err::canonicalize(&source.root)?;
     let text = fs::read(&source.root.join(path))?;
-    let named = fs::utf8(&place)?;
     match named != "/" && memchr::memmem::find(&text, named.as_bytes()).is_some() {
         false => Ok(()),
         true => Err(Error::file(Path::new(&source.name).join(path), format!("names {named}, where it lies now")).hint(
@@ -168,6 +166,7 @@ mod tests {
         let source = |(index, tree): (usize, &&tempfile::TempDir)| Source {
             name: format!("part{index}"),
             root: tree.path().to_owned(),
+            files: Inventory::default(),
         };
         merge(&trees.iter().enumerate().map(source).collect::<Vec<_>>())
     }

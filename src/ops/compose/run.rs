@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::merge::{Conflict, MARK, Member, Merged, Source, merge};
 use crate::amount::count;
+use crate::bundle::Inventory;
 use crate::error::{Error, Result};
 use crate::fs::{self, EntryKind, Tree};
 use crate::package::deb;
@@ -94,7 +95,7 @@ fn refuse_foreign(root: &Path) -> Result<()> {
 fn source(part: &Path, unpacked: &mut Vec<TempDir>) -> Result<Source> {
     let name = part.display().to_string();
     if part.is_dir() {
-        return Ok(Source { name, root: part.to_owned() });
+        return Ok(Source { name, root: part.to_owned(), files: Inventory::default() });
     }
     if !part.is_file() {
         return Err(Error::usage(format!("{name} does not exist")).hint("name directories of components, or packages"));
@@ -106,7 +107,7 @@ fn source(part: &Path, unpacked: &mut Vec<TempDir>) -> Result<Source> {
     let is_deb = part.extension().is_some_and(|ending| ending == "deb") && below.is_dir();
     let root = if is_deb { below } else { dir.path().to_owned() };
     unpacked.push(dir);
-    Ok(Source { name, root })
+    Ok(Source { name, root, files: Inventory::default() })
 }
 
 fn report(request: &ComposeRequest, sources: &[Source], merged: &Merged) -> Composed {
