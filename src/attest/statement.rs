@@ -154,6 +154,9 @@ pub struct Origin {
     pub parts: Vec<BuiltPart>,
 }
 
+/// What the names of signatures end with: simpack's own, and the bundles that tools of sigstore write beside a file.
+const BESIDE: [&str; 2] = [super::SIGNATURE, ".sigstore.json"];
+
 /// Names and digests of all files below `dist`, without the statement itself and without signatures; sorted.
 ///
 /// # Errors
@@ -161,7 +164,7 @@ pub struct Origin {
 pub fn subjects(dist: &Path) -> Result<BTreeMap<String, Digest>> {
     let mut found = BTreeMap::new();
     for entry in fs::walk(dist)? {
-        let is_beside = entry.path == PROVENANCE || entry.path.ends_with(super::SIGNATURE);
+        let is_beside = entry.path == PROVENANCE || BESIDE.iter().any(|end| entry.path.ends_with(end));
         if let EntryKind::File { .. } = entry.kind
             && !is_beside
         {

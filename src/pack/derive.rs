@@ -56,6 +56,8 @@ pub struct PackContext<'a> {
     pub compiled_by: BTreeMap<BundleKey, CudaVersion>,
     /// Licence texts by file name, put into every package.
     pub licences: BTreeMap<String, String>,
+    /// Those of vendors, for the bundles that hold files of theirs.
+    pub vendors: BTreeMap<BundleKey, BTreeMap<String, String>>,
 }
 
 /// All packages of a distribution, in the order in which they build on each other.
@@ -488,14 +490,18 @@ impl Derivation<'_> {
         manifest.conditions = manifest.glibc.map(|from| Condition::Glibc { from }).into_iter().collect();
         manifest.exports = Vec::new();
         manifest.license = Some(self.recipe.license.clone());
-        let texts = self.context.licences.iter();
+        let mut licences = self.context.licences.clone();
+        // What brings others holds nothing of theirs, whatever it is called.
+        let vendors = self.context.vendors.get(&key(&manifest)).filter(|_| root.is_some());
+        licences.extend(vendors.into_iter().flatten().map(|(name, text)| (name.clone(), text.clone())));
+        let texts = licences.iter();
         manifest.licences = texts.map(|(name, text)| (name.clone(), Digest::of(text.as_bytes()))).collect();
         Package {
             kind,
             version: manifest.version,
             build_number: self.recipe.package.build_number,
             scale: 1,
-            licences: self.context.licences.clone(),
+            licences,
             summary: self.recipe.summary.clone(),
             homepage: self.recipe.homepage.clone(),
             tests: Vec::new(),

@@ -1,5 +1,6 @@
 //! The one time stamp of an archive: SOURCE_DATE_EPOCH.
 
+use super::Package;
 use crate::bundle::EARLIEST;
 use crate::error::{Error, Result};
 
@@ -34,6 +35,18 @@ fn refused(value: impl std::fmt::Display) -> Error {
 /// The time inside archives: the epoch, but not before 1980.
 pub(super) fn archive_time(epoch: u64) -> u64 {
     epoch.clamp(EARLIEST, LATEST)
+}
+
+/// The time of a package's entries as zip archives spell it.
+pub(super) fn zip_time(package: &Package) -> Result<zip::DateTime> {
+    let seconds = i64::try_from(package.time()).unwrap_or_default();
+    let stamp = jiff::Timestamp::from_second(seconds).map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::UTC));
+    let stamp = stamp.map_err(|error| Error::bug("a time stamp is none").because(error))?;
+    let part = |number: i8| u8::try_from(number).unwrap_or_default();
+    let year = u16::try_from(stamp.year()).unwrap_or_default();
+    let (date, clock) = ((part(stamp.month()), part(stamp.day())), (part(stamp.hour()), part(stamp.minute())));
+    zip::DateTime::from_date_and_time(year, date.0, date.1, clock.0, clock.1, part(stamp.second()))
+        .map_err(|error| Error::bug("a time stamp fits no archive").because(error))
 }
 
 #[cfg(test)]

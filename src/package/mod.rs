@@ -6,7 +6,6 @@
 mod compression;
 pub mod conda;
 pub mod deb;
-mod effort;
 mod epoch;
 mod format;
 mod installed;
@@ -22,8 +21,7 @@ pub mod wheel;
 mod write;
 mod writer;
 
-pub use compression::{SMALL_PAYLOAD, level, level_of};
-pub use effort::Effort;
+pub use compression::{Effort, Efforts, Frame, STRONG_BYTES, level_of};
 pub use epoch::{check_epoch, parse_epoch};
 pub use format::{FORMATS, Format, FormatContext, FormatName};
 pub use installed::{PythonProject, RecordedDigest, RecordedFile, normalised, projects, recorded, site_directories};
@@ -35,5 +33,5 @@ pub use selection::{
     release_number, release_of, unknown_number,
 };
 pub use value::{Choice, Package, PackageKind};
-pub use write::{Rendered, write_all};
-pub use writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed, is_beside, licences};
+pub use write::{Rendered, with_files, write_all};
+pub use writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed, is_beside, with_licences};

@@ -14,16 +14,15 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::tar::header;
-use super::{BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, companions, feed, licences};
+use super::{
+    BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Named, Package, PackageWriter, feed, with_files,
+    with_licences, write_all,
+};
 use crate::arch::CudaVersion;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
-use crate::parallel::until_failure;
 use crate::recipe::ComponentKind;
-
-/// Level of gzip, which every tool unpacks: what is larger than a few megabytes is compressed device code.
-const LEVEL: u32 = 6;
 
 /// Image layouts.
 #[derive(Debug, Clone, Copy)]
@@ -60,12 +59,8 @@ impl Format for Oci {
     ) -> Result<Vec<BuiltPackage>> {
         let blobs = dir.join("blobs/sha256");
         fs_err::create_dir_all(&blobs)?;
-        let with_files: Vec<&Package> = packages.iter().filter(|package| package.root.is_some()).collect();
-        let workers = jobs.get().min(with_files.len()).max(1);
-        let layers = until_failure(&with_files, workers, |package| {
-            let mut beside = companions(package, context)?;
-            beside.extend(licences(package));
-            feed(package, &beside, LayerWriter::new(package, &blobs)?)
+        let layers = write_all(&with_files(packages), jobs, |package, _| {
+            feed(package, &with_licences(package, context)?, LayerWriter::new(package, &blobs)?)
         })?;
         let mut manifests = Vec::new();
         for (tag, of) in images(&layers) {
@@ -221,7 +216,54 @@ impl<W: Write> Write for Digested<W> {
     }
 }
 
-type Archive = tar::Builder<Digested<GzEncoder<BufWriter<NamedTempFile>>>>;
+/// What every tool unpacks: gzip, with a member for each run of files that are worth the same ("a gzip file consists of
+/// a series of members", RFC 1952, 2.2).
+struct Members {
+    /// None only while one is exchanged for the next.
+    member: Option<GzEncoder<BufWriter<NamedTempFile>>>,
+    effort: Effort,
+}
+
+impl Members {
+    fn new(out: BufWriter<NamedTempFile>, effort: Effort) -> Self {
+        let level =
+            effort.deflate().and_then(|level| u32::try_from(level).ok()).map_or(Compression::none(), Compression::new);
+        Self { member: Some(GzBuilder::new().mtime(0).write(out, level)), effort }
+    }
+
+    fn turn_to(&mut self, effort: Effort) -> std::io::Result<()> {
+        if effort != self.effort
+            && let Some(member) = self.member.take()
+        {
+            *self = Self::new(member.finish()?, effort);
+        }
+        Ok(())
+    }
+
+    fn current(&mut self) -> std::io::Result<&mut GzEncoder<BufWriter<NamedTempFile>>> {
+        self.member.as_mut().ok_or_else(failed_before)
+    }
+
+    fn finish(self) -> std::io::Result<BufWriter<NamedTempFile>> {
+        self.member.ok_or_else(failed_before)?.finish()
+    }
+}
+
+fn failed_before() -> std::io::Error {
+    std::io::Error::other("writing has failed before")
+}
+
+impl Write for Members {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.current()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.current()?.flush()
+    }
+}
+
+type Archive = tar::Builder<Digested<Members>>;
 
 /// Streams a package into a layer, below the simulator's directory.
 struct LayerWriter<'a> {
@@ -230,15 +272,16 @@ struct LayerWriter<'a> {
     blobs: PathBuf,
     prefix: String,
     directories: BTreeSet<String>,
+    efforts: Efforts,
 }
 
 impl<'a> LayerWriter<'a> {
     fn new(package: &'a Package, blobs: &Path) -> Result<Self> {
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(blobs)?;
-        let packed = GzBuilder::new().mtime(0).write(BufWriter::new(file), Compression::new(LEVEL));
+        let packed = Members::new(BufWriter::new(file), Effort::Strong);
         let archive = tar::Builder::new(Digested { to: packed, digest: Sha256::new() });
-        let prefix = prefix(&package.manifest.simulator);
-        Ok(Self { package, archive, blobs: blobs.to_owned(), prefix, directories: BTreeSet::new() })
+        let (prefix, efforts) = (prefix(&package.manifest.simulator), Efforts::of(package)?);
+        Ok(Self { package, archive, blobs: blobs.to_owned(), prefix, directories: BTreeSet::new(), efforts })
     }
 
     /// The path in the layer, below directories that are told once.
@@ -262,6 +305,7 @@ impl<'a> PackageWriter for LayerWriter<'a> {
         let ArtifactKind::File { size, executable, .. } = artifact.kind else {
             return Err(Error::bug(format!("{} is no file", artifact.path)));
         };
+        self.archive.get_mut().to.turn_to(self.efforts.get(&artifact.path))?;
         let place = self.place(&artifact.path)?;
         let mode = if executable { 0o755 } else { 0o644 };
         let mut header = header(tar::EntryType::Regular, mode, size, self.package.time());

@@ -22,7 +22,7 @@ pub fn sbom(package: &Package, known: &Redistribution) -> Result<Vec<u8>> {
     let made_by = made_by(package, known);
     let parts = parts(package, known);
     let needs: Vec<&str> = used.iter().chain(&parts).filter_map(|part| part["bom-ref"].as_str()).collect();
-    let components = [files(package), used.clone(), parts.clone()].concat();
+    let components = [files(package, known), used.clone(), parts.clone()].concat();
     let mut bom = json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -115,13 +115,17 @@ fn hash(digest: &Digest) -> Value {
     json!([{ "alg": "SHA-256", "content": digest.to_string() }])
 }
 
-/// Every file with its digest.
-fn files(package: &Package) -> Vec<Value> {
-    let file = |Artifact { path, kind }: &Artifact| match kind {
-        ArtifactKind::File { sha256, .. } => {
-            Some(json!({ "type": "file", "bom-ref": format!("file:{path}"), "name": path, "hashes": hash(sha256) }))
+/// Every file with its digest, and those of vendors with their licence.
+fn files(package: &Package, known: &Redistribution) -> Vec<Value> {
+    let file = |Artifact { path, kind }: &Artifact| {
+        let ArtifactKind::File { sha256, .. } = kind else { return None };
+        let mut file =
+            json!({ "type": "file", "bom-ref": format!("file:{path}"), "name": path, "hashes": hash(sha256) });
+        let terms = known.terms(path.rsplit('/').next().unwrap_or(path));
+        if let Some(licence) = terms.and_then(|terms| known.licence(terms)) {
+            file["licenses"] = json!([{ "license": { "name": licence.name } }]);
         }
-        ArtifactKind::Link { .. } => None,
+        Some(file)
     };
     package.manifest.artifacts.iter().filter_map(file).collect()
 }

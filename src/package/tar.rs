@@ -3,15 +3,15 @@
 //!
 //! All archives of a distribution unpack into one prefix and never clash.
 
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
 use super::lmod::module;
 use super::{
-    BuiltPackage, Content, Format, FormatContext, Named, Package, PackageWriter, Rendered, companions, feed, level,
-    licences, write_all,
+    BuiltPackage, Content, Efforts, Format, FormatContext, Frame, Named, Package, PackageWriter, Rendered, feed,
+    with_licences, write_all,
 };
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
@@ -46,35 +46,88 @@ impl Format for Tar {
         let rendered = Conda.render(packages, &context.manifests.vendor)?;
         let with_files: Vec<&Rendered<'_>> = rendered.iter().filter(|one| one.package.root.is_some()).collect();
         write_all(&with_files, jobs, |spec, threads| {
-            let mut beside = companions(spec.package, context)?;
-            beside.extend(licences(spec.package));
+            let mut beside = with_licences(spec.package, context)?;
             beside.extend((spec.package.manifest.component == ComponentKind::Core).then(|| module(spec.package)));
             feed(spec.package, &beside, TarWriter::new(spec, dir, threads)?)
         })
     }
 }
 
-type Archive = tar::Builder<zstd::Encoder<'static, BufWriter<tempfile::NamedTempFile>>>;
-
 /// Streams entries into the archive.
 struct TarWriter {
-    archive: Archive,
+    archive: PackedTar<BufWriter<tempfile::NamedTempFile>>,
     target: PathBuf,
     named: Named,
-    time: u64,
 }
 
 impl TarWriter {
-    fn new(spec: &Rendered<'_>, dir: &Path, threads: u32) -> Result<Self> {
+    fn new(spec: &Rendered<'_>, dir: &Path, threads: NonZeroUsize) -> Result<Self> {
         fs_err::create_dir_all(dir)?;
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
-        let mut encoder = zstd::Encoder::new(BufWriter::new(file), level(spec.package))?;
-        // Also for one thread: zstd's threaded mode cuts its input the same way for any number of
-        // workers, and differently from the mode without workers.
-        encoder.multithread(threads)?;
-        encoder.include_checksum(true)?;
-        let target = dir.join(format!("{}.tar.zst", spec.stem()));
-        Ok(Self { archive: tar::Builder::new(encoder), target, named: spec.named(), time: spec.package.time() })
+        let archive = PackedTar::new(BufWriter::new(file), spec.package.time(), Efforts::of(spec.package)?, threads)?;
+        Ok(Self { archive, target: dir.join(format!("{}.tar.zst", spec.stem())), named: spec.named() })
+    }
+}
+
+impl PackageWriter for TarWriter {
+    type Output = BuiltPackage;
+
+    fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
+        self.archive.file(artifact, content)
+    }
+
+    fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
+        self.archive.link(&artifact.path, to)
+    }
+
+    fn finish(self) -> Result<BuiltPackage> {
+        let file = self.archive.finish()?.into_inner().map_err(|error| Error::from(error.into_error()))?;
+        BuiltPackage::publish(file, self.target, self.named)
+    }
+}
+
+/// A `.tar.zst` in the making, in which each file is compressed as it is worth.
+pub(super) struct PackedTar<W: Write> {
+    archive: tar::Builder<Frame<W>>,
+    time: u64,
+    efforts: Efforts,
+}
+
+impl<W: Write> PackedTar<W> {
+    /// An archive that goes to `out`, compressed on so many threads; all entries have the time `time`.
+    pub fn new(out: W, time: u64, efforts: Efforts, threads: NonZeroUsize) -> Result<Self> {
+        let threads = u32::try_from(threads.get()).unwrap_or(u32::MAX);
+        Ok(Self { archive: tar::Builder::new(Frame::new(out, threads)?), time, efforts })
+    }
+
+    pub fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
+        let ArtifactKind::File { size, executable, .. } = artifact.kind else {
+            return Err(Error::bug(format!("{} is no file", artifact.path)));
+        };
+        self.archive.get_mut().turn_to(self.efforts.get(&artifact.path))?;
+        let mode = if executable { 0o755 } else { 0o644 };
+        let mut header = header(tar::EntryType::Regular, mode, size, self.time);
+        match content {
+            Content::Bytes(bytes) => self.archive.append_data(&mut header, &artifact.path, bytes)?,
+            Content::File(file) => self.archive.append_data(&mut header, &artifact.path, file.file())?,
+        }
+        Ok(())
+    }
+
+    pub fn link(&mut self, path: &str, to: &str) -> Result<()> {
+        let mut header = header(tar::EntryType::Symlink, 0o777, 0, self.time);
+        Ok(self.archive.append_link(&mut header, path, to)?)
+    }
+
+    /// A file of bytes that are at hand.
+    pub fn text(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
+        let mut header = header(tar::EntryType::Regular, 0o644, bytes.len() as u64, self.time);
+        Ok(self.archive.append_data(&mut header, path, bytes)?)
+    }
+
+    /// Completes it.
+    pub fn finish(self) -> Result<W> {
+        Ok(self.archive.into_inner()?.finish()?)
     }
 }
 
@@ -88,32 +141,4 @@ pub(super) fn header(kind: tar::EntryType, mode: u32, size: u64, time: u64) -> t
     header.set_uid(0);
     header.set_gid(0);
     header
-}
-
-impl PackageWriter for TarWriter {
-    type Output = BuiltPackage;
-
-    fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
-        let ArtifactKind::File { size, executable, .. } = artifact.kind else {
-            return Err(Error::bug(format!("{} is no file", artifact.path)));
-        };
-        let mode = if executable { 0o755 } else { 0o644 };
-        let mut header = header(tar::EntryType::Regular, mode, size, self.time);
-        match content {
-            Content::Bytes(bytes) => self.archive.append_data(&mut header, &artifact.path, bytes)?,
-            Content::File(file) => self.archive.append_data(&mut header, &artifact.path, file.file())?,
-        }
-        Ok(())
-    }
-
-    fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
-        let mut header = header(tar::EntryType::Symlink, 0o777, 0, self.time);
-        Ok(self.archive.append_link(&mut header, &artifact.path, to)?)
-    }
-
-    fn finish(self) -> Result<BuiltPackage> {
-        let file = self.archive.into_inner()?.finish()?;
-        let file = file.into_inner().map_err(|error| Error::from(error.into_error()))?;
-        BuiltPackage::publish(file, self.target, self.named)
-    }
 }

@@ -43,17 +43,23 @@ impl Rendered<'_> {
     }
 }
 
-/// Writes packages on up to `jobs` threads by `write`, which is told how many threads it may compress with, and answers
-/// in their order. The first failure stops what has not begun; of several, that of the first package is reported.
+/// The packages that have files of their own.
+pub fn with_files(packages: &[Package]) -> Vec<&Package> {
+    packages.iter().filter(|package| package.root.is_some()).collect()
+}
+
+/// Writes what a format makes of its packages on up to `jobs` threads by `write`, which is told how many threads it may
+/// compress with, and answers in their order. The first failure stops what has not begun; of several, that of the first
+/// is reported.
 ///
 /// # Errors
-/// A package cannot be written.
-pub fn write_all<'a, T: Send>(
-    packages: &[&'a Rendered<'a>],
+/// One cannot be written.
+pub fn write_all<I: Sync, T: Send>(
+    items: &[I],
     jobs: NonZeroUsize,
-    write: impl Fn(&'a Rendered<'a>, u32) -> Result<T> + Sync,
+    write: impl Fn(&I, NonZeroUsize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let workers = jobs.get().min(packages.len()).max(1);
-    let threads = u32::try_from((jobs.get() / workers).max(1)).unwrap_or(1);
-    until_failure(packages, workers, |package| write(package, threads))
+    let workers = jobs.get().min(items.len()).max(1);
+    let threads = NonZeroUsize::new(jobs.get() / workers).unwrap_or(NonZeroUsize::MIN);
+    until_failure(items, workers, |item| write(item, threads))
 }

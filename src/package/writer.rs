@@ -3,7 +3,7 @@
 use std::io::Seek;
 use std::path::PathBuf;
 
-use super::{FormatContext, Package, sbom};
+use super::{Choice, FormatContext, Package, PackageKind, sbom};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::error::{Error, Result};
@@ -58,8 +58,8 @@ pub struct Named {
     pub subdir: String,
     /// CUDA release of its device code.
     pub cuda: Option<CudaVersion>,
-    /// Target that a build of the selector stands for.
-    pub selects: Option<KernelTarget>,
+    /// Target that a build of the selector stands for, and when it is taken.
+    pub selects: Option<(KernelTarget, Choice)>,
 }
 
 impl Named {
@@ -72,7 +72,10 @@ impl Named {
             build: String::new(),
             subdir: package.manifest.platform.map_or_else(|| "noarch".to_owned(), |platform| platform.to_string()),
             cuda: package.manifest.cuda,
-            selects: package.manifest.target.filter(|_| package.root.is_none()),
+            selects: match package.kind {
+                PackageKind::Selector(choice) => package.manifest.target.map(|target| (target, choice)),
+                _ => None,
+            },
         }
     }
 }
@@ -110,13 +113,17 @@ pub fn companions(package: &Package, context: &FormatContext<'_>) -> Result<Vec<
     Ok(vec![Companion { path: package.manifest.sbom_path(), bytes }])
 }
 
-/// Licence texts below the prefix, for formats that have no place of their own for them.
-pub fn licences(package: &Package) -> Vec<Companion> {
-    let text = |(name, text): (&String, &String)| Companion {
+/// The same with the licence texts, for formats that have no place of their own for them.
+///
+/// # Errors
+/// As [`companions`].
+pub fn with_licences(package: &Package, context: &FormatContext<'_>) -> Result<Vec<Companion>> {
+    let mut beside = companions(package, context)?;
+    beside.extend(package.licences.iter().map(|(name, text)| Companion {
         path: format!("share/simpack/{}/licenses/{name}", package.name()),
         bytes: text.clone().into_bytes(),
-    };
-    package.licences.iter().map(text).collect()
+    }));
+    Ok(beside)
 }
 
 /// Whether a file below the prefix is one that formats put beside those of the manifest: the manifest itself, the bill of

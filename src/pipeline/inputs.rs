@@ -151,6 +151,11 @@ impl BuildInputs {
         dependencies(self.recipes.own(), locked, &self.store, offline, ui)
     }
 
+    /// Directories of the CUDA toolkits that are here, of the recipe's releases in their order.
+    pub(super) fn toolkits(&self) -> Vec<PathBuf> {
+        self.recipes.iter().filter_map(|recipe| self.tools.toolkit(recipe.cuda, &self.store)).collect()
+    }
+
     /// The programs themselves; what is pinned and not here yet is fetched.
     pub(super) fn fetch_tools(&self, offline: bool, ui: &Ui) -> Result<Toolset> {
         self.tools.fetch(&self.recipes, &self.store, self.epoch, offline, ui)

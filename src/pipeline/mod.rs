@@ -12,6 +12,7 @@ mod run;
 mod slices;
 mod summary;
 mod tools;
+mod vendors;
 
 pub use request::{BuildRequest, CudaSource, SandboxMode};
 pub use summary::{Row, Summary};

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::inputs::Job;
+use super::vendors;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
 use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
@@ -26,10 +27,11 @@ pub(crate) struct Packed {
 }
 
 /// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
-/// distribution, then the driver directories. On up to `jobs` threads. Answers whose search path was another.
+/// distribution, then the driver directories. Files of vendors stay as they are: they may be passed on unchanged alone.
+/// On up to `jobs` threads. Answers whose search path was another.
 pub(crate) fn patch(
     recipe: &Recipe,
-    drivers: &Drivers,
+    manifests: &Manifests,
     bundle: &Bundle,
     jobs: usize,
 ) -> Result<Vec<ReplacedSearchPath>> {
@@ -38,11 +40,12 @@ pub(crate) fn patch(
         return Ok(Vec::new());
     }
     let mut entries = fs::walk(&bundle.root)?;
-    entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }));
+    let is_vendors = |path: &str| manifests.redistribution.terms(path.rsplit('/').next().unwrap_or(path)).is_some();
+    entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }) && !is_vendors(&entry.path));
     let tree = Tree::at(&bundle.root)?;
     let one = |entry: &Entry| {
         let path = entry.path.as_str();
-        let patched = set_search_path(recipe, drivers, &tree.place(path)?, path)?;
+        let patched = set_search_path(recipe, &manifests.drivers, &tree.place(path)?, path)?;
         if patched.is_changed {
             bundle.files.forget(path);
         }
@@ -124,7 +127,8 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
         outside.entry(package).or_default().extend(needs);
     }
     let licences = licences(&job.inputs.source)?;
-    Ok(PackContext { manifests: &job.inputs.manifests, outside, compiled_by, licences })
+    let vendors = vendors::licences(job, bundles, &licences)?;
+    Ok(PackContext { manifests: &job.inputs.manifests, outside, compiled_by, licences, vendors })
 }
 
 /// The CUDA version of the oldest driver that compiles the PTX of a bundle, by the ISA versions in it.

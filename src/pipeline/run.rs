@@ -261,7 +261,7 @@ fn stage(
     let given = Given::new(&staged.bundles, dependencies, &inputs.system)?;
     for bundle in &mut staged.bundles {
         check_interrupted()?;
-        search_paths.extend(patch(inputs.recipes.own(), &inputs.manifests.drivers, bundle, options.jobs)?);
+        search_paths.extend(patch(inputs.recipes.own(), &inputs.manifests, bundle, options.jobs)?);
         let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
         engine::seal(bundle, lists, &|bundle| given.needed_by(bundle))?;
     }

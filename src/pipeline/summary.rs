@@ -11,7 +11,7 @@ use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
 use crate::engine::{BuildOutcome, StepReport};
-use crate::package::BuiltPackage;
+use crate::package::{BuiltPackage, Choice};
 use crate::plan::BuildPlan;
 use crate::process::IsolationKind;
 use crate::report::{Report, ReportJson, TextOptions, Verdict};
@@ -221,7 +221,11 @@ pub(super) fn rows(
                 (Some((KernelTarget::Cpu, _)), _) => "none".to_owned(),
                 (Some((target, 0)), _) => format!("slice for {target}"),
                 (Some((target, kernels)), _) => format!("{} {target}", count(kernels, "kernel")),
-                (None, Some(target)) => format!("none, selects {target}"),
+                (None, Some((target, choice))) => match choice {
+                    Choice::Fitting => format!("none, selects {target}"),
+                    Choice::Unknown => format!("none, selects {target} for unknown GPUs"),
+                    Choice::NoCode => format!("none, selects {target} for GPUs without code"),
+                },
                 (None, None) => "none".to_owned(),
             };
             let device_code = match cuda.filter(|_| device_code != "none") {

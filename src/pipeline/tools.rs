@@ -172,6 +172,14 @@ impl Tools {
         self.compiler.as_ref().and_then(|compiler| compiler.major())
     }
 
+    /// The directory of the toolkit of a release; none where it is not here.
+    pub(super) fn toolkit(&self, cuda: CudaVersion, store: &Store) -> Option<PathBuf> {
+        match self.cuda.get(&cuda).and_then(|tools| tools.system.as_ref()) {
+            Some(found) => Some(found.root.clone()),
+            None => store.cuda_here(cuda),
+        }
+    }
+
     /// What decides which tools these are: while all of it is the same, so are they. None when that is not known.
     pub(crate) fn looked_at(&self) -> Option<Vec<PathBuf>> {
         let mut paths = self.answers.looked_at()?;

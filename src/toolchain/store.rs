@@ -120,6 +120,13 @@ impl Store {
         Toolchain::of_wheels(pin, cuda, root)
     }
 
+    /// The directory of the toolchain of a release, where it is here.
+    pub fn cuda_here(&self, cuda: CudaVersion) -> Option<PathBuf> {
+        let pin = self.pins.cuda(cuda).ok()?;
+        let root = self.root(pin);
+        mark(&root, pin).map(|_| root)
+    }
+
     /// A tool, fetched when it is not here.
     ///
     /// # Errors

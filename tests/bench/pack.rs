@@ -1,10 +1,13 @@
-//! `cargo bench --bench pack -- DIRECTORY`: a wheel of a directory's files by simpack beside Python's zipfile, in pairs.
+//! `cargo bench --bench pack -- DIRECTORY`: packages of a directory's files by simpack beside those of other programs.
 //!
-//! Every figure is a process of its own, with its peak memory; minima and medians of all rounds, and the ratio. Then the
-//! same for one copy, two and four of the files, by simpack alone: time is to be linear, memory flat.
+//! A `.conda` beside rattler's writer at zstd's level 19, which is that of py-rattler-build and others; a wheel beside
+//! Python's zipfile. Every figure is a process of its own, with its peak memory; minima and medians of all rounds, and
+//! ratios of the same run. Then the curve of zstd's levels over the files, one thread each, and one, two and four copies
+//! of the files by simpack alone: time is to be linear, memory flat.
 //!
 //! - PYTHON: the Python that is compared, else `python3`.
-//! - JOBS: threads of simpack, else those of the machine; zipfile has one.
+//! - JOBS: threads of simpack and of the writers of `.conda`, else those of the machine; zipfile has one.
+//! - ROUNDS: how often each figure of a few seconds is taken, else 3; those of level 19 are taken once.
 //! - TMPDIR: where the files are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,40 +17,83 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use rattler_conda_types::compression_level::CompressionLevel;
+use rattler_package_streaming::write::write_conda_package;
 use simpack::arch::{Version, VersionPolicy};
 use simpack::bundle::{Artifact, ArtifactKind, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use simpack::data::Data;
 use simpack::fs::{Digest, EntryKind, walk};
 use simpack::manifest::Manifests;
-use simpack::package::wheel::Wheel;
-use simpack::package::{Format, FormatContext, Package, PackageKind};
+use simpack::package::{FormatContext, FormatName, Package, PackageKind};
 use simpack::recipe::{ComponentKind, RecipeMemory, Selection, load};
 
-const ROUNDS: usize = 3;
+/// Levels of the curve.
+const LEVELS: [i32; 8] = [1, 3, 6, 9, 12, 15, 17, 19];
 const RECIPE: &str = include_str!("../../recipes/volley/simpack.toml");
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     match words.as_slice() {
-        [one, directory, output] if one == "--one" => write(Path::new(directory), Path::new(output)),
+        [one, format, directory, output] if one == "--one" => write(format, Path::new(directory), Path::new(output)),
+        [one, level, directory, output] if one == "--rattler" => {
+            by_rattler(Path::new(directory), Path::new(output), level.parse().expect("a level"));
+        }
+        [one, level, directory, output] if one == "--zstd" => {
+            let size = packed(Path::new(directory), level.parse().expect("a level"));
+            std::fs::write(output, size.to_string()).expect("the size is written");
+        }
         [directory] => compare(Path::new(directory)),
         // As cargo calls it among other benchmarks.
         _ => println!("usage: cargo bench --bench pack -- DIRECTORY"),
     }
 }
 
-/// Writes the wheel of a directory.
-fn write(directory: &Path, output: &Path) {
+fn jobs() -> NonZeroUsize {
+    let jobs = std::env::var("JOBS").ok().and_then(|text| text.parse().ok());
+    NonZeroUsize::new(jobs.unwrap_or_else(simpack::parallel::threads)).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn rounds() -> usize {
+    std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+}
+
+/// Writes a package of a directory.
+fn write(format: &str, directory: &Path, output: &Path) {
     let manifests = Manifests::load(&Data::at("no such directory")).expect("the embedded manifests are right");
     let table = "edition = 1\n[[kernel]]\nname = \"k\"\nsource = \"neuron.cu\"\nparams = []\n";
     let files = [("kernels/neuron.cu", ""), ("kernels/synapse.cu", ""), ("kernels/table.toml", table)];
     let files = RecipeMemory::new(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())));
     let recipe = load(RECIPE, "simpack.toml", Path::new("."), &files, &manifests, &Selection::default());
     let recipe = recipe.unwrap_or_else(|_| panic!("volley's recipe resolves"));
-    let jobs = std::env::var("JOBS").ok().and_then(|text| text.parse().ok());
-    let jobs = NonZeroUsize::new(jobs.unwrap_or_else(simpack::parallel::threads)).unwrap_or(NonZeroUsize::MIN);
     let context = FormatContext { recipe: &recipe, manifests: &manifests };
-    Wheel.write(&[package(directory)], &context, output, jobs).expect("the wheel is written");
+    let format: FormatName = format.parse().expect("a format");
+    format.format().write(&[package(directory)], &context, output, jobs()).expect("the package is written");
+}
+
+/// Bytes of all files in one frame of zstd.
+fn packed(directory: &Path, level: i32) -> u64 {
+    let mut frame = zstd::Encoder::new(Counted(0), level).expect("a level");
+    for entry in walk(directory).expect("the directory can be read") {
+        if let EntryKind::File { .. } = entry.kind {
+            let mut file = std::fs::File::open(directory.join(entry.path)).expect("a file can be opened");
+            std::io::copy(&mut file, &mut frame).expect("a file can be read");
+        }
+    }
+    frame.finish().expect("it ends").0
+}
+
+/// Counts what is written.
+struct Counted(u64);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The files of a directory as a package of data.
@@ -115,55 +161,104 @@ fn run(command: &mut Command) -> (f64, u64) {
     (started.elapsed().as_secs_f64(), u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024)
 }
 
-fn simpack(directory: &Path, output: &Path) -> (f64, u64) {
+fn simpack(format: &str, directory: &Path, output: &Path) -> (f64, u64) {
     let _ = std::fs::remove_dir_all(output);
     let own = std::env::current_exe().expect("this program has a path");
-    run(Command::new(own).arg("--one").arg(directory).arg(output))
+    run(Command::new(own).args(["--one", format]).arg(directory).arg(output))
 }
 
-fn python(directory: &Path, output: &Path) -> (f64, u64) {
+fn python() -> Command {
+    Command::new(std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned()))
+}
+
+fn zipfile(directory: &Path, output: &Path) -> (f64, u64) {
     let _ = std::fs::remove_file(output);
-    let program = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    run(Command::new(program).args(["-m", "zipfile", "-c"]).arg(output).arg(directory))
+    run(python().args(["-m", "zipfile", "-c"]).arg(output).arg(directory))
+}
+
+fn rattler(directory: &Path, output: &Path, level: i32) -> (f64, u64) {
+    let own = std::env::current_exe().expect("this program has a path");
+    run(Command::new(own).args(["--rattler", &level.to_string()]).arg(directory).arg(output))
+}
+
+/// Writes a `.conda` by rattler's writer, which lays its archive down in the directory before it is compressed.
+fn by_rattler(directory: &Path, output: &Path, level: i32) {
+    let entries = walk(directory).expect("the directory can be read");
+    let paths: Vec<PathBuf> = entries.into_iter().map(|entry| directory.join(entry.path)).collect();
+    let file = std::io::BufWriter::new(std::fs::File::create(output).expect("a file can be made"));
+    let threads = u32::try_from(jobs().get()).ok();
+    write_conda_package(file, directory, &paths, CompressionLevel::Numeric(level), threads, "files-1-0", None, None)
+        .expect("the package is written");
 }
 
 fn compare(directory: &Path) {
     let scratch = tempfile::tempdir().expect("a directory can be made");
-    let (ours, theirs) = (scratch.path().join("wheel"), scratch.path().join("zipfile.zip"));
-    let (mut own, mut peer) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        own.push(simpack(directory, &ours));
-        peer.push(python(directory, &theirs));
-    }
-    let bytes = walk(directory).expect("the directory can be read").into_iter().map(|entry| match entry.kind {
+    let at = |name: &str| scratch.path().join(name);
+    let sizes = walk(directory).expect("the directory can be read").into_iter().map(|entry| match entry.kind {
         EntryKind::File { size, .. } => size,
         _ => 0,
     });
-    println!("{} of files in {}", mb(bytes.sum()), directory.display());
-    let size = |path: &Path| std::fs::metadata(path).map(|data| data.len()).unwrap_or_default();
-    let wheel = wheel_in(&ours);
-    let (a, b) = (show("simpack", &own, size(&wheel)), show("zipfile", &peer, size(&theirs)));
-    println!("  time {:.2} of zipfile's, size {:.3}", a / b, size(&wheel) as f64 / size(&theirs) as f64);
-    for copies in [1, 2, 4] {
-        let tree = scratch.path().join(format!("tree-{copies}"));
-        for copy in 0..copies {
-            // Copies by name alone: the same pages in memory.
-            for entry in walk(directory).expect("the directory can be read") {
-                let to = tree.join(copy.to_string()).join(&entry.path);
-                if let EntryKind::File { .. } = entry.kind {
-                    std::fs::create_dir_all(to.parent().expect("it is below the tree")).expect("it can be made");
-                    let from = directory.join(&entry.path);
-                    std::fs::hard_link(&from, &to).or_else(|_| std::fs::copy(&from, &to).map(drop)).expect("a copy");
-                }
-            }
+    let total: u64 = sizes.sum();
+    println!("{} of files, {} threads", mb(total), jobs());
+
+    println!("wheel");
+    let (mut own, mut peer) = (Vec::new(), Vec::new());
+    for _ in 0..rounds() {
+        own.push(simpack("wheel", directory, &at("wheel")));
+        peer.push(zipfile(directory, &at("zipfile.zip")));
+    }
+    let (size, other) = (bytes(&at("wheel"), "whl"), bytes(&at("zipfile.zip"), "zip"));
+    let (a, b) = (show("simpack", &own, size), show("zipfile", &peer, other));
+    println!("  time {:.2} of zipfile's, size {:.3}", a / b, size as f64 / other as f64);
+
+    println!(".conda");
+    let own: Vec<(f64, u64)> = (0..rounds()).map(|_| simpack("conda", directory, &at("conda"))).collect();
+    let size = bytes(&at("conda"), "conda");
+    let a = show("simpack", &own, size);
+    let peer = [rattler(directory, &at("rattler.conda"), 19)];
+    let other = bytes(&at("rattler.conda"), "conda");
+    let b = show("rattler", &peer, other);
+    println!("  time {:.2} of rattler's at level 19, size {:.3}", a / b, size as f64 / other as f64);
+
+    println!("zstd, one thread");
+    for level in LEVELS {
+        let own = std::env::current_exe().expect("this program has a path");
+        let mut command = Command::new(own);
+        let taken = run(command.args(["--zstd", &level.to_string()]).arg(directory).arg(at("size")));
+        let size = std::fs::read_to_string(at("size")).expect("the size was written");
+        show(&format!("level {level}"), &[taken], size.parse().expect("a number"));
+    }
+
+    for format in ["wheel", "conda"] {
+        println!("{format}, copies");
+        for copies in [1, 2, 4] {
+            let tree = at(&format!("tree-{copies}"));
+            (0..copies).for_each(|copy| copy_of(directory, &tree.join(copy.to_string())));
+            let ending = if format == "wheel" { "whl" } else { "conda" };
+            let taken = simpack(format, &tree, &at("copies"));
+            show(&format!("{copies}x"), &[taken], bytes(&at("copies"), ending));
         }
-        show(&format!("{copies}x"), &[simpack(&tree, &ours)], size(&wheel));
     }
 }
 
-fn wheel_in(directory: &Path) -> PathBuf {
-    let entries = std::fs::read_dir(directory).expect("wheels were written").flatten().map(|entry| entry.path());
-    entries.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl")).expect("there is a wheel")
+/// A copy by name alone: the same pages in memory.
+fn copy_of(directory: &Path, to: &Path) {
+    for entry in walk(directory).expect("the directory can be read") {
+        let (from, to) = (directory.join(&entry.path), to.join(&entry.path));
+        if let EntryKind::File { .. } = entry.kind
+            && !to.exists()
+        {
+            std::fs::create_dir_all(to.parent().expect("it is below the tree")).expect("it can be made");
+            std::fs::hard_link(&from, &to).or_else(|_| std::fs::copy(&from, &to).map(drop)).expect("a copy");
+        }
+    }
+}
+
+/// Bytes of the largest file with an ending, at a place or below it.
+fn bytes(place: &Path, ending: &str) -> u64 {
+    let below = walkdir::WalkDir::new(place).into_iter().flatten();
+    let named = below.filter(|entry| entry.path().extension().is_some_and(|end| end == ending));
+    named.filter_map(|entry| Some(entry.metadata().ok()?.len())).max().expect("a package was written")
 }
 
 /// Prints figures and answers the median of the seconds.
@@ -172,7 +267,7 @@ fn show(name: &str, runs: &[(f64, u64)], bytes: u64) -> f64 {
     seconds.sort_by(f64::total_cmp);
     let memory = runs.iter().map(|(_, memory)| *memory).max().unwrap_or_default();
     let median = seconds[seconds.len() / 2];
-    println!("  {name:<8} min {:7.2} s  median {median:7.2} s  {}  memory {}", seconds[0], mb(bytes), mb(memory));
+    println!("  {name:<9} min {:7.2} s  median {median:7.2} s  {}  memory {}", seconds[0], mb(bytes), mb(memory));
     median
 }
 

@@ -4,9 +4,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::consumers::{by_cmake, by_pkg_config};
+use crate::consumers::{can_build, serves};
 use crate::simulating::net;
-use crate::support::{Ran, need, package_file, scratch, simpack, tool, volley};
+use crate::support::{Ran, need, package_file, scratch, simpack, volley};
 
 const PARTS: [&str; 4] = ["volley-core", "volley-rtc", "volley-dev", "volley-kernels-sm_90"];
 
@@ -30,17 +30,11 @@ fn a_composed_root_runs_and_serves_consumers() {
     assert!(page.stdout.contains("volley-core 1.0.0") && page.stdout.contains("nothing broken"), "{page:?}");
     Ran::of(&mut simpack(dir.path(), &["verify", "root", "--allow", "device-coverage"])).exit(0);
 
-    need!(which::which("cc").is_ok(), "no C compiler");
-    need!(tool("pkg-config").is_some(), "pkg-config is not here");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/volley/consumer");
-    let (build, program) = (dir.path().join("build"), dir.path().join("consumer"));
+    need!(can_build(), "no consumer can be built");
     // Components are relocatable: the root may move after it was made.
     let moved = dir.path().join("moved");
     fs_err::rename(&root, &moved).unwrap();
-    by_cmake(&source, &build, &format!("CMAKE_PREFIX_PATH={}", moved.display()));
-    by_pkg_config(&source.join("main.c"), "volley", &moved.join("lib/pkgconfig"), &moved, &program);
-    let run = |program: &Path| Ran::of(Command::new(program).env_clear()).exit(0).stdout;
-    assert_eq!(run(&program), run(&build.join("consumer")));
+    serves(&moved);
 }
 
 #[test]

@@ -40,6 +40,21 @@ pub fn by_pkg_config(main: &Path, module: &str, modules: &Path, prefix: &Path, p
     Ran::of(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).exit(0);
 }
 
+/// Whether both kinds of consumers can be built here.
+pub fn can_build() -> bool {
+    ["cc", "pkg-config"].iter().all(|name| crate::support::tool(name).is_some())
+}
+
+/// A program that is built by CMake and one by pkg-config against volley below a prefix run and say the same.
+pub fn serves(prefix: &Path) {
+    let dir = scratch();
+    let build = dir.path().join("build");
+    by_cmake(&source(), &build, &format!("CMAKE_PREFIX_PATH={}", prefix.display()));
+    let program = dir.path().join("consumer");
+    by_pkg_config(&source().join("main.c"), "volley", &prefix.join("lib/pkgconfig"), prefix, &program);
+    assert_eq!(run(&program), run(&build.join("consumer")));
+}
+
 /// What the program prints: version, count, digest.
 fn run(program: &Path) -> String {
     let ran = Ran::of(Command::new(program).env_clear()).exit(0);
@@ -52,17 +67,12 @@ fn cmake_and_pkg_config_consumers_build_and_run() {
     if python().is_none() {
         return;
     }
-    need!(which::which("cc").is_ok(), "no C compiler");
-    need!(which::which("pkg-config").is_ok(), "pkg-config is not here");
+    need!(can_build(), "no consumer can be built");
     let prefix = &installed().unwrap().prefix;
+    serves(prefix);
+
     let dir = scratch();
-
-    let (build, place) = (dir.path().join("build"), format!("CMAKE_PREFIX_PATH={}", prefix.display()));
-    by_cmake(&source(), &build, &place);
-    let program = dir.path().join("consumer");
-    by_pkg_config(&source().join("main.c"), "volley", &prefix.join("lib/pkgconfig"), prefix, &program);
-    assert_eq!(run(&program), run(&build.join("consumer")));
-
+    let place = format!("CMAKE_PREFIX_PATH={}", prefix.display());
     // Another major is not taken.
     let other = dir.path().join("other");
     fs_err::create_dir(&other).unwrap();

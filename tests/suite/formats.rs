@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::consumers::{can_build, serves};
 use crate::origin::recipe;
 use crate::simulating::net;
 use crate::support::{Ran, digests, files, need, scratch, simpack, tool, volley};
 
 /// Volley in all formats of this file, from the shared build's artifacts.
-fn dist() -> &'static Path {
+pub fn dist() -> &'static Path {
     static DIST: OnceLock<PathBuf> = OnceLock::new();
     DIST.get_or_init(|| {
         volley();
@@ -23,7 +24,7 @@ fn dist() -> &'static Path {
     })
 }
 
-fn named<'a>(all: &'a [String], start: &str) -> &'a str {
+pub fn named<'a>(all: &'a [String], start: &str) -> &'a str {
     let mut found = all.iter().filter(|name| name.rsplit('/').next().unwrap().starts_with(start));
     let name = found.next().unwrap_or_else(|| panic!("no {start} in {all:?}"));
     assert_eq!(found.next(), None, "{start}");
@@ -41,8 +42,9 @@ fn spikes(prefix: &Path) -> u64 {
 /// The doctor finds core and kernels in a prefix, and nothing wrong with their files.
 fn diagnosed(prefix: &Path) {
     let ran = Ran::of(simpack(Path::new("."), &["doctor"]).arg(prefix));
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in ["volley-core 1.0.0", "volley-kernels-sm_90 1.0.0", "nothing broken"] {
-        assert!(ran.stdout.contains(word), "{word}: {}\n{}", ran.stdout, ran.stderr);
+        assert!(words.contains(word), "{word}: {}\n{}", ran.stdout, ran.stderr);
     }
     let lib = prefix.join("share/simpack/volley-core/sbom.cdx.json");
     assert!(lib.is_file(), "{}", lib.display());
@@ -53,7 +55,7 @@ fn plain_archives_unpack_into_one_prefix_with_a_module() {
     need!(which::which("zstd").is_ok(), "zstd, which tar calls, is not installed");
     let prefix = scratch();
     let all = files(&dist().join("tar"));
-    for start in ["volley-core-", "volley-kernels-sm_90-", "volley-rtc-"] {
+    for start in ["volley-core-", "volley-kernels-sm_90-", "volley-rtc-", "volley-dev-"] {
         let mut tar = Command::new("tar");
         Ran::of(
             tar.arg("--zstd").arg("-xf").arg(dist().join("tar").join(named(&all, start))).arg("-C").arg(prefix.path()),
@@ -63,6 +65,10 @@ fn plain_archives_unpack_into_one_prefix_with_a_module() {
     assert!(spikes(prefix.path()) > 0);
     diagnosed(prefix.path());
     assert!(prefix.path().join("share/simpack/volley-core/licenses/LICENSE").is_file());
+
+    if can_build() {
+        serves(prefix.path());
+    }
 
     // Lmod itself loads the module, from whatever place the archives were unpacked to.
     let init = "/usr/share/lmod/lmod/init/bash";
@@ -106,10 +112,27 @@ fn images_share_layers_and_are_unpacked_by_umoci() {
     let config = fs_err::read_to_string(dir.path().join("1.0.0-cpu/config.json")).unwrap();
     assert!(config.contains("/opt/volley/bin/volley") && config.contains("PATH=/opt/volley/bin:"), "{config}");
     assert!(!dir.path().join("1.0.0-cpu/rootfs/opt/volley/lib/volley").exists(), "no kernels");
+
+    // Skopeo reads every digest when it copies, and what it wrote is the same image, layer by layer.
+    let Some(skopeo) = tool("skopeo") else { return };
+    let run = |args: &[&str]| Ran::of(Command::new(&skopeo).arg("--insecure-policy").args(args)).exit(0).stdout;
+    let from = format!("oci:{}:1.0.0-sm_90", layout.display());
+    let inspected: serde_json::Value = serde_json::from_str(&run(&["inspect", &from])).unwrap();
+    assert_eq!(inspected["Os"], "linux", "{inspected}");
+    assert_eq!(inspected["Layers"].as_array().unwrap().len(), 3, "core, rtc and kernels: {inspected}");
+    let copy = dir.path().join("copy");
+    run(&["copy", &from, &format!("oci:{}:sm_90", copy.display())]);
+    let again: serde_json::Value =
+        serde_json::from_str(&run(&["inspect", &format!("oci:{}:sm_90", copy.display())])).unwrap();
+    assert_eq!((&again["Layers"], &again["Digest"]), (&inspected["Layers"], &inspected["Digest"]));
+    // As docker takes it: the layers unpacked and compressed anew, their digests checked on the way.
+    let archive = dir.path().join("volley.tar");
+    run(&["copy", &from, &format!("docker-archive:{}:volley:1.0.0", archive.display())]);
+    assert!(archive.is_file());
 }
 
 /// A root in which dpkg installs, with a C library that is said to be there.
-fn root(dir: &Path) -> PathBuf {
+pub fn dpkg_root(dir: &Path) -> PathBuf {
     let root = dir.join("root");
     let admin = root.join("var/lib/dpkg");
     for name in ["info", "updates", "triggers"] {
@@ -121,7 +144,7 @@ fn root(dir: &Path) -> PathBuf {
     root
 }
 
-fn dpkg(root: &Path, args: &[&str], packages: &[PathBuf]) -> Ran {
+pub fn dpkg(root: &Path, args: &[&str], packages: &[PathBuf]) -> Ran {
     let mut command = Command::new("dpkg");
     command.arg(format!("--root={}", root.display())).arg("--log=/dev/null").args(args).args(packages);
     Ran::of(command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))
@@ -133,7 +156,7 @@ fn packages_of_debian_are_installed_checked_and_removed_by_dpkg() {
     // SAFETY: it has no preconditions.
     need!(unsafe { libc::geteuid() } == 0, "dpkg installs for root alone");
     let dir = scratch();
-    let root = root(dir.path());
+    let root = dpkg_root(dir.path());
     let all = files(&dist().join("deb"));
     let deb = |start: &str| dist().join("deb").join(named(&all, start));
     let (core, kernels) = (deb("volley-core_"), deb("volley-kernels-sm-90_"));
@@ -237,7 +260,7 @@ fn upgrades_and_downgrades_leave_no_stray_file() {
     let script = fs_err::read_to_string(dir.path().join("build.sh")).unwrap();
     fs_err::write(dir.path().join("build.sh"), script.clone() + &script.replace("bin/own", "bin/new")).unwrap();
     let newer = build("newer");
-    let root = root(dir.path());
+    let root = dpkg_root(dir.path());
     let mut seen = Vec::new();
     for package in [&older, &newer, &older] {
         dpkg(&root, &["-i"], std::slice::from_ref(package)).exit(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use simpack::data::Data;
 use simpack::manifest::Manifests;
 
-use crate::support::{Ran, scratch, set_up, simpack};
+use crate::support::{Ran, files, scratch, set_up, simpack};
 
 /// A recipe without device code whose build installs a program and a file that is called like the vendor's compiler.
 fn recipe(dir: &Path, licence: &str, files: &str, more: &str) {
@@ -88,4 +88,70 @@ fn the_manifest_says_what_the_licence_says() {
         let terms = known.terms(name).unwrap_or_else(|| panic!("{name} has no terms"));
         assert_eq!(terms.may, listed.contains(plain.as_str()), "{path}");
     }
+}
+
+/// Who passes on a vendor's file passes on the licence that permits it: in packages that hold one, as the toolkit has it.
+#[test]
+fn a_vendors_file_comes_with_its_licence() {
+    let Some(toolkit) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let dir = scratch();
+    recipe(dir.path(), "MIT", "\"bin/own\", \"lib/*\"", "");
+    let script = fs_err::read_to_string(dir.path().join("build.sh")).unwrap();
+    fs_err::write(dir.path().join("build.sh"), script.replace("own ptxas", "own")).unwrap();
+    fs_err::copy(toolkit.join("lib/libcudart.so.13"), dir.path().join("libcudart.so.13")).unwrap();
+    let script = fs_err::read_to_string(dir.path().join("build.sh")).unwrap();
+    let script = script + "mkdir -p \"$PREFIX/lib\"\ncp libcudart.so.13 \"$PREFIX/lib/\"\n";
+    fs_err::write(dir.path().join("build.sh"), script).unwrap();
+    let text = fs_err::read_to_string(dir.path().join("simpack.toml")).unwrap();
+    let inputs = "inputs = [\"build.sh\", \"libcudart.so.13\"]";
+    fs_err::write(dir.path().join("simpack.toml"), text.replace("inputs = [\"build.sh\"]", inputs)).unwrap();
+    let build = |cache: Option<&Path>| {
+        let args = ["build", "--allow", "vendor-bundled", "--format", "conda,wheel,tar,deb"];
+        let mut command = simpack(dir.path(), &args);
+        cache.map(|cache| command.env("SIMPACK_CACHE_DIR", cache));
+        Ran::of(&mut command)
+    };
+    build(None).exit(0);
+    let known = Manifests::load(&Data::at("no such directory")).unwrap().redistribution;
+    let paths: Vec<String> = simpack::fs::walk(&toolkit).unwrap().into_iter().map(|entry| entry.path).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let licence = known.licence(known.terms("libcudart.so.13").unwrap()).unwrap();
+    let text = fs_err::read_to_string(toolkit.join(licence.text(&paths).unwrap())).unwrap();
+    let (name, known_line) = ("LicenseRef-NVIDIA-CUDA-EULA.txt", "2.6. Attachment A");
+    assert!(text.contains(known_line));
+    let mut unpacked = 0;
+    for file in files(&dir.path().join("dist")).iter() {
+        if ![".conda", ".whl", ".tar.zst", ".deb"].iter().any(|end| file.ends_with(end)) {
+            continue;
+        }
+        let root = dir.path().join("unpacked").join(file);
+        let mut quiet = |_| Ok(());
+        let form = simpack::container::Form::of_name(file).unwrap();
+        simpack::container::unpack(&dir.path().join("dist").join(file), form, &root, true, &mut quiet).unwrap();
+        let inside = files(&root);
+        let holds = inside.iter().any(|path| path.ends_with("libcudart.so.13"));
+        let carried: Vec<&String> = inside
+            .iter()
+            .filter(|path| path.ends_with(name) || file.ends_with(".deb") && path.ends_with("/copyright"))
+            .filter(|path| fs_err::read_to_string(root.join(path)).unwrap().contains(known_line))
+            .collect();
+        assert_eq!(carried.len(), usize::from(holds), "{file}: {inside:?}");
+        if let Some(bill) = inside.iter().find(|path| holds && path.ends_with("sbom.cdx.json")) {
+            let bill: serde_json::Value = serde_json::from_slice(&fs_err::read(root.join(bill)).unwrap()).unwrap();
+            let is_it = |part: &&serde_json::Value| part["name"].as_str().unwrap().ends_with("lib/libcudart.so.13");
+            let part = bill["components"].as_array().unwrap().iter().find(is_it).unwrap().clone();
+            assert_eq!(part["licenses"][0]["license"]["name"], licence.name, "{part}");
+        }
+        unpacked += usize::from(holds);
+    }
+    assert_eq!(unpacked, 4);
+
+    // Without a toolkit that has the text the build stops, and the source may bring it.
+    let empty = scratch();
+    let stopped = build(Some(empty.path())).exit(3).stderr;
+    for word in ["lib/libcudart.so.13", licence.name.as_str(), "LICENSE.LicenseRef-NVIDIA-CUDA-EULA.txt"] {
+        assert!(stopped.contains(word), "{word}: {stopped}");
+    }
+    fs_err::write(dir.path().join("LICENSE.LicenseRef-NVIDIA-CUDA-EULA.txt"), &text).unwrap();
+    build(Some(empty.path())).exit(0);
 }

@@ -47,9 +47,10 @@ fn the_summary_names_every_package_and_its_file() {
             Some(target) => format!("3 kernels {target}"),
             None if package == "volley-kernels" => {
                 let (target, _) = build.rsplit_once("_h").unwrap();
-                let target = target.trim_start_matches("unknown_").trim_start_matches("nocode_");
-                let target = target.trim_start_matches("cuda13_");
-                format!("none, selects {target}")
+                let words = [("unknown_", " for unknown GPUs"), ("nocode_", " for GPUs without code"), ("", "")];
+                let (start, when) = words.into_iter().find(|(start, _)| target.starts_with(start)).unwrap();
+                let target = target[start.len()..].trim_start_matches("cuda13_");
+                format!("none, selects {target}{when}")
             }
             None => "none".to_owned(),
         };

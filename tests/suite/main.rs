@@ -8,6 +8,7 @@ mod abi_release;
 mod abi_vendor;
 mod book;
 mod broken_transfers;
+mod by_clients;
 mod cache;
 mod clients;
 mod commands;

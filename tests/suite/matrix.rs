@@ -2,10 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::by_clients::Distribution;
 use crate::support::{CacheView, Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
+
+/// Formats that are built; the first is the one that is summed up.
+const ALL: &str = "conda,wheel,oci,deb";
 
 /// A recipe of this repository, built for the releases that stand in `matrix`.
 struct Built {
@@ -27,7 +32,7 @@ impl Built {
         let (start, rest) = text.split_once("[matrix]\n").unwrap();
         let (_, end) = rest.split_once("\n[toolchain]\n").unwrap();
         fs_err::write(&path, format!("{start}[matrix]\n{matrix}\n[toolchain]\n{end}{tables}")).unwrap();
-        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json", "--format", ALL])).exit(0).json();
         Self { dir, summary }
     }
 
@@ -166,6 +171,54 @@ fn releases_of_one_build_serve_generations_of_drivers() {
     assert!(headline("8.0").contains("recipe  1 capability + PTX, CUDA 13.0, "), "{}", headline("8.0"));
 
     built.rebuilds(&built.file("volley-kernels-sm_90", "11.8"), 1);
+    other_clients_take_a_release(&built);
+}
+
+/// Wheels have a name for each CUDA major and hold the newest of its machine code; packages of Debian and images have a
+/// name for each release, of which one is installed.
+fn other_clients_take_a_release(built: &Built) {
+    let dist = built.path("dist");
+    let distribution = Distribution { dist: &dist, name: "volley", version: "1.0.0" };
+    let majors = |prefix: &Path| -> BTreeSet<String> {
+        let cubins =
+            files(&prefix.join("lib/volley/kernels")).into_iter().filter(|file| file.ends_with("neuron.cubin"));
+        cubins.map(|file| file.split('/').nth(1).unwrap().to_owned()).collect()
+    };
+    let runs = |program: &Path| {
+        let ran = Ran::of(Command::new(program).env_clear().arg("--version")).exit(0);
+        assert_eq!(ran.stdout, "volley 1.0.0\n");
+    };
+    let both = BTreeSet::from(["cuda11", "cuda13"].map(str::to_owned));
+    let one = |major: &str| BTreeSet::from([major.to_owned()]);
+    for (extras, expected) in [("sm90", both.clone()), ("sm90-cu11", one("cuda11")), ("cu13", one("cuda13"))] {
+        distribution.by_wheels(extras, &|prefix, programs| {
+            assert_eq!(majors(prefix), expected, "{extras}");
+            runs(&programs.join("volley"));
+        });
+    }
+    for (target, major) in [("cuda11.8-sm_90", "cuda11"), ("cuda13.5-sm_90", "cuda13")] {
+        distribution.by_image(target, &|prefix| {
+            assert_eq!(majors(prefix), one(major), "{target}");
+            runs(&prefix.join("bin/volley"));
+        });
+    }
+    let kernels = |cuda: &str| format!("volley-kernels-sm-90-cuda{cuda}_");
+    let (first, others) = (kernels("13.5"), ["13.0", "11.8"].map(kernels));
+    let others = others.each_ref().map(String::as_str);
+    distribution.by_dpkg(&["volley-core_", &first], &others, &|prefix| {
+        assert_eq!(majors(prefix), one("cuda13"));
+        runs(&prefix.join("bin/volley"));
+    });
+    // Select names the files of the release that the driver runs.
+    let select = |driver: &str, format: &str| {
+        let args = ["select", "--device", "9.0", "--driver", driver, "dist", "--format", format];
+        built.run(&args).stdout
+    };
+    for (driver, cuda) in [("550.54.14", "11.8"), ("580.65.06", "13.5")] {
+        assert!(select(driver, "deb").contains(&kernels(cuda)), "{driver}: {}", select(driver, "deb"));
+        let image = format!(":1.0.0-cuda{cuda}-sm_90 ");
+        assert!(select(driver, "oci").contains(&image), "{driver}: {}", select(driver, "oci"));
+    }
 }
 
 /// Of a library that cannot be split and of what follows from the release by its build, each release makes its own.
@@ -216,5 +269,5 @@ fn slices_and_runtime_compilation_of_two_releases() {
 }
 
 fn is_package(file: &str) -> bool {
-    file.ends_with(".conda") || file.ends_with(".tar.zst")
+    [".conda", ".whl", ".deb"].iter().any(|end| file.ends_with(end))
 }

@@ -107,6 +107,9 @@ fn the_statement_of_a_build_is_valid_and_holds() {
     assert!(said.contains("wrong  steps"), "{said}");
 }
 
+/// Every format that there is.
+const ALL: &str = "conda,wheel,tar,oci,deb";
+
 /// A key pair of minisign itself, without a password.
 fn keys(dir: &Path, minisign: &Path) -> (PathBuf, PathBuf) {
     let (secret, public) = (dir.join("own.key"), dir.join("own.pub"));
@@ -121,12 +124,13 @@ fn signatures_are_those_of_minisign_and_every_changed_byte_is_found() {
     recipe(dir.path());
     let (secret, public) = keys(dir.path(), &minisign);
     let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
-    run(&["build", "--format", "conda,tar", "--sign", "own.key"]).exit(0);
+    run(&["build", "--format", ALL, "--sign", "own.key"]).exit(0);
     let dist = dir.path().join("dist");
     let all = files(&dist);
     let signed: Vec<&String> = all.iter().filter(|name| all.contains(&format!("{name}.minisig"))).collect();
-    assert!(signed.iter().any(|name| name.ends_with(".conda")) && signed.iter().any(|name| name.ends_with(".tar.zst")));
-    assert!(signed.iter().any(|name| **name == "provenance.json"));
+    for end in [".conda", ".whl", ".tar.zst", ".deb", "provenance.json"] {
+        assert!(signed.iter().any(|name| name.ends_with(end)), "{end}: {signed:?}");
+    }
     for name in &signed {
         Ran::of(Command::new(&minisign).arg("-Vm").arg(dist.join(name)).arg("-p").arg(&public)).exit(0);
     }
@@ -139,18 +143,27 @@ fn signatures_are_those_of_minisign_and_every_changed_byte_is_found() {
     for name in &all {
         let path = dist.join(name);
         let good = fs_err::read(&path).unwrap();
-        let mut bad = good.clone();
-        let at = bad.len() / 2;
-        bad[at] ^= 1;
-        fs_err::write(&path, &bad).unwrap();
-        let ran = check();
-        assert!(matches!(ran.code, Some(1 | 7)), "{name}: {ran:?}");
+        // The first line of a signature is a comment that is not signed, as it says itself.
+        let places = match name.ends_with(".minisig") {
+            true => [good.len() / 2, good.len() - 2],
+            false => [0, good.len() - 1],
+        };
+        for at in places.into_iter().chain([good.len() * 2 / 3]) {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs_err::write(&path, &bad).unwrap();
+            let ran = check();
+            assert!(matches!(ran.code, Some(1 | 7)), "{name}, byte {at}: {ran:?}");
+        }
         fs_err::write(&path, &good).unwrap();
     }
     check().exit(0);
     fs_err::write(dist.join("more"), "").unwrap();
     assert!(check().exit(1).stdout.contains("more is not stated"));
     fs_err::remove_file(dist.join("more")).unwrap();
+    // The bundle of another signature may stand beside the statement.
+    fs_err::write(dist.join("provenance.json.sigstore.json"), "{}").unwrap();
+    check().exit(0);
 
     // Another key, and no key.
     let other = scratch();
@@ -160,9 +173,9 @@ fn signatures_are_those_of_minisign_and_every_changed_byte_is_found() {
     // Nothing is built again for a signature alone, and the same key signs the same packages.
     let before = digests(&dist.join("conda"));
     fs_err::remove_file(&secret).unwrap();
-    run(&["build", "--format", "conda,tar", "--sign", "own.key"]).exit(6);
+    run(&["build", "--format", ALL, "--sign", "own.key"]).exit(6);
     assert_eq!(digests(&dist.join("conda")), before);
-    run(&["build", "--format", "conda,tar"]).exit(0);
+    run(&["build", "--format", ALL]).exit(0);
     let said = run(&["verify", "dist", "--signature", "own.pub"]).exit(1).stdout;
     assert!(said.contains("has no signature"), "{said}");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use crate::by_clients::Distribution;
 use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
 
 /// One library for each target, with code for exactly that; the one for the machine is installed, and the program opens it.
@@ -15,7 +16,7 @@ fn each_target_has_a_plug_in_library_that_core_opens() {
     let path = |name: &str| dir.path().join(name);
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/plugged"), &path("recipe"));
     let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
-    let summary = run(&["build", "recipe", "--json"]).exit(0).json();
+    let summary = run(&["build", "recipe", "--json", "--format", "conda,wheel,oci,deb"]).exit(0).json();
     assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
     let tag = summary["kernel-abi"].as_str().unwrap();
     let host: BTreeSet<&str> = summary["packages"]
@@ -43,6 +44,19 @@ fn each_target_has_a_plug_in_library_that_core_opens() {
         let ran = Ran::of(Command::new(prefix.join("bin/plugged")).arg(&library).env_clear()).exit(0);
         assert!(ran.stdout.starts_with(&format!("kernels of {tag}: scale ")), "{}", ran.stdout);
     }
+    // By the other formats' clients it lies in the same place below their prefixes, and core opens it there.
+    let dist = path("dist");
+    let distribution = Distribution { dist: &dist, name: "plugged", version: summary["version"].as_str().unwrap() };
+    let opens = |prefix: &Path| {
+        let library = format!("lib/plugged/kernels/{tag}/cuda13/default/sm_90/libplugged-kernels-sm_90.so");
+        let mut program = Command::new(prefix.join("bin/plugged"));
+        let ran = Ran::of(program.arg(prefix.join(library)).env_clear()).exit(0);
+        assert!(ran.stdout.starts_with(&format!("kernels of {tag}: scale ")), "{}", ran.stdout);
+    };
+    distribution.by_wheels("sm90", &|prefix, _| opens(prefix));
+    distribution.by_image("sm_90", &opens);
+    distribution.by_dpkg(&["plugged-core_", "plugged-kernels-sm-90_", "plugged-kernels-sm-80_"], &[], &opens);
+
     // One more target compiles nothing else again, and another table is another directory.
     let again = run(&["build", "recipe", "--json", "--capability", "9.0", "--ptx", "9.0"]);
     let again = again.exit(0).json();

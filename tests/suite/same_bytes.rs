@@ -52,6 +52,9 @@ struct Circumstances {
     under: &'static [&'static str],
 }
 
+/// Every format that there is.
+const ALL: &str = "conda,wheel,tar,oci,deb";
+
 const PLAIN: Circumstances = Circumstances {
     dir: "a",
     umask: 0o022,
@@ -75,7 +78,7 @@ impl Circumstances {
             }
         }
         let view = CacheView::new(&["zig"]);
-        let mut command = self.command(&dir, &["build", "tiny", "--format", "conda,wheel,tar", "--jobs", self.jobs]);
+        let mut command = self.command(&dir, &["build", "tiny", "--format", ALL, "--jobs", self.jobs]);
         Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
         dir.join("dist")
     }
@@ -158,7 +161,8 @@ fn another_month_leaves_no_trace() {
     assert_eq!(changed(&digests(tiny()), &digests(&later.build(root.path()))), [""; 0]);
 }
 
-/// Volley once more, compiled from nothing for one capability in other circumstances: what both builds have is equal.
+/// Volley once more, compiled from nothing for one capability in other circumstances and years later: what both builds
+/// have is equal in each format.
 #[test]
 fn volley_elsewhere_gives_the_packages_of_the_shared_build() {
     let volley = volley();
@@ -167,21 +171,50 @@ fn volley_elsewhere_gives_the_packages_of_the_shared_build() {
     let there = Circumstances {
         umask: 0o077,
         env: &[("LC_ALL", "C.UTF-8"), ("TZ", "America/St_Johns"), ("HOME", "/nonexistent"), ("USER", "else")],
+        clock: clock_can_be_set().then_some("2031-08-17 23:59:58"),
         ..PLAIN
     };
     let dir = root.path().join("other checkout");
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/volley"), &dir.join("recipe"));
-    let mut command = there.command(&dir, &["build", "recipe", "--capability", "9.0", "--ptx", "none", "--jobs", "3"]);
-    Ran::of(command.env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
-    let (shared, here) = (digests(&volley.dist), digests(&dir.join("dist")));
-    let same: Vec<&String> = here.keys().filter(|path| shared.get(*path) == here.get(*path)).collect();
-    for package in ["core", "rtc", "dev", "source", "kernel-abi", "kernels-sm_90"] {
-        let name = format!("/volley-{package}-");
-        let is_it = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
-        let found = same
-            .iter()
-            .any(|path| path.starts_with("conda/") && path.split_once(&name).is_some_and(|(_, rest)| is_it(rest)));
-        assert!(found, "volley-{package} differs: {:?}", changed(&shared, &here));
+    let args = ["build", "recipe", "--format", ALL, "--capability", "9.0", "--ptx", "none", "--jobs", "3"];
+    Ran::of(there.command(&dir, &args).env("SIMPACK_CACHE_DIR", view.root.path())).exit(0);
+    let mut shared = digests(&volley.dist);
+    shared.extend(digests(crate::formats::dist()).into_iter().filter(|(path, _)| !path.starts_with("tar/")));
+    shared.extend(digests(crate::wheels::dist()).into_iter().filter(|(path, _)| path.starts_with("wheel/")));
+    let here = digests(&dir.join("dist"));
+    let packages = ["core", "rtc", "dev", "source", "kernel-abi", "kernels-sm_90"];
+    for format in ["conda", "tar", "deb", "wheel"] {
+        for package in packages {
+            // Archives hold files, and Debian ties packages without one; core's wheel has an extra for each capability.
+            match (format, package) {
+                ("tar" | "deb", "kernel-abi") | ("wheel", "core") => continue,
+                _ => {}
+            }
+            let (start, end) = match format {
+                "deb" => (format!("volley-{}_", package.replace('_', "-")), ".deb"),
+                "wheel" => (format!("volley_{}-", package.replace('-', "_")), ".whl"),
+                _ => (format!("volley-{package}-"), ""),
+            };
+            let start =
+                if (format, package) == ("wheel", "kernels-sm_90") { "volley_kernels_sm_90_cu13-" } else { &start };
+            let is_it = |path: &&String| {
+                let name = path.rsplit('/').next().unwrap();
+                let rest = name.strip_prefix(start).filter(|_| path.starts_with(&format!("{format}/")));
+                rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()) && rest.ends_with(end))
+            };
+            let path = here.keys().find(is_it).unwrap_or_else(|| panic!("no {start} in {format}: {:?}", here.keys()));
+            assert_eq!(here.get(path), shared.get(path), "{path} differs: {:?}", changed(&shared, &here));
+        }
+    }
+    // An image is the same when its layers and all that is said of them are.
+    let image = |dist: &Path, tag: &str| {
+        let text = fs_err::read(dist.join("oci/index.json")).unwrap();
+        let index: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let named = |image: &&serde_json::Value| image["annotations"]["org.opencontainers.image.ref.name"] == tag;
+        index["manifests"].as_array().unwrap().iter().find(named).unwrap_or_else(|| panic!("{index}")).clone()
+    };
+    for tag in ["1.0.0-sm_90", "1.0.0-cpu"] {
+        assert_eq!(image(&dir.join("dist"), tag), image(crate::formats::dist(), tag));
     }
 }
 
@@ -297,8 +330,10 @@ fn packages_are_rebuilt_and_compared() {
     fs_err::create_dir(root.path().join("recipes")).unwrap();
     fs_err::rename(root.path().join("tiny"), root.path().join("recipes/tiny")).unwrap();
     let ran = rebuild(root.path(), &["rebuild", dist.to_str().unwrap()]).exit(0);
-    let count =
-        files(dist).iter().filter(|file| [".conda", ".whl", ".tar.zst"].iter().any(|end| file.ends_with(end))).count();
+    let count = files(dist)
+        .iter()
+        .filter(|file| [".conda", ".whl", ".tar.zst", ".deb"].iter().any(|end| file.ends_with(end)))
+        .count();
     assert!(ran.stdout.contains(&format!("{count} of {count} packages identical")), "{}", ran.stdout);
     let left = ["dist", "target", "recipes/tiny/simpack.lock"].map(|path| root.path().join(path).exists());
     assert_eq!(left, [false; 3]);

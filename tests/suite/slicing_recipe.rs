@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::by_clients::Distribution;
 use crate::consumers::{by_cmake, by_pkg_config};
 use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
@@ -26,7 +27,10 @@ impl Whole {
         let text = fs_err::read_to_string(&file).unwrap();
         assert!(text.contains("lib/libwhole.so.*"), "{text}");
         fs_err::write(file, text.replace("lib/libwhole.so.*", "lib/lib*.so.*")).unwrap();
-        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+        let summary =
+            Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json", "--format", "conda,wheel,oci,deb"]))
+                .exit(0)
+                .json();
         Some(Self { dir, summary })
     }
 
@@ -93,6 +97,7 @@ fn a_library_that_cannot_be_split_ships_cut_and_exactly_one_is_installed() {
     assert!(both.stderr.contains("whole-slice"), "{}", both.stderr);
 
     programs_link_it(&whole, &whole.path("prefix-1"));
+    other_clients_install_one_slice(&whole);
 
     let compared = whole.simpack(&["plan", "recipe", "--compare", "--json"]).exit(0).json();
     let way = |name: &str| compared["ways"].as_array().unwrap().iter().find(|way| way["way"] == name).cloned().unwrap();
@@ -100,6 +105,43 @@ fn a_library_that_cannot_be_split_ships_cut_and_exactly_one_is_installed() {
     assert!(number("sliced", "download") < number("fat", "download"), "{compared}");
     assert!(number("fat", "stored") < number("sliced", "stored"), "{compared}");
     assert_eq!((&way("sliced")["estimated"], &way("rebuilt")["estimated"]), (&false.into(), &true.into()));
+}
+
+/// The same by pip, uv, umoci and dpkg: the program starts with the slice that was asked for, and two are refused.
+fn other_clients_install_one_slice(whole: &Whole) {
+    let dist = whole.path("dist");
+    let distribution = Distribution { dist: &dist, name: "whole", version: "1.2.0" };
+    let starts = |program: &Path| {
+        let ran = Ran::of(Command::new(program).env_clear()).exit(0);
+        assert!(ran.stdout.starts_with("answer 42\nscale "), "{}", ran.stdout);
+    };
+    let code = |prefix: &Path| -> Vec<String> {
+        // By the name that is looked for: wheels have no links, and it is the file there.
+        let library = prefix.join("lib/libwhole.so.1");
+        let inspected = whole.simpack(&["inspect", "--json", library.to_str().unwrap()]).exit(0).json();
+        let images = inspected["subjects"][0]["files"][0]["images"].as_array().cloned().unwrap_or_default();
+        let mut found: Vec<_> = images.iter().map(|image| image["capability"].as_str().unwrap().to_owned()).collect();
+        found.dedup();
+        found
+    };
+    for (extra, capabilities) in [("sm90", &["9.0"][..]), ("cpu", &[])] {
+        distribution.by_wheels(extra, &|prefix, programs| {
+            assert_eq!(code(prefix), capabilities, "{extra}");
+            starts(&programs.join("whole"));
+        });
+    }
+    distribution.refused_by_wheels("sm80,sm90", "whole-slice");
+    for (target, capabilities) in [("sm_90", &["9.0"][..]), ("cpu", &[])] {
+        distribution.by_image(target, &|prefix| {
+            assert_eq!(code(prefix), capabilities, "{target}");
+            starts(&prefix.join("bin/whole"));
+        });
+    }
+    let (one, other) = (["whole-core_", "whole-kernels-sm-90_"], ["whole-kernels-sm-80_", "whole-kernels-cpu_"]);
+    distribution.by_dpkg(&one, &other, &|prefix| {
+        assert_eq!(code(prefix), ["9.0"]);
+        starts(&prefix.join("bin/whole"));
+    });
 }
 
 /// Generated files name the library in the kernel packages, from what was built as from a glob; programs link it.

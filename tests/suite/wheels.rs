@@ -12,8 +12,9 @@ use simpack::package::wheel::{Wheel, level};
 use simpack::recipe::ComponentKind;
 
 use crate::clients::sample;
+use crate::consumers::{can_build, serves};
 use crate::doctor_machine::{doctor, stand_in};
-use crate::support::{Ran, changed, digests, files, python, scratch, set_up, simpack, skip, volley};
+use crate::support::{Ran, changed, digests, files, need, python, scratch, set_up, simpack, skip, volley};
 
 /// The shared build's bundles once more, as wheels beside a channel; nothing is compiled.
 pub fn dist() -> &'static Path {
@@ -31,32 +32,32 @@ pub fn dist() -> &'static Path {
 
 /// Who installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
+pub enum Client {
     Pip,
     Uv,
 }
 
-const CLIENTS: [Client; 2] = [Client::Pip, Client::Uv];
+pub const CLIENTS: [Client; 2] = [Client::Pip, Client::Uv];
 
 /// A virtual environment, and the client that fills it.
-struct Environment {
+pub struct Environment {
     dir: tempfile::TempDir,
     client: Client,
 }
 
 impl Environment {
-    fn new(client: Client) -> Option<Self> {
+    pub fn new(client: Client) -> Option<Self> {
         let dir = scratch();
         let mut command = python()?;
         Ran::of(command.args(["-m", "venv", "--without-pip"]).arg(dir.path().join("env"))).exit(0);
         Some(Self { dir, client })
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.dir.path().join("env")
     }
 
-    fn program(&self, name: &str) -> Command {
+    pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.path().join("bin").join(name));
         command.env_clear();
         command
@@ -83,12 +84,12 @@ impl Environment {
     }
 
     /// The same without an index.
-    fn install(&self, from: &Path, wanted: &[&str]) -> Ran {
+    pub fn install(&self, from: &Path, wanted: &[&str]) -> Ran {
         let from = from.to_str().unwrap();
         self.run(&[&["install", "--no-index", "--find-links", from], wanted].concat())
     }
 
-    fn site_packages(&self) -> PathBuf {
+    pub fn site_packages(&self) -> PathBuf {
         let lib = self.path().join("lib");
         let mut entries = fs_err::read_dir(lib).unwrap().map(|entry| entry.unwrap().path());
         entries.find(|path| path.join("site-packages").is_dir()).unwrap().join("site-packages")
@@ -298,6 +299,8 @@ fn programs_link_with_an_installed_library() {
         Ran::of(&mut command).exit(0);
         assert_eq!(Ran::of(&mut Command::new(dir.join(name))).exit(0).stdout, "1.0.0\n", "{library}");
     }
+    need!(can_build(), "no consumer can be built");
+    serves(&prefix);
 }
 
 /// Every wheel, and wheels of others: our level is auditwheel's.

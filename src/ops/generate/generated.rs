@@ -304,7 +304,8 @@ fn packages(recipes: &RecipeMatrix, built: Option<&Built>, manifests: &Manifests
     let by_release = [ComponentKind::Kernels, ComponentKind::Rtc].map(|kind| (kind, is_several(kind)));
     let bundles = bundles.iter().map(|one| bundle(recipes.of(one.cuda), one, built)).collect::<Result<Vec<_>>>()?;
     let outside = built.map(|built| built.needs.clone()).unwrap_or_default();
-    let context = PackContext { manifests, outside, compiled_by: BTreeMap::new(), licences: BTreeMap::new() };
+    let (licences, vendors) = Default::default();
+    let context = PackContext { manifests, outside, compiled_by: BTreeMap::new(), licences, vendors };
     let found = pack::packages(recipes.own(), &bundles, &context)?.into_iter();
     let mut found: Vec<Output> = found.map(|package| output(recipes, &by_release, package)).collect();
     // A release's own one after the other, and whatever brings the others last.

@@ -1,20 +1,27 @@
-//! `.conda` archives, by rattler's writer.
+//! `.conda` archives (conda package format 2): a zip that stores two packed archives, one of the files and one of what
+//! describes them. They are written here, as a stream: rattler's writer reads a tree that is laid out for it, keeps the
+//! archive on disk once more, and has one level for all files.
 
 use std::collections::BTreeSet;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use rattler_conda_types::compression_level::CompressionLevel;
-use rattler_package_streaming::write::write_conda_package;
+use rattler_conda_types::package::PackageMetadata;
+use tempfile::NamedTempFile;
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
+use super::super::epoch::zip_time;
+use super::super::tar::PackedTar;
 use super::super::{
-    BuiltPackage, Content, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed, level, write_all,
+    BuiltPackage, Content, Efforts, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed,
+    write_all,
 };
 use super::{Specs, index, info};
-use crate::bundle::{Artifact, ArtifactKind};
+use crate::bundle::Artifact;
 use crate::error::{Error, Result};
-use crate::fs::Tree;
 use crate::manifest::Vendor;
 
 /// Packages of conda, in a channel with its index.
@@ -42,10 +49,9 @@ impl Format for Conda {
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
         let rendered = self.render(packages, &context.manifests.vendor)?;
-        let write = |spec: &Rendered<'_>, threads| {
+        let built = write_all(&rendered, jobs, |spec, threads| {
             feed(spec.package, &companions(spec.package, context)?, CondaWriter::new(spec, dir, threads)?)
-        };
-        let built = write_all(&rendered.iter().collect::<Vec<_>>(), jobs, write)?;
+        })?;
         index(dir)?;
         Ok(built)
     }
@@ -68,69 +74,66 @@ impl Conda {
     }
 }
 
-/// Lays the package out beside its destination, then has it packed: rattler's writer reads files.
+type Zip = ZipWriter<BufWriter<NamedTempFile>>;
+
+/// Streams the package's files into the first packed archive.
 struct CondaWriter<'a> {
     spec: &'a Rendered<'a>,
     target: PathBuf,
-    layout: tempfile::TempDir,
+    options: SimpleFileOptions,
+    files: PackedTar<Zip>,
     artifacts: Vec<Artifact>,
-    threads: u32,
+    threads: NonZeroUsize,
 }
 
 impl<'a> CondaWriter<'a> {
-    fn new(spec: &'a Rendered<'a>, dir: &Path, threads: u32) -> Result<Self> {
+    fn new(spec: &'a Rendered<'a>, dir: &Path, threads: NonZeroUsize) -> Result<Self> {
         let parent = dir.join(&spec.subdir);
         fs_err::create_dir_all(&parent)?;
-        let layout = tempfile::Builder::new().prefix(".simpack-").tempdir_in(&parent)?;
         let target = parent.join(format!("{}.conda", spec.stem()));
-        Ok(Self { spec, target, layout, artifacts: Vec::new(), threads })
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(zip_time(spec.package)?)
+            .large_file(true);
+        let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
+        let mut zip = ZipWriter::new(BufWriter::new(file));
+        let about = serde_json::to_vec(&PackageMetadata::default())
+            .map_err(|error| Error::bug("the version of a package's format does not print").because(error))?;
+        zip.start_file("metadata.json", options).map_err(|error| failed(&target, error))?;
+        zip.write_all(&about)?;
+        zip.start_file(format!("pkg-{}.tar.zst", spec.stem()), options).map_err(|error| failed(&target, error))?;
+        let files = PackedTar::new(zip, spec.package.time(), Efforts::of(spec.package)?, threads)?;
+        Ok(Self { spec, target, options, files, artifacts: Vec::new(), threads })
     }
+}
 
-    fn tree(&self) -> Result<Tree> {
-        Tree::at(self.layout.path())
-    }
+fn failed(target: &Path, error: ZipError) -> Error {
+    Error::file(target, "cannot be written").because(error)
 }
 
 impl PackageWriter for CondaWriter<'_> {
     type Output = BuiltPackage;
 
     fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
-        let executable = matches!(artifact.kind, ArtifactKind::File { executable: true, .. });
-        let mode = if executable { 0o755 } else { 0o644 };
-        match content {
-            Content::Bytes(bytes) => self.tree()?.file(&artifact.path, bytes, mode)?,
-            Content::File(from) => self.tree()?.copy(from, &artifact.path, Some(mode))?,
-        }
         self.artifacts.push(artifact.clone());
-        Ok(())
+        self.files.file(artifact, content)
     }
 
     fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
-        self.tree()?.symlink(to, &artifact.path)?;
         self.artifacts.push(artifact.clone());
-        Ok(())
+        self.files.link(&artifact.path, to)
     }
 
     fn finish(self) -> Result<BuiltPackage> {
-        let mut paths: Vec<PathBuf> =
-            self.artifacts.iter().map(|artifact| self.layout.path().join(&artifact.path)).collect();
+        let mut zip = self.files.finish()?;
+        let wrong = |error| failed(&self.target, error);
+        zip.start_file(format!("info-{}.tar.zst", self.spec.stem()), self.options).map_err(wrong)?;
+        let mut about = PackedTar::new(zip, self.spec.package.time(), Efforts::default(), self.threads)?;
         for (path, bytes) in info::files(self.spec, &self.artifacts)? {
-            self.tree()?.file(&path, &bytes, 0o644)?;
-            paths.push(self.layout.path().join(path));
+            about.text(&path, &bytes)?;
         }
-        let parent = self.target.parent().unwrap_or(Path::new("."));
-        let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
-        write_conda_package(
-            BufWriter::new(archive.as_file_mut()),
-            self.layout.path(),
-            &paths,
-            CompressionLevel::Numeric(level(self.spec.package)),
-            Some(self.threads),
-            &self.spec.stem(),
-            Some(&info::timestamp(self.spec.package)?),
-            None,
-        )
-        .map_err(|error| Error::file(&self.target, "cannot be written").because(error))?;
-        BuiltPackage::publish(archive, self.target, self.spec.named())
+        let file = about.finish()?.finish().map_err(wrong)?;
+        let file = file.into_inner().map_err(|error| Error::from(error.into_error()))?;
+        BuiltPackage::publish(file, self.target, self.spec.named())
     }
 }

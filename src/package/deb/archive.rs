@@ -9,14 +9,14 @@ use rattler_digest::{Md5, compute_bytes_digest, compute_file_digest};
 use tempfile::NamedTempFile;
 
 use super::super::tar::header;
-use super::super::{BuiltPackage, Content, Named, Package, PackageWriter, level, level_of};
+use super::super::{BuiltPackage, Content, Efforts, Named, Package, PackageWriter};
 use super::control::Fields;
 use super::{PREFIX, texts};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 
-/// Preset of xz, which is all that Debian's archive takes beside gzip: dpkg-deb's own, and less for what holds much
-/// device code, which is compressed already.
+/// Preset of xz, which is all that Debian's archive takes beside gzip: dpkg-deb's own, and less where much of a package
+/// is not worth it. It is one for all files, because dpkg reads one stream.
 const PRESETS: [u32; 2] = [6, 2];
 /// What files of a file system take up, in bytes (deb-substvars(5), Installed-Size).
 const BLOCK: u64 = 1024;
@@ -40,8 +40,8 @@ impl<'a> DebWriter<'a> {
         let target =
             dir.join(format!("{}_{}_{}.deb", fields.name, fields.version.replace(':', "%3a"), fields.architecture));
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
-        let is_large = level(package) < level_of(0);
-        let encoder = XzWriter::new(BufWriter::new(file), XzOptions::with_preset(PRESETS[usize::from(is_large)]))?;
+        let is_mixed = Efforts::of(package)?.is_mixed();
+        let encoder = XzWriter::new(BufWriter::new(file), XzOptions::with_preset(PRESETS[usize::from(is_mixed)]))?;
         let mut writer = Self {
             package,
             fields,
@@ -126,7 +126,7 @@ impl PackageWriter for DebWriter<'_> {
             return Err(Error::bug(format!("{} is no file", artifact.path)));
         };
         let path = format!("{PREFIX}/{}", artifact.path);
-        let mode = if executable && !artifact.path.contains(".so") { 0o755 } else { 0o644 };
+        let mode = if executable { 0o755 } else { 0o644 };
         match content {
             Content::Bytes(bytes) => self.text(&path, bytes, mode),
             Content::File(file) => {

@@ -17,9 +17,9 @@ use self::archive::DebWriter;
 pub(super) use self::control::metadata;
 use self::relations::Names;
 pub(super) use self::texts::is_text;
-use super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed};
+use super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed, write_all};
+use crate::bundle::ArtifactKind;
 use crate::error::Result;
-use crate::parallel::until_failure;
 use crate::recipe::ComponentKind;
 
 /// Where dpkg's own files of an unpacked package lie, as `dpkg-deb --raw-extract` lays them out.
@@ -54,12 +54,11 @@ impl Format for Deb {
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
         let names = Names::of(packages, context);
-        let wanted: Vec<&Package> = packages.iter().filter(|package| is_packed(package)).collect();
+        let wanted: Vec<Package> = packages.iter().filter(|package| is_packed(package)).map(as_installed).collect();
         let fields = wanted.iter().map(|package| control::fields(package, &names)).collect::<Result<Vec<_>>>()?;
-        let together: Vec<_> = wanted.into_iter().zip(fields).collect();
+        let together: Vec<_> = wanted.iter().zip(fields).collect();
         fs_err::create_dir_all(dir)?;
-        let workers = jobs.get().min(together.len()).max(1);
-        until_failure(&together, workers, |(package, fields)| {
+        write_all(&together, jobs, |(package, fields), _| {
             let named = Named {
                 package: fields.name.clone(),
                 version: fields.version.clone(),
@@ -75,4 +74,17 @@ impl Format for Deb {
 fn is_packed(package: &Package) -> bool {
     let is_meta = package.kind == PackageKind::Component && package.manifest.component == ComponentKind::Meta;
     package.root.is_some() || is_meta
+}
+
+/// The package with the modes that Debian asks for: libraries are no programs ("Debian Policy Manual", 8.1).
+fn as_installed(package: &Package) -> Package {
+    let mut package = package.clone();
+    for artifact in &mut package.manifest.artifacts {
+        let name = artifact.path.rsplit('/').next().unwrap_or_default();
+        let is_library = name.ends_with(".so") || name.contains(".so.");
+        if let ArtifactKind::File { executable, .. } = &mut artifact.kind {
+            *executable = *executable && !is_library;
+        }
+    }
+    package
 }

@@ -97,6 +97,13 @@ impl<'a> Names<'a> {
             let selector = plain(&selector_name(&manifest.simulator));
             found.provides.insert(format!("{selector} (= {})", self.version(package.version)));
         }
+        if manifest.cuda.is_some() && self.several.contains(package.name()) {
+            // Packages of two releases have files in common. By the name that they share one of them is installed at a
+            // time, and others find whichever it is.
+            let name = plain(package.name());
+            found.provides.insert(format!("{name} (= {})", self.version(package.version)));
+            found.conflicts.insert(name);
+        }
         let glibc = manifest.conditions.iter().filter_map(|condition| match condition {
             Condition::Glibc { from } => Some(format!("libc6 (>= {from})")),
             Condition::Driver { .. } | Condition::Device { .. } => None,

@@ -9,6 +9,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use super::super::epoch::zip_time;
 use super::super::writer::{staged, unchanged};
 use super::super::{BuiltPackage, Effort, Named};
 use super::describe;
@@ -33,7 +34,7 @@ pub(super) fn write(wheel: &Planned<'_>, dir: &Path, scratch: &Path, jobs: NonZe
     let target = dir.join(wheel.file_name());
     let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
     let failed = |error: ZipError| Error::file(&target, "cannot be written").because(error);
-    let options = options(wheel)?;
+    let options = SimpleFileOptions::default().last_modified_time(zip_time(wheel.package)?);
     let large: Vec<&Member> = wheel.members.iter().filter(|member| member.size >= ALONE).collect();
     // Each becomes an archive of its own, whose compressed bytes are copied as they are.
     let packed = until_failure(&large, jobs.get(), |member| {
@@ -56,19 +57,6 @@ pub(super) fn write(wheel: &Planned<'_>, dir: &Path, scratch: &Path, jobs: NonZe
     let file = archive.finish(&format!("{info}/RECORD")).map_err(failed)?;
     let file = file.into_inner().map_err(|error| Error::from(error.into_error()))?;
     BuiltPackage::publish(file, target, named(wheel))
-}
-
-/// How every entry is written: at the package's time.
-fn options(wheel: &Planned<'_>) -> Result<SimpleFileOptions> {
-    let time = i64::try_from(wheel.package.time()).unwrap_or_default();
-    let stamp = jiff::Timestamp::from_second(time).map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::UTC));
-    let stamp = stamp.map_err(|error| Error::bug("a time stamp is none").because(error))?;
-    let part = |number: i8| u8::try_from(number).unwrap_or_default();
-    let year = u16::try_from(stamp.year()).unwrap_or_default();
-    let (date, clock) = ((part(stamp.month()), part(stamp.day())), (part(stamp.hour()), part(stamp.minute())));
-    let time = zip::DateTime::from_date_and_time(year, date.0, date.1, clock.0, clock.1, part(stamp.second()))
-        .map_err(|error| Error::bug("a time stamp fits no archive").because(error))?;
-    Ok(SimpleFileOptions::default().last_modified_time(time))
 }
 
 fn named(wheel: &Planned<'_>) -> Named {

@@ -10,6 +10,7 @@ use crate::elf::edit::{Edits, PathTag, SearchPathEdit, plan};
 use crate::elf::{self, Facts, Machine};
 use crate::error::{Error, Result};
 use crate::fs::{Content, Digest};
+use crate::manifest::Redistribution;
 
 /// A file of a wheel.
 #[derive(Debug, Clone)]
@@ -62,6 +63,8 @@ pub(super) struct Place<'a> {
     pub module: &'a str,
     /// Directories below `site-packages` in which host files find the vendor's libraries.
     pub vendor: &'a [String],
+    /// Whose files stay as they are: vendors let theirs be passed on unchanged alone.
+    pub known: &'a Redistribution,
     /// Which tag holds search paths.
     pub tag: PathTag,
     /// Directory for files that differ from the staged ones.
@@ -127,8 +130,9 @@ fn file(package: &Package, path: &str, staged: &str, place: &Place<'_>) -> Resul
     if facts.machine == Machine::Cuda {
         return Ok((member, None));
     }
+    let is_vendors = place.known.terms(path.rsplit('/').next().unwrap_or(path)).is_some();
     let wanted = search_path(&facts, path, place);
-    if !facts.dynamic || wanted == facts.search_path() {
+    if !facts.dynamic || is_vendors || wanted == facts.search_path() {
         return Ok((member, Some(facts)));
     }
     let edit = SearchPathEdit::Set { directories: wanted, tag: place.tag };

@@ -22,9 +22,8 @@ mod variants;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::{BuiltPackage, Format, FormatContext, Package};
+use super::{BuiltPackage, Format, FormatContext, Package, write_all};
 use crate::error::Result;
-use crate::parallel::until_failure;
 
 pub use level::{Level, level};
 pub use names::{escaped, extra, kernel_abi_version, normalized};
@@ -59,8 +58,8 @@ impl Format for Wheel {
         // Files that differ from the staged ones; they go when the wheels are written.
         let scratch = tempfile::Builder::new().prefix(".simpack-").tempdir_in(dir)?;
         let planned = plan::plan(packages, context, scratch.path())?;
-        let wheels: Vec<&plan::Planned<'_>> = planned.iter().collect();
-        let built = until_failure(&wheels, jobs.get(), |wheel| archive::write(wheel, dir, scratch.path(), jobs))?;
+        // Each on all threads: most wheels are small, and large files are compressed side by side.
+        let built = write_all(&planned, jobs, |wheel, _| archive::write(wheel, dir, scratch.path(), jobs))?;
         let variants = variants::index(&planned, dir)?;
         index::write(dir, &built, variants)?;
         Ok(built)

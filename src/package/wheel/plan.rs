@@ -151,7 +151,8 @@ impl<'a, 'c> Set<'a, 'c> {
 
     fn wheel(&self, package: &'a Package, scratch: &Path) -> Result<Planned<'a>> {
         let vendor = self.requires.vendor_directories(package);
-        let place = Place { module: &self.module, vendor: &vendor, tag: self.recipe.driver.tag, scratch };
+        let (known, tag) = (&self.manifests.redistribution, self.recipe.driver.tag);
+        let place = Place { module: &self.module, vendor: &vendor, known, tag, scratch };
         let is_core = package.manifest.component == ComponentKind::Core;
         let programs = if is_core { programs(package) } else { Vec::new() };
         let added = if is_core { self.module(&programs)? } else { Vec::new() };

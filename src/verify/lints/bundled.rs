@@ -1,6 +1,6 @@
 //! Libraries that must not be inside: the driver's, its stubs, copies of the vendor's.
 
-use super::super::{BundleFacts, Contents, FileFacts, Rules};
+use super::super::{BundleFacts, Contents, FileFacts, ObjectFacts, Rules};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::{VendorLibrary, unmangled};
 use crate::recipe::ComponentKind;
@@ -80,19 +80,24 @@ fn vendor_library<'a>(facts: &'a BundleFacts, file: &FileFacts) -> Option<(Strin
     names(file).into_iter().find_map(|name| facts.rules.manifests.vendor.original(name))
 }
 
-/// What simpack changed of a vendor's: search paths of the host part, and what is cut out of kernel libraries. Its
+/// What was changed of a vendor's: search paths and names of the host part, and what is cut out of kernel libraries. Its
 /// licence allows to pass on the unchanged library at most, so a waiver must name what permits more.
 fn vendor_modified(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
-        let how = match package.manifest.component {
-            ComponentKind::Core | ComponentKind::Rtc => "its search path was set",
-            ComponentKind::Kernels if package.manifest.platform.is_some() => "device code was cut out of it",
-            _ => continue,
-        };
         for file in package.files() {
             let is_code = !file.objects.is_empty();
             let Some((plain, library)) = vendor_library(facts, file).filter(|_| is_code) else {
                 continue;
+            };
+            // Vendors do not know where drivers lie on machines of others.
+            let is_absolute = |object: &ObjectFacts| object.elf.search_path().iter().any(|path| path.starts_with('/'));
+            let how = match package.manifest.component {
+                ComponentKind::Kernels if package.manifest.platform.is_some() => "device code was cut out of it",
+                ComponentKind::Core | ComponentKind::Rtc if file.objects.iter().any(is_absolute) => {
+                    "its search path was set"
+                }
+                ComponentKind::Core | ComponentKind::Rtc if unmangled(file.name()).is_some() => "it was renamed",
+                _ => continue,
             };
             hits.add(package.subject(&file.path), format!("is the vendor's {plain}, changed: {how}"))
                 .evidence(format!("the unchanged one comes with the package {}", library.conda));

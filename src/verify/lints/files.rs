@@ -76,11 +76,12 @@ fn doubly_claimed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for file in package.files() {
             let owners = owners.entry(&file.path).or_default();
-            // Slices exclude each other.
+            // Slices exclude each other, and so do the same parts of two CUDA releases, which wheels have names for.
             let alternative = |other: &PackageFacts| {
-                other.manifest.is_slice()
-                    && package.manifest.is_slice()
-                    && other.manifest.simulator == package.manifest.simulator
+                let (one, two) = (&other.manifest, &package.manifest);
+                let of_releases =
+                    one.component == two.component && one.cuda != two.cuda && one.cuda.is_some() && two.cuda.is_some();
+                one.simulator == two.simulator && (one.is_slice() && two.is_slice() || of_releases && one.as_wheel)
             };
             // The same as a wheel is installed elsewhere.
             let elsewhere = |other: &PackageFacts| other.manifest.as_wheel != package.manifest.as_wheel;

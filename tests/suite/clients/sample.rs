@@ -292,6 +292,7 @@ pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
         outside: BTreeMap::from([(("volley-core".to_owned(), None), [libstdcxx].into_iter().collect())]),
         compiled_by: BTreeMap::new(),
         licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
+        vendors: BTreeMap::new(),
     }
 }
 
