@@ -63,7 +63,12 @@ pub fn wrap(head: &str, indent: usize, text: &str, width: usize) -> Vec<String> 
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::wrap(text, options).iter().map(|line| line.trim_end().to_owned()).collect()
+    let mut lines: Vec<String> = textwrap::wrap(text, options).iter().map(|line| line.trim_end().to_owned()).collect();
+    // Where the first word is too long for a line, nothing stands before it.
+    if head.trim().is_empty() && lines.len() > 1 && lines[0].is_empty() {
+        lines.remove(0);
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -75,5 +80,9 @@ mod tests {
         let lines = wrap("fix: ", 5, "remove /a/path-that/is-longer/than-a-line and try again", 20);
         assert_eq!(lines, ["fix: remove", "     /a/path-that/is-longer/than-a-line", "     and try again"]);
         assert_eq!(wrap("head", 2, "", 20), ["head"]);
+        assert_eq!(
+            wrap("  ", 2, "/a/path-that/is-longer/than-a-line: x", 20),
+            ["  /a/path-that/is-longer/than-a-line:", "  x"]
+        );
     }
 }

@@ -79,8 +79,8 @@ fn names(data: &[u8]) -> impl Iterator<Item = &str> {
 /// `libcusparse` of `libcusparse.so.12` and of `libcusparse-1a2b3c4d.so.12.5`.
 pub fn library_stem(soname: &str) -> &str {
     let mut base = soname.split(".so").next().unwrap_or(soname);
-    // What was repaired twice has two hashes.
-    while let Some((stem, hash)) = base.rsplit_once('-')
+    // What was repaired twice has two hashes; a version may follow one (`libopenblas-r0-d77a1985.3.15.so`).
+    while let Some((stem, hash)) = base.rsplit_once('-').map(|(stem, end)| (stem, end.split('.').next().unwrap_or(end)))
         && hash.len() == 8
         && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
     {

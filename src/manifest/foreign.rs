@@ -15,6 +15,7 @@ pub struct ForeignPackages {
     platform: Vec<PlatformEntry>,
     projects: Vec<Project>,
     families: Vec<CopyFamily>,
+    alike: Vec<Alike>,
 }
 
 /// Projects of the Python package index whose wheels hold libraries for others.
@@ -40,6 +41,14 @@ pub struct CopyFamily {
     pub hurts: String,
 }
 
+/// A library under several names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Alike {
+    name: String,
+    stems: Vec<String>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlatformEntry {
@@ -63,6 +72,7 @@ struct File {
     platform: Vec<PlatformEntry>,
     project: Vec<ProjectEntry>,
     family: Vec<CopyFamily>,
+    alike: Vec<Alike>,
 }
 
 impl ForeignPackages {
@@ -79,7 +89,7 @@ impl ForeignPackages {
             })
         };
         let projects = file.project.iter().map(project).collect::<Result<_>>()?;
-        Ok(Self { platform: file.platform, projects, families: file.family })
+        Ok(Self { platform: file.platform, projects, families: file.family, alike: file.alike })
     }
 
     /// Whether every machine has a library that a manylinux tag is for; without a tag, that some tag is for.
@@ -101,6 +111,11 @@ impl ForeignPackages {
     /// Whether a project is the GPU vendor's own. The name is normalised.
     pub fn is_vendors(&self, project: &str) -> bool {
         self.projects.iter().any(|known| known.vendor && known.names.is_match(project))
+    }
+
+    /// What a library that has several names is called, by its stem: OpenBLAS, of `libscipy_openblas`.
+    pub fn one_name(&self, stem: &str) -> Option<&str> {
+        self.alike.iter().find(|it| it.stems.iter().any(|known| known == stem)).map(|it| it.name.as_str())
     }
 
     /// The family of libraries of which two hurt that a library belongs to, by its stem (`libgomp`).
@@ -145,5 +160,10 @@ mod tests {
         assert_eq!(group("libgomp", Some(1)), group("libiomp5", None));
         assert_ne!(group("libcudart", Some(12)), group("libcudart", Some(13)));
         assert_eq!(group("libgfortran", Some(5)), None);
+        let one_name = |name| foreign.one_name(crate::elf::library_stem(name));
+        for name in ["libscipy_openblas64_-32a4b2a6.so", "libopenblaso-r0-d77a1985.3.15.so", "libopenblas.so.0"] {
+            assert_eq!(one_name(name), Some("OpenBLAS"), "{name}");
+        }
+        assert_eq!(one_name("libgfortran.so.5"), None);
     }
 }

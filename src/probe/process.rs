@@ -24,16 +24,21 @@ impl Mapped {
     }
 }
 
-/// What copies of one library have in common, whatever a repair tool called them: stem and major.
-fn kind(soname: &str) -> (String, Option<u32>) {
-    (library_stem(soname).to_owned(), soname_major(soname))
+/// What copies of one library have in common, whatever a repair tool called them: stem and major, or the one name of
+/// what has several. Python's modules share names and are no copies.
+fn kind(soname: &str, manifests: &Manifests) -> Option<(String, Option<u32>)> {
+    let (stem, major) = (library_stem(soname), soname_major(soname));
+    match manifests.foreign.one_name(stem) {
+        Some(name) => Some((name.to_owned(), None)),
+        None => (stem.starts_with("lib") && major.is_some()).then(|| (stem.to_owned(), major)),
+    }
 }
 
-/// Libraries that are mapped more than once, from several files. Python's modules share names and are no copies.
-fn copied(mapped: &[Mapped]) -> BTreeSet<(String, Option<u32>)> {
+/// Libraries that are mapped more than once, from several files.
+fn copied(mapped: &[Mapped], manifests: &Manifests) -> BTreeSet<(String, Option<u32>)> {
     let mut seen = BTreeSet::new();
-    let libraries = mapped.iter().map(Mapped::soname).filter(|soname| soname.starts_with("lib"));
-    libraries.map(kind).filter(|kind| kind.1.is_some() && !seen.insert(kind.clone())).collect()
+    let kinds = mapped.iter().filter_map(|it| kind(it.soname(), manifests));
+    kinds.filter(|kind| !seen.insert(kind.clone())).collect()
 }
 
 /// Looks at a process of this machine.
@@ -66,12 +71,13 @@ pub(super) fn process(pid: u32, loader: &Loader, manifests: &Manifests) -> Resul
     let library_path = variable("LD_LIBRARY_PATH");
     let preload = variable("LD_PRELOAD");
     let mut libraries = Vec::new();
-    let copied = copied(&mapped);
+    let copied = copied(&mapped, manifests);
     for it in &mapped {
         let soname = it.soname().to_owned();
         let driver = manifests.vendor.driver(&soname).is_some();
         let is_known = driver || manifests.vendor.original(&soname).is_some() || soname == "libstdc++.so.6";
-        if !is_known && manifests.foreign.family(library_stem(&soname)).is_none() && !copied.contains(&kind(&soname)) {
+        let is_copied = kind(&soname, manifests).is_some_and(|kind| copied.contains(&kind));
+        if !is_known && manifests.foreign.family(library_stem(&soname)).is_none() && !is_copied {
             continue;
         }
         let mut needed_by: Vec<String> = mapped

@@ -24,7 +24,7 @@ enum Group<'a> {
     Family(&'a str, Option<u32>),
     /// A library of the GPU vendor, by its plain name.
     Vendor(String),
-    /// Any other, by stem and major.
+    /// Any other, by stem and major, or by the one name of what has several.
     Other(&'a str, Option<u32>),
 }
 
@@ -41,7 +41,10 @@ fn copies(facts: &Facts) -> BTreeMap<Group<'_>, Vec<&MappedLibrary>> {
             (None, Some(_)) => {
                 Group::Vendor(format!("{stem}.so{}", major.map(|it| format!(".{it}")).unwrap_or_default()))
             }
-            (None, None) => Group::Other(stem, major),
+            (None, None) => match facts.manifests.foreign.one_name(stem) {
+                Some(name) => Group::Other(name, None),
+                None => Group::Other(stem, major),
+            },
         };
         groups.entry(group).or_default().push(library);
     }

@@ -15,7 +15,7 @@ type Groups<'a> = BTreeMap<Group<'a>, BTreeSet<(&'a str, String)>>;
 enum Group<'a> {
     /// Copies of it hurt each other: family, and major where only those of one do.
     Hurts(&'a str, Option<u32>),
-    /// Copies of it cost memory: stem and major.
+    /// Copies of it cost memory: stem and major, or the one name of what has several.
     Costs(&'a str, Option<u32>),
 }
 
@@ -77,13 +77,14 @@ fn add<'a>(contents: &'a Contents, foreign: &'a ForeignPackages, groups: &mut Gr
     for (subject, file, elf) in contents.loaded() {
         let name = elf.soname.as_deref().unwrap_or(file.name());
         let (stem, major) = (library_stem(name), soname_major(name));
-        let group = match foreign.family(stem) {
-            Some(family) => {
+        let group = match (foreign.family(stem), foreign.one_name(stem)) {
+            (Some(family), _) => {
                 let (family, major) = family.group(major);
                 Group::Hurts(family, major)
             }
-            None if stem.starts_with("lib") => Group::Costs(stem, major),
-            None => continue,
+            (None, Some(name)) => Group::Costs(name, None),
+            (None, None) if stem.starts_with("lib") => Group::Costs(stem, major),
+            (None, None) => continue,
         };
         groups.entry(group).or_default().insert((name, subject));
     }
