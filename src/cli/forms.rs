@@ -12,6 +12,7 @@ use crate::ops::config::Listing;
 use crate::ops::generate::Generated;
 use crate::ops::lock::Answer;
 use crate::ops::plan::Comparison;
+use crate::ops::publish::Published;
 use crate::ops::rebuild::Rebuilt;
 use crate::ops::schema::{Form, of};
 use crate::ops::select::{SELECT_SCHEMA, Selection};
@@ -23,7 +24,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 27] = [
+pub const FORMS: [Form; 28] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -75,6 +76,7 @@ pub const FORMS: [Form; 27] = [
         schema: of::<OriginReport>,
     },
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
+    Form { name: "publish", version: 1, about: "`simpack publish --json`", schema: of::<Published> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },
     Form { name: "recipe", version: 1, about: "simpack.toml, as JSON; for editors", schema: toml_schema::<RecipeKeys> },
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },

@@ -66,6 +66,24 @@ Examples:
   simpack generate github recipes/volley
   simpack generate github recipes/volley --check")]
     Github(GenerateArgs),
+    /// A package of Spack, with `cuda_arch` for the GPUs
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
+
+Examples:
+  simpack generate spack recipes/volley --output ~/repo/packages/volley
+  spack install volley +cuda cuda_arch=90
+  simpack generate spack recipes/volley --check")]
+    Spack(GenerateArgs),
+    /// Easyconfigs of EasyBuild, one a CUDA release
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong, 8 with --check: a file is not current
+
+Examples:
+  simpack generate easybuild recipes/volley
+  eb recipes/volley/packaging/easybuild/*.eb --robot --cuda-compute-capabilities=9.0
+  simpack generate easybuild recipes/volley --check")]
+    Easybuild(GenerateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +119,8 @@ impl GenerateCommand {
             Self::Cmake(args) => (Target::Cmake, args),
             Self::Pkgconfig(args) => (Target::Pkgconfig, args),
             Self::Github(args) => (Target::Github, args),
+            Self::Spack(args) => (Target::Spack, args),
+            Self::Easybuild(args) => (Target::Easybuild, args),
         };
         let request = GenerateRequest {
             target,

@@ -19,6 +19,7 @@ use super::files::verify::VerifyArgs;
 use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::lock::LockArgs;
+use super::publish::PublishArgs;
 use super::rebuild::RebuildArgs;
 use super::schema::SchemaArgs;
 use super::select::SelectArgs;
@@ -85,6 +86,8 @@ enum Verb {
     Rebuild(RebuildArgs),
     /// Look into packages and say what would break on a user's machine
     Verify(VerifyArgs),
+    /// Add the packages of a build to a conda channel
+    Publish(PublishArgs),
     /// Look into files, trees and packages: device code, kernels, ELF facts
     Inspect(InspectArgs),
     /// Change search path, SONAME and needs of finished ELF files, safely
@@ -228,6 +231,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Lock(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),
+        Verb::Publish(args) => args.run(ui),
         Verb::Inspect(args) => args.run(ui),
         Verb::Patch(args) => args.run(ui),
         Verb::Config(args) => args.run(ui),

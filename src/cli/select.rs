@@ -26,6 +26,8 @@ enum FormatArg {
     Deb,
     /// A command of umoci that unpacks an image
     Oci,
+    /// A pixi.toml, whose platform is the machine
+    Pixi,
     /// A nix expression, for the directory of the overlay.nix that `simpack generate nix` writes
     Nix,
     /// As --json
@@ -48,6 +50,7 @@ Examples:
   simpack select --device 8.0 --device 8.9 --smallest
   simpack select ~/miniforge3/envs/sim dist/ --device 8.9   what would be better than what is installed
   simpack select --device cpu --format conda | xargs -d '\\n' conda install --channel dist/conda
+  simpack select dist/ --device 9.0 --format pixi > pixi.toml   a workspace for an H100
   simpack select dist/ --format pip | sh              installs wheels into the environment that pip is of
   simpack select dist/ --replay login.json --format uv  for a machine that `simpack doctor --json` recorded
   simpack select dist/ --device 9.0 --format tar | PREFIX=/opt/volley sh
@@ -115,6 +118,7 @@ impl SelectArgs {
                 FormatArg::Tar => Format::Files(FileFormat::Tar),
                 FormatArg::Deb => Format::Files(FileFormat::Deb),
                 FormatArg::Oci => Format::Files(FileFormat::Oci),
+                FormatArg::Pixi => Format::Pixi,
                 FormatArg::Nix => Format::Nix,
                 FormatArg::Json => Format::Json,
             },

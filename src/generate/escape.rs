@@ -122,6 +122,65 @@ pub fn pkg_config(text: &str) -> Option<String> {
     (!wrong && text.trim() == text).then(|| text.replace('$', "${dollar}"))
 }
 
+/// A string of Python, in double quotes.
+pub fn python(text: &str) -> Option<String> {
+    Some(python_in(text, '"'))
+}
+
+fn python_in(text: &str, quote: char) -> String {
+    let mut quoted = String::from(quote);
+    for letter in text.chars() {
+        match letter {
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            letter if letter == quote => {
+                quoted.push('\\');
+                quoted.push(letter);
+            }
+            // What a reader of lines might take for the end of one, and what no reader shows.
+            letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push(quote);
+    quoted
+}
+
+/// A string of an easyconfig, which is Python in single quotes. EasyBuild replaces `%(word)s`, but for one whose signs
+/// are doubled.
+pub fn easyconfig(text: &str) -> Option<String> {
+    Some(python_in(&without_templates(text), '\''))
+}
+
+/// One word of a shell within a string of an easyconfig, without that one's quotes: `{prefix}` is the directory of the
+/// installation.
+pub fn easyconfig_shell(text: &str) -> Option<String> {
+    let text = shell(&without_templates(text))?.replace("{prefix}", "%(installdir)s").replace("{jobs}", "1");
+    let quoted = python_in(&text, '\'');
+    Some(quoted[1..quoted.len() - 1].to_owned())
+}
+
+fn without_templates(text: &str) -> String {
+    let mut found = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let (before, signs) = rest.split_at(at);
+        let after = signs.trim_start_matches('%');
+        let count = signs.len() - after.len();
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let word = after.strip_prefix('(').map(|it| it.trim_start_matches(is_word));
+        let is_template = word.is_some_and(|it| it.starts_with(")s") && !after.starts_with("()"));
+        found.push_str(before);
+        found.push_str(&"%".repeat(if is_template { 2 * count } else { count }));
+        rest = after;
+    }
+    found + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

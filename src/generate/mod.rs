@@ -5,6 +5,7 @@
 //! what a template prints goes through an escaping filter of its target, or it is an error.
 
 mod conda;
+mod easybuild;
 mod escape;
 mod files;
 mod github;
@@ -14,8 +15,11 @@ mod interface;
 mod model;
 mod nix;
 mod render;
+mod spack;
 
-pub use escape::{cmake, github_text, nix_string, pkg_config, shell, shell_filled, yaml, yaml_recipe};
+pub use escape::{
+    cmake, easyconfig, github_text, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
+};
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
 pub use integrity::sri;
@@ -43,11 +47,16 @@ pub enum Target {
     Pkgconfig,
     /// A workflow of GitHub that builds the matrix.
     Github,
+    /// A package of Spack.
+    Spack,
+    /// Easyconfigs of EasyBuild, one a CUDA release.
+    Easybuild,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 5] = [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github];
+    pub const ALL: [Self; 7] =
+        [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github, Self::Spack, Self::Easybuild];
 
     /// Whether its texts name packages, so that the model needs them.
     pub fn names_packages(self) -> bool {
@@ -56,12 +65,12 @@ impl Target {
 
     /// Whether its texts compile the device code themselves, without simpack.
     pub fn compiles(self) -> bool {
-        matches!(self, Self::Conda | Self::Nix)
+        matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)
     }
 
     /// Whether its texts name an archive of a package index by address or file.
     pub fn fetches(self) -> bool {
-        matches!(self, Self::Conda | Self::Nix)
+        matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)
     }
 
     /// Its files for a model. `vendor` are the libraries that packages may depend on.
@@ -75,6 +84,8 @@ impl Target {
             Self::Cmake => interface::cmake(model, templates),
             Self::Pkgconfig => interface::pkg_config(model, templates),
             Self::Github => github::files(model, templates),
+            Self::Spack => spack::files(model, templates),
+            Self::Easybuild => easybuild::files(model, templates),
         }
     }
 }
@@ -87,6 +98,8 @@ impl fmt::Display for Target {
             Self::Cmake => "cmake",
             Self::Pkgconfig => "pkgconfig",
             Self::Github => "github",
+            Self::Spack => "spack",
+            Self::Easybuild => "easybuild",
         })
     }
 }

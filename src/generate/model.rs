@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
-use crate::manifest::CondaForge;
+use crate::manifest::{CondaForge, EasyBuild};
 use crate::package::Package;
 use crate::recipe::{ComponentKind, Source};
 
@@ -59,6 +59,9 @@ pub struct Model {
     /// What conda-forge pins.
     #[serde(skip)]
     pub forge: CondaForge,
+    /// What EasyBuild has.
+    #[serde(skip)]
+    pub easybuild: EasyBuild,
     /// Vendor libraries and other packages that components use.
     pub uses: Vec<Use>,
     /// Match specs of packages that builds need, sorted.
@@ -271,6 +274,15 @@ impl Model {
             (Source::Pypi { sha256, .. }, Some(listed)) => Some((&listed.url, sha256)),
             _ => None,
         }
+    }
+
+    /// Core's build, where a builder's own support of CMake can do it, and the components that `host.sh` builds.
+    pub fn hooked(&self) -> (Option<&Build>, Vec<ComponentKind>) {
+        let main = self.builds.first().filter(|build| {
+            build.component == ComponentKind::Core && build.driver == BuildDriver::Cmake && !build.source.contains("..")
+        });
+        let others = self.builds.iter().skip(usize::from(main.is_some())).map(|build| build.component);
+        (main, others.chain(self.copies.iter().map(|copy| copy.component)).collect())
     }
 
     /// Whether a component is there.

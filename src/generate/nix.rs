@@ -6,7 +6,6 @@
 use serde::Serialize;
 
 use super::{Build, FileSet, Model, Templates};
-use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::recipe::{ComponentKind, Source};
 
@@ -56,12 +55,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         return Err(Error::recipe(format!("`{}` cannot be an attribute of nix", model.name))
             .hint("it must begin with a letter"));
     }
-    let main = model.builds.first().filter(|build| {
-        build.component == ComponentKind::Core && build.driver == BuildDriver::Cmake && !build.source.contains("..")
-    });
-    let others: Vec<ComponentKind> =
-        model.builds.iter().skip(usize::from(main.is_some())).map(|b| b.component).collect();
-    let others = [others, model.copies.iter().map(|copy| copy.component).collect()].concat();
+    let (main, others) = model.hooked();
     let outputs = outputs(model);
     let mut libraries: Vec<&str> = model.uses.iter().filter_map(|used| used.nix.as_deref()).collect();
     libraries.sort_unstable();

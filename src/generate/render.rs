@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const DIRECTORY: &str = "templates/generate";
 
 /// The templates of all targets, by name: `conda/recipe.yaml`. Those without a directory are of all targets.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "conda/recipe.yaml",
     "conda/variants.yaml",
     "conda/conda-forge.yml",
@@ -28,12 +28,14 @@ const NAMES: [&str; 12] = [
     "cmake/ConfigVersion.cmake",
     "pkgconfig/component.pc",
     "github/workflow.yml",
+    "spack/package.py",
+    "easybuild/simulator.eb",
 ];
 
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 10] = [
+const FILTERS: [Escape; 13] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -41,6 +43,9 @@ const FILTERS: [Escape; 10] = [
     ("nix", escape::nix_string),
     ("cmake", escape::cmake),
     ("pc", escape::pkg_config),
+    ("python", escape::python),
+    ("eb", escape::easyconfig),
+    ("ebsh", escape::easyconfig_shell),
     ("word", word),
     ("pattern", pattern),
     ("indented", indented),

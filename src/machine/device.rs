@@ -37,6 +37,16 @@ pub enum DeviceKind {
     },
 }
 
+impl DeviceKind {
+    /// Its compute capability.
+    pub fn capability(&self) -> Option<Capability> {
+        match self {
+            Self::Cuda { capability } => Some(*capability),
+            Self::Amd { .. } => None,
+        }
+    }
+}
+
 /// What may keep a GPU from being used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

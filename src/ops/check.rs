@@ -17,7 +17,7 @@ use crate::project::{files_of, find, source_elsewhere, unsaid_inputs};
 use crate::recipe::{
     self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
 };
-use crate::toolchain::Store;
+use crate::toolchain::{Store, not_asked};
 use crate::ui::{Ui, size};
 
 /// `simpack check --json`.
@@ -80,8 +80,17 @@ fn warnings(recipe: &Recipe, text: &str, path: &str) -> Result<Vec<Diagnostic>> 
 /// The source tree of a recipe whose source is elsewhere; none offline when it is not in the cache.
 fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<PathBuf>> {
     let Some(source) = source_elsewhere(text, path) else { return Ok(None) };
-    match Store::open(fs::cache_dir()?)?.source(&source, ui, offline) {
-        Ok(root) => Ok(Some(root)),
+    let store = Store::open(fs::cache_dir()?)?;
+    match store.source(&source, ui, offline) {
+        // Archives are found in the cache by their digest: an address that never worked would show on other machines.
+        Ok(root) if offline && !store.is_confirmed(&source) => {
+            ui.note(not_asked(&source));
+            Ok(Some(root))
+        }
+        Ok(root) => {
+            store.confirm(&source, ui)?;
+            Ok(Some(root))
+        }
         Err(error) if offline && error.kind() == ErrorKind::Toolchain => {
             ui.note(format!("source  not looked into: {error}"));
             Ok(None)

@@ -14,6 +14,7 @@ pub mod inspect;
 pub mod lock;
 pub mod patch;
 pub mod plan;
+pub mod publish;
 pub mod rebuild;
 pub mod resolve;
 pub mod schema;

@@ -32,7 +32,7 @@ pub trait Format: Sync {
 
     /// Writes the packages of one distribution below the directory `dir`, on up to `jobs` threads. They come in the
     /// order in which they build on each other, and so does the answer; a package that the format needs no file for is
-    /// left out. Neither `dir` nor `jobs` changes a byte.
+    /// left out. Neither `dir` nor `jobs` changes a byte, and the time none outside of an index.
     ///
     /// # Errors
     /// A package holds what the format has no words for, a file has changed since it was staged, or `dir` cannot be
@@ -53,6 +53,10 @@ pub struct FormatContext<'a> {
     pub recipe: &'a Recipe,
     /// Vendor libraries, capabilities, releases.
     pub manifests: &'a Manifests,
+    /// The directory whose place the format's takes: what an index says of when it first had a package is kept.
+    pub earlier: Option<&'a Path>,
+    /// The time at which an index has what it did not have before.
+    pub now: jiff::Timestamp,
 }
 
 /// The name of a format that there is.

@@ -82,21 +82,25 @@ pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, i
     Ok(Patched { is_changed: outcome.changed(), built: (!built.is_empty()).then(|| built.join(":")) })
 }
 
-/// Writes every package in each format below `dist`, in the formats' order. `symbols` give dependencies their floors.
+/// Writes every package in each format below `dist`, in the formats' order; `dist` takes the place of `earlier`. `symbols`
+/// give dependencies their floors.
 pub(crate) fn pack(
     job: &Job,
     bundles: &[Bundle],
     symbols: &[SymbolsFile],
     formats: &[FormatName],
     dist: &Path,
+    earlier: &Path,
     jobs: usize,
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
     let manifests = &job.inputs.manifests;
     let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols)?)?;
-    let with = FormatContext { recipe: job.inputs.recipes.own(), manifests };
+    let now = jiff::Timestamp::now();
     let write = |&name: &FormatName| {
         let format = name.format();
+        let earlier = earlier.join(format.name());
+        let with = FormatContext { recipe: job.inputs.recipes.own(), manifests, earlier: Some(&earlier), now };
         let built = format.write(&packages, &with, &dist.join(format.name()), jobs)?;
         Ok(Packed { format: name, built })
     };

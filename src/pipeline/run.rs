@@ -305,7 +305,7 @@ fn publish(
     key: Option<&SigningKey>,
 ) -> Result<Built> {
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(job, bundles, symbols, &request.formats, dist.root(), options.jobs)?;
+    let packed = pack(job, bundles, symbols, &request.formats, dist.root(), &request.dist, options.jobs)?;
     let stated = origin_of(job, bundles, &outcome);
     let built = Built {
         simulator: job.inputs.recipes.own().name.clone(),

@@ -10,7 +10,7 @@ use crate::fs::{self, Digest, DigestBuilder};
 use crate::lock::Lock;
 use crate::manifest::Manifests;
 use crate::recipe::{self, RecipeFiles, RecipeMatrix, Selection, Source};
-use crate::toolchain::Store;
+use crate::toolchain::{Store, not_asked};
 use crate::ui::Ui;
 
 /// Name of a recipe's file in its directory.
@@ -115,10 +115,16 @@ pub(crate) fn locate(
     let text = found.text()?;
     let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
     let fetched = match source_elsewhere(&text, &path) {
-        Some(source) => Some(store.source(&source, ui, request.offline).map_err(|error| match request.offline {
-            true => also_missing(error, &dir, store, ui),
-            false => error,
-        })?),
+        Some(source) => {
+            let root = store.source(&source, ui, request.offline).map_err(|error| match request.offline {
+                true => also_missing(error, &dir, store, ui),
+                false => error,
+            })?;
+            if !store.is_confirmed(&source) {
+                ui.note(format!("{}; `simpack check` asks", not_asked(&source)));
+            }
+            Some(root)
+        }
         None => None,
     };
     let looked_at = LookedAt::default();

@@ -80,8 +80,8 @@ struct Source {
     /// Commit of the repository: all 40 digits, because branches and tags move.
     #[schemars(example = &"0123456789abcdef0123456789abcdef01234567")]
     rev: Option<String>,
-    /// Address of an archive.
-    #[schemars(example = &"https://www.example.org/mysim-1.2.0.tar.gz")]
+    /// Address of an archive; `{version}` is the simulator's.
+    #[schemars(example = &"https://www.example.org/mysim-{version}.tar.gz")]
     url: Option<String>,
     /// Name of a project on the package index: its source distribution or wheel is the source.
     #[schemars(example = &"mysim")]

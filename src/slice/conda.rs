@@ -120,7 +120,7 @@ impl Conda {
         }
         changed.extend(manifests(&self.path, layout, sliced, label)?);
         put(&tree, INDEX, &self.new_index(label)?)?;
-        put(&tree, PATHS, &paths(&tree, &changed)?)
+        put(&tree, PATHS, &paths(&tree, layout, &changed)?)
     }
 
     fn new_index(&self, label: &CondaLabel) -> Result<Value> {
@@ -191,13 +191,18 @@ fn unsliced(build: &str) -> &str {
     rest
 }
 
-/// `paths.json` with what the changed files are now.
-fn paths(tree: &Tree, changed: &BTreeSet<String>) -> Result<Value> {
+/// `paths.json` with what the changed files are now, and so the links that lead to them.
+fn paths(tree: &Tree, layout: &Path, changed: &BTreeSet<String>) -> Result<Value> {
     let mut list = json(tree, PATHS)?;
+    let top = fs_err::canonicalize(layout)?;
+    let led_to = |link: &str| fs::relative(&top, &fs_err::canonicalize(top.join(link)).ok()?).ok();
     for entry in list["paths"].as_array_mut().into_iter().flatten() {
-        let Some(name) = entry["_path"].as_str().filter(|name| changed.contains(*name)).map(str::to_owned) else {
-            continue;
+        let name = entry["_path"].as_str().map(str::to_owned);
+        let name = match entry["path_type"] == "softlink" {
+            true => name.and_then(|name| led_to(&name)),
+            false => name,
         };
+        let Some(name) = name.filter(|name| changed.contains(name)) else { continue };
         let content = Content::map(&tree.open(&name)?)?;
         entry["sha256"] = Digest::of(content.bytes()).to_string().into();
         entry["size_in_bytes"] = content.bytes().len().into();

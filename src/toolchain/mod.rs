@@ -37,5 +37,6 @@ pub use host::{
 };
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
+pub(crate) use source::not_asked;
 pub use source::without_login;
 pub use store::{Status, Store, Tool};

@@ -33,8 +33,24 @@ struct Mark {
     schema: u32,
     key: Digest,
     source: Source,
+    /// Where the same bytes were found to be, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    also: Vec<Source>,
     /// Directory of the files below the mark's.
     root: String,
+}
+
+impl Mark {
+    fn is_from(&self, source: &Source) -> bool {
+        let source = without_login(source);
+        self.source == source || self.also.contains(&source)
+    }
+
+    fn write(&self, dir: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::bug("a source's description does not print as JSON").because(error))?;
+        write_atomic(&dir.join(MARK), text.as_bytes())
+    }
 }
 
 impl Store {
@@ -46,18 +62,53 @@ impl Store {
     /// a source that is a path is the caller's.
     pub fn source(&self, source: &Source, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let key = key(source)?;
-        let dir = self.dir.join("sources").join(key.to_string());
+        let dir = self.place(key);
         // A tree that is whole needs neither lock nor write: the cache may be read-only.
-        if let Some(root) = whole(&dir, key) {
+        if let Some((_, root)) = whole(&dir, key) {
             return Ok(root);
         }
         let lock = self.dir.join("sources").join(format!(".{key}.lock"));
         let waiting = || ui.note(format!("source  {}: waiting for another simpack that fetches it", name(source)));
         let made = with_lock_or_wait(&lock, waiting, || match whole(&dir, key) {
-            Some(root) => Ok(root),
+            Some((_, root)) => Ok(root),
             None => self.make_source(source, key, &dir, ui, offline),
         });
         made.map_err(|error| named(error, &self.dir, source, offline))
+    }
+
+    /// Whether a source in the cache is known to lie where the recipe says: it came from there, or was found there since.
+    /// An archive is found by its digest alone, whatever address stands beside it.
+    pub fn is_confirmed(&self, source: &Source) -> bool {
+        let found = key(source).ok().and_then(|key| whole(&self.place(key), key));
+        found.is_some_and(|(mark, _)| matches!(source, Source::Git { .. }) || mark.is_from(source))
+    }
+
+    /// Fetches a source that lies in the cache from the recipe's address once more, to see that it is there; remembers it.
+    ///
+    /// # Errors
+    /// It cannot be had there, or something else is.
+    pub fn confirm(&self, source: &Source, ui: &Ui) -> Result<()> {
+        if self.is_confirmed(source) {
+            return Ok(());
+        }
+        let key = key(source)?;
+        let confirmed = || {
+            let aside = tempfile::Builder::new().prefix(&temporary(key)).tempdir_in(self.dir.join("sources"))?;
+            self.transfer(source, aside.path().to_owned(), ui, false)?;
+            let dir = self.place(key);
+            if let Some((mut mark, _)) = whole(&dir, key) {
+                mark.also.push(without_login(source));
+                // Who may not write into the cache asks again the next time.
+                let _ = mark.write(&dir);
+            }
+            Ok(())
+        };
+        confirmed().map_err(|error| named(error, &self.dir, source, false))
+    }
+
+    /// Where the tree of a key lies.
+    fn place(&self, key: Digest) -> PathBuf {
+        self.dir.join("sources").join(key.to_string())
     }
 
     /// Address, without login data, of a file that the user's package index has: what other builders fetch.
@@ -77,7 +128,7 @@ impl Store {
     /// Fetches and unpacks beside `dir`, and gives the tree its name.
     fn make_source(&self, source: &Source, key: Digest, dir: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let sources = self.dir.join("sources");
-        let temporary = format!(".new-{}-", key.short(16));
+        let temporary = temporary(key);
         remove_leftovers(&sources, &temporary);
         let fresh = tempfile::Builder::new().prefix(&temporary).tempdir_in(&sources)?;
         let tree = fresh.path().join("tree");
@@ -89,20 +140,7 @@ impl Store {
                 git::checkout(url, rev, &tree, offline)?;
                 tree.clone()
             }
-            Source::Url { url, sha256 } => {
-                let (sha256, url) = (digest(sha256)?, address(url)?);
-                self.archive(source, sha256, &tree, ui, offline, &|fetcher, progress| {
-                    let file = file_name(&url).filter(|file| !file.is_empty()).unwrap_or_else(|| shown(&url));
-                    let goal = Goal { file: &file, sha256, size: None, otherwise: OTHERWISE.into() };
-                    fetcher.link(&Link { url: url.clone(), sha256: None }, &goal, progress)
-                })?
-            }
-            Source::Pypi { name, version, sha256 } => {
-                let sha256 = digest(sha256)?;
-                self.archive(source, sha256, &tree, ui, offline, &|fetcher, progress| {
-                    releases::bring(fetcher, name, version, sha256, progress)
-                })?
-            }
+            archive @ (Source::Url { .. } | Source::Pypi { .. }) => self.archive(archive, &tree, ui, offline)?,
         };
         let below = root
             .strip_prefix(fresh.path())
@@ -116,11 +154,9 @@ impl Store {
                 "root".to_owned()
             }
         };
-        let mark = Mark { schema: 1, key, source: without_login(source), root: below.clone() };
-        let text = serde_json::to_string_pretty(&mark)
-            .map_err(|error| Error::bug("a source's description does not print as JSON").because(error))?;
+        let mark = Mark { schema: 1, key, source: without_login(source), also: Vec::new(), root: below.clone() };
         flush(fresh.path())?;
-        write_atomic(&fresh.path().join(MARK), text.as_bytes())?;
+        mark.write(fresh.path())?;
         set_mode(fresh.path(), 0o755)?;
         if dir.exists() {
             // Without a mark: it was never whole.
@@ -133,18 +169,25 @@ impl Store {
         Ok(dir.join(below))
     }
 
-    /// Brings an archive with `fetch` and unpacks it into `tree`; answers the directory of the files.
-    fn archive(
-        &self,
-        source: &Source,
-        sha256: Digest,
-        tree: &Path,
-        ui: &Ui,
-        offline: bool,
-        fetch: &dyn Fn(&Fetcher, Progress) -> Result<PathBuf>,
-    ) -> Result<PathBuf> {
+    /// Brings an archive and unpacks it into `tree`; answers the directory of the files.
+    fn archive(&self, source: &Source, tree: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let downloads = self.dir.join("downloads");
         fs_err::create_dir_all(&downloads)?;
+        let kept = downloads.join(sha256(source)?.to_string());
+        let file = match kept.is_file() {
+            true => kept.clone(),
+            false => self.transfer(source, downloads, ui, offline)?,
+        };
+        let bytes = fs_err::metadata(&file)?.len();
+        let root = archive::unpack(&file, tree)?;
+        // Unpacked and checked: the archive would only take space.
+        let _ = fs_err::remove_file(kept);
+        ui.note(format!("source  {}, {}", name(source), size(bytes)));
+        Ok(root)
+    }
+
+    /// The archive of a source, fetched into `downloads` from where the recipe says; a local file stays where it is.
+    fn transfer(&self, source: &Source, downloads: PathBuf, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let settings = match (&self.settings, source) {
             (Some(settings), _) => settings.clone(),
             (None, Source::Pypi { .. }) => IndexSettings::discover()?,
@@ -152,7 +195,7 @@ impl Store {
             // An address needs no index: of pip's settings only those for the connection count.
             (None, _) => IndexSettings::discover().unwrap_or_default(),
         };
-        let fetcher = Fetcher::new(&settings, downloads.clone(), self.pace, offline);
+        let fetcher = Fetcher::new(&settings, downloads, self.pace, offline);
         let bar = ui.bytes("source", 0);
         bar.set_message(name(source));
         let progress = |event| match event {
@@ -161,17 +204,36 @@ impl Store {
             Event::Lost(bytes) => bar.dec(bytes),
             Event::Again(line) => ui.note(format!("source  {line}")),
         };
-        let kept = downloads.join(sha256.to_string());
-        let fetched = if kept.is_file() { Ok(kept.clone()) } else { fetch(&fetcher, &progress) };
+        let fetched = fetch(&fetcher, source, &progress);
         bar.finish_and_clear();
-        let file = fetched?;
-        let bytes = fs_err::metadata(&file)?.len();
-        let root = archive::unpack(&file, tree)?;
-        // Unpacked and checked: the archive would only take space.
-        let _ = fs_err::remove_file(kept);
-        ui.note(format!("source  {}, {}", name(source), size(bytes)));
-        Ok(root)
+        fetched
     }
+}
+
+fn fetch(fetcher: &Fetcher, source: &Source, progress: Progress) -> Result<PathBuf> {
+    match source {
+        Source::Url { url, sha256 } => {
+            let (sha256, url) = (digest(sha256)?, address(url)?);
+            let file = file_name(&url).filter(|file| !file.is_empty()).unwrap_or_else(|| shown(&url));
+            let goal = Goal { file: &file, sha256, size: None, otherwise: OTHERWISE.into() };
+            fetcher.link(&Link { url: url.clone(), sha256: None }, &goal, progress)
+        }
+        Source::Pypi { name, version, sha256 } => releases::bring(fetcher, name, version, digest(sha256)?, progress),
+        Source::Path(_) | Source::Git { .. } => Err(no_archive()),
+    }
+}
+
+/// The digest that a recipe pins.
+fn sha256(source: &Source) -> Result<Digest> {
+    match source {
+        Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => digest(sha256),
+        Source::Path(_) | Source::Git { .. } => Err(no_archive()),
+    }
+}
+
+/// Beginning of the names of what becomes the tree of a key.
+fn temporary(key: Digest) -> String {
+    format!(".new-{}-", key.short(16))
 }
 
 /// Digest that names the tree in the cache.
@@ -185,15 +247,20 @@ fn key(source: &Source) -> Result<Digest> {
     })
 }
 
-fn whole(dir: &Path, key: Digest) -> Option<PathBuf> {
+/// What is said of a tree that is whole, and where it lies.
+fn whole(dir: &Path, key: Digest) -> Option<(Mark, PathBuf)> {
     let text = fs_err::read_to_string(dir.join(MARK)).ok()?;
     let mark: Mark = serde_json::from_str(&text).ok()?;
     let root = dir.join(&mark.root);
-    (mark.schema == 1 && mark.key == key && root.is_dir()).then_some(root)
+    (mark.schema == 1 && mark.key == key && root.is_dir()).then_some((mark, root))
 }
 
 fn no_path() -> Error {
     Error::bug("a source that is a path needs no fetching")
+}
+
+fn no_archive() -> Error {
+    Error::bug("only archives are fetched as one file")
 }
 
 fn digest(text: &str) -> Result<Digest> {
@@ -219,6 +286,11 @@ fn name(source: &Source) -> String {
         Source::Url { url, .. } => url,
         Source::Pypi { name, version, .. } => format!("{name} {version} of the package index"),
     }
+}
+
+/// What is said of a source that was found by its digest alone.
+pub(crate) fn not_asked(source: &Source) -> String {
+    format!("source  {}: taken from the cache by its digest, and not asked for there", name(source))
 }
 
 /// A source whose addresses hold no login data.

@@ -72,7 +72,16 @@ fn the_channel_and_the_plain_archives_hold_exactly_the_packages() {
         files.retain(|file| file.ends_with(".conda"));
         assert_eq!(indexed, files);
         expected.extend(files.iter().map(|file| format!("conda/{subdir}/{file}")));
-        expected.extend([".json", ".json.zst"].map(|ending| format!("conda/{subdir}/repodata{ending}")));
+        let indexes = ["repodata.json", "run_exports.json"].into_iter();
+        let indexes = indexes.flat_map(|name| [name.to_owned(), format!("{name}.zst")]);
+        expected.extend(indexes.map(|name| format!("conda/{subdir}/{name}")));
+        // A shard for each name; which are right is what a client says.
+        expected.insert(format!("conda/{subdir}/repodata_shards.msgpack.zst"));
+        let names: BTreeSet<_> =
+            index["packages.conda"].as_object().unwrap().values().map(|it| it["name"].to_string()).collect();
+        let shards = self::files(&volley.channel().join(subdir).join("shards"));
+        assert_eq!(shards.len(), names.len(), "{shards:?}");
+        expected.extend(shards.iter().map(|file| format!("conda/{subdir}/shards/{file}")));
     }
     assert_eq!(expected.iter().filter(|path| path.ends_with(".conda")).count(), rows.len());
     // A plain archive for every package that holds files.

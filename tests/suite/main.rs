@@ -39,6 +39,7 @@ mod generating;
 mod generating_conda;
 mod generating_every;
 mod generating_forge;
+mod generating_hpc;
 mod generating_nix;
 mod growing;
 mod headers;

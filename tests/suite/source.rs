@@ -129,3 +129,44 @@ fn files_that_the_archive_lacks_are_mistakes() {
     assert!(said(&checked).contains("no such file `kernels/tony.cu`"), "{}", said(&checked));
     assert!(said(&checked).contains("tiny.cu"), "{}", said(&checked));
 }
+
+/// What the cache has by its digest says nothing of an address: `check` asks there, and offline it says that it did not.
+#[test]
+fn a_digest_in_the_cache_hides_no_wrong_address() {
+    let scene = Scene::new(true);
+    let recipe = scene.path("recipe/simpack.toml");
+    let text = std::fs::read_to_string(&recipe).unwrap();
+    // The version of the simulator is that of the archive: the address need not repeat it.
+    let versioned = text.replace("tiny-1.0.tar.gz", "tiny-{version}.tar.gz").replace("\"0.1.0\"", "\"1.0\"");
+    assert_ne!(versioned, text);
+    std::fs::write(&recipe, &versioned).unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert!(checked.status.success(), "{}", said(&checked));
+    std::fs::rename(scene.path("tiny-1.0.tar.gz"), scene.path("tiny-2.0.tar.gz")).unwrap();
+    assert!(scene.run(&["check", "recipe"]).status.success(), "it came from there");
+
+    // A release later, and the digest was forgotten: nothing of that address was ever here.
+    let later = versioned.replace("\"1.0\"", "\"1.1\"");
+    std::fs::write(&recipe, &later).unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert_eq!(checked.status.code(), Some(4), "{}", said(&checked));
+    assert!(said(&checked).contains("cannot get the source file:") && said(&checked).contains("tiny-1.1.tar.gz"));
+    let offline = scene.run(&["check", "recipe", "--offline"]);
+    assert!(offline.status.success() && said(&offline).contains("not asked for there"), "{}", said(&offline));
+    let planned = scene.run(&["lock", "recipe"]);
+    assert!(planned.status.success() && said(&planned).contains("`simpack check` asks"), "{}", said(&planned));
+
+    // Other bytes are there: they are not the recipe's. The same bytes are, and from then on that is known.
+    std::fs::write(scene.path("tiny-1.1.tar.gz"), "others").unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert!(said(&checked).contains("is not the pinned file"), "{}", said(&checked));
+    std::fs::rename(scene.path("tiny-2.0.tar.gz"), scene.path("tiny-1.1.tar.gz")).unwrap();
+    assert!(scene.run(&["check", "recipe"]).status.success());
+    let offline = scene.run(&["check", "recipe", "--offline"]);
+    assert!(!said(&offline).contains("not asked"), "{}", said(&offline));
+
+    std::fs::write(&recipe, versioned.replace("{version}", "{release}")).unwrap();
+    let checked = scene.run(&["check", "recipe"]);
+    assert_eq!(checked.status.code(), Some(3), "{}", said(&checked));
+    assert!(said(&checked).contains("unknown placeholder `{release}`"), "{}", said(&checked));
+}

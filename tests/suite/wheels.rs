@@ -376,7 +376,8 @@ fn variants_name_their_gpus_and_hinder_nobody() {
     let mut recipe = sample::recipe(&["sm_80"], "13.0");
     recipe.package.wheel_experiments = vec![simpack::recipe::WheelExperiment::Variants];
     let manifests = sample::manifests();
-    let context = simpack::package::FormatContext { recipe: &recipe, manifests: &manifests };
+    let (earlier, now) = (None, jiff::Timestamp::UNIX_EPOCH);
+    let context = simpack::package::FormatContext { recipe: &recipe, manifests: &manifests, earlier, now };
     simpack::package::Format::write(&Wheel, &packages, &context, &out, jobs(2)).unwrap();
     let text = fs_err::read_to_string(out.join("volley_kernels-1.0.0-variants.json")).unwrap();
     let index: serde_json::Value = serde_json::from_str(&text).unwrap();

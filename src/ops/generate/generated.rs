@@ -15,7 +15,7 @@ use crate::generate::{
     self, Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Revision, Target, Use,
     extended, library_base, licence_ids,
 };
-use crate::manifest::{CondaForge, Manifests};
+use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
@@ -45,6 +45,7 @@ pub(super) fn model(
     built: Option<&Built>,
     manifests: &Manifests,
     forge: &CondaForge,
+    easybuild: &EasyBuild,
     place: &Place,
 ) -> Result<Model> {
     let recipe = recipes.own();
@@ -88,6 +89,7 @@ pub(super) fn model(
         driver_directories: recipe.driver.directories.clone(),
         rpath: recipe.driver.tag == crate::elf::edit::PathTag::Rpath,
         forge: forge.clone(),
+        easybuild: easybuild.clone(),
         uses: uses(recipe, manifests),
         needs: needs(recipe, target)?,
         libraries: libraries(recipe, built)?,

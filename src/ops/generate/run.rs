@@ -13,7 +13,7 @@ use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
-use crate::manifest::{CondaForge, Manifests};
+use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::project::{Origin, RECIPE_FILE, files_of, find, source_elsewhere};
 use crate::recipe::{self, Recipe, RecipeMatrix, Selection, Source};
 use crate::toolchain::Store;
@@ -95,7 +95,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
         return Err(Error::usage(format!("the source of {shown} lies in simpack itself, and no text can name it"))
             .hint(format!("name a directory that holds a {RECIPE_FILE} and its source")));
     }
-    let forge = CondaForge::load(&data)?;
+    let (forge, easybuild) = (CondaForge::load(&data)?, EasyBuild::load(&data)?);
     let place = generated::Place {
         output: way(&output, &source)?,
         recipe: shown_below(&shown),
@@ -105,7 +105,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     };
     let templates = Templates::load(&data, request.target)?;
     let texts = |built: Option<&Built>| {
-        let model = generated::model(request.target, &recipes, built, &manifests, &forge, &place)?;
+        let model = generated::model(request.target, &recipes, built, &manifests, &forge, &easybuild, &place)?;
         request.target.files(&model, &manifests.vendor, &templates)
     };
     let (files, beside) = match &request.dist {

@@ -1,5 +1,7 @@
 //! What was selected: the value that `--json` prints.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ pub struct Selection {
     pub schema: u32,
     /// The machine that was selected for.
     pub machine: Machine,
+    /// Variables by which conda, mamba and pixi take another machine, such as a login node, for it.
+    #[serde(default)]
+    pub conda_overrides: BTreeMap<String, String>,
     /// One entry a simulator.
     pub simulators: Vec<Selected>,
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod files;
+mod pixi;
 mod run;
 
 pub use answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};

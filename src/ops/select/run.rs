@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};
 use super::files::{FileFormat, commands};
+use super::pixi::{manifest, overrides};
 use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
 use crate::doctor::Recorded;
@@ -55,6 +56,8 @@ pub enum Format {
     Uv,
     /// Commands that install files: archives, packages of Debian, an image.
     Files(FileFormat),
+    /// A manifest of pixi.
+    Pixi,
     /// A nix expression.
     Nix,
     /// As `--json`.
@@ -83,7 +86,8 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
         true => 0,
         false => UNSERVED,
     };
-    let selection = Selection { schema: SELECT_SCHEMA, machine, simulators };
+    let conda_overrides = overrides(&machine);
+    let selection = Selection { schema: SELECT_SCHEMA, machine, conda_overrides, simulators };
     if ui.json(&selection)? {
         return Ok(code);
     }
@@ -96,6 +100,7 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
         }
         Format::Conda => ui.out(&lines(&selection, |selected| selected.conda.clone())),
         Format::Files(format) => ui.out(&commands(format, &paths, &selection)?),
+        Format::Pixi => ui.out(&manifest(&selection)?),
         Format::Nix => ui.out(&lines(&selection, |selected| vec![selected.nix.clone()])),
         Format::Pip => ui.out(&install("pip", &selection)?),
         Format::Uv => ui.out(&install("uv pip", &selection)?),
@@ -229,6 +234,12 @@ fn text(selection: &Selection) -> String {
         // One spec a line, as a shell takes it.
         let specs = specs.join(" \\\n            ");
         text.push_str(&format!("install   conda install --channel {channel} \\\n            {specs}\n"));
+    }
+    let of_conda = selection.simulators.iter().any(|selected| selected.channel.is_some());
+    if selection.machine.described && of_conda {
+        let variables = selection.conda_overrides.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        text.push_str(&format!("elsewhere export {}\n", variables.collect::<Vec<_>>().join(" ")));
+        text.push_str("          before that command, on a machine without this GPU, such as a login node\n");
     }
     // Where there are wheels alone, they are what is installed.
     let are_wheels = |selected: &Selected| selected.channel.is_none() && selected.wheels.is_some();

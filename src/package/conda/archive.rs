@@ -52,7 +52,7 @@ impl Format for Conda {
         let built = write_all(&rendered, jobs, |spec, threads| {
             feed(spec.package, &companions(spec.package, context)?, CondaWriter::new(spec, dir, threads)?)
         })?;
-        index(dir)?;
+        index(dir, context.earlier, context.now)?;
         Ok(built)
     }
 }

@@ -1,38 +1,69 @@
-//! The channel index: `repodata.json` of every directory of packages.
+//! The index of a channel: for every directory of packages `repodata.json`, the same in shards (CEP 16), and what its
+//! packages export (`run_exports.json`, CEP 12).
 //!
 //! The records are rattler's, read from the archives themselves. Its ready-made indexer is not
-//! used: it writes the time of indexing into every record, and needs a runtime.
+//! used: it needs a runtime.
 
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use rattler_conda_types::package::{DistArchiveIdentifier, IndexJson, PackageFile};
+use jiff::Timestamp;
+use rattler_conda_types::package::{DistArchiveIdentifier, IndexJson, PackageFile, RunExportsJson};
+use rattler_conda_types::utils::TimestampMs;
 use rattler_conda_types::{ChannelInfo, PackageRecord, RepoData};
 use rattler_digest::{Md5, Sha256, compute_file_digest};
+use serde_json::{Value, json};
 
+use super::{info, shards};
 use crate::error::{Error, Result};
 
-/// zstd level of `repodata.json.zst`: small, and read more often than written.
-const INDEX_LEVEL: i32 = 19;
+/// zstd level of the indexes: small, and read more often than written.
+pub(super) const INDEX_LEVEL: i32 = 19;
+/// The index that every client knows.
+const REPODATA: &str = "repodata.json";
 
-/// Indexes the channel `dir`: writes `repodata.json` and `repodata.json.zst` into `noarch`, which
-/// every channel has, and into each other directory that is there. The bytes follow from the
-/// packages alone. Answers the written files.
+/// One package of a directory.
+pub(super) struct Entry {
+    pub identifier: DistArchiveIdentifier,
+    pub record: PackageRecord,
+    pub run_exports: RunExportsJson,
+}
+
+/// The packages of a directory, by their files' names.
+pub(super) type Entries = BTreeMap<String, Entry>;
+
+/// Indexes the channel `dir`: `noarch`, which every channel has, and each other directory that is there. The bytes follow
+/// from the packages and from when each was indexed first (CEP 47), which `earlier`, a channel that `dir` takes the place
+/// of, or the index that is there knows; the others are new `now`. Answers the written files.
 ///
 /// # Errors
 /// A package cannot be read: nothing is written for its directory.
-pub fn index(dir: &Path) -> Result<Vec<PathBuf>> {
+pub fn index(dir: &Path, earlier: Option<&Path>, now: Timestamp) -> Result<Vec<PathBuf>> {
     fs_err::create_dir_all(dir.join("noarch"))?;
     let mut written = Vec::new();
     for subdir in ["linux-64", "noarch"] {
-        if !dir.join(subdir).is_dir() {
+        let place = dir.join(subdir);
+        if !place.is_dir() {
             continue;
         }
-        let json = repodata(dir, subdir)?;
-        let compressed = zstd::encode_all(json.as_slice(), INDEX_LEVEL)?;
-        for (name, bytes) in [("repodata.json.zst", &compressed), ("repodata.json", &json)] {
-            let path = dir.join(subdir).join(name);
-            crate::fs::write_atomic(&path, bytes)?;
+        let mut known = first_indexed(&place);
+        known.extend(earlier.map(|earlier| first_indexed(&earlier.join(subdir))).unwrap_or_default());
+        let entries = entries(&place, subdir, &known, now)?;
+        // Shards first: who finds their list finds them. Old ones stay, for clients that read an older list.
+        let (list, shards) = shards::shards(subdir, &entries)?;
+        let exports = info::json_lines(&exports(subdir, &entries))?;
+        let repodata = info::json_lines(&repodata(subdir, entries))?;
+        let mut files = shards;
+        for (name, bytes) in [("run_exports.json", exports), (REPODATA, repodata)] {
+            files.push((format!("{name}.zst"), compressed(&bytes)?));
+            files.push((name.to_owned(), bytes));
+        }
+        files.push(list);
+        for (name, bytes) in files {
+            let path = place.join(name);
+            fs_err::create_dir_all(path.parent().unwrap_or(&place))?;
+            crate::fs::write_atomic(&path, &bytes)?;
             written.push(path);
         }
     }
@@ -40,8 +71,55 @@ pub fn index(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn repodata(dir: &Path, subdir: &str) -> Result<Vec<u8>> {
-    let mut repodata = RepoData {
+pub(super) fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
+    Ok(zstd::encode_all(bytes, INDEX_LEVEL)?)
+}
+
+/// The digest of a package's file, in hex.
+fn hex(record: &PackageRecord) -> String {
+    record.sha256.iter().flatten().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// When the packages of a directory were indexed first, by name and digest; what cannot be read knows none.
+fn first_indexed(place: &Path) -> BTreeMap<(String, String), TimestampMs> {
+    let read = || -> Option<RepoData> { serde_json::from_slice(&fs_err::read(place.join(REPODATA)).ok()?).ok() };
+    let records = read().map(|repodata| repodata.conda_packages).unwrap_or_default();
+    let first = |(name, record): (DistArchiveIdentifier, PackageRecord)| {
+        Some(((name.to_string(), hex(&record)), record.indexed_timestamp?))
+    };
+    records.into_iter().filter_map(first).collect()
+}
+
+fn entries(
+    place: &Path,
+    subdir: &str,
+    known: &BTreeMap<(String, String), TimestampMs>,
+    now: Timestamp,
+) -> Result<Entries> {
+    let mut entries = Entries::new();
+    for entry in fs_err::read_dir(place)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with('.') || !name.ends_with(".conda") {
+            continue;
+        }
+        let identifier: DistArchiveIdentifier =
+            name.parse().map_err(|error| Error::file(&path, format!("is no package's name: {error}")))?;
+        let mut entry = read(&path, identifier)?;
+        if entry.record.subdir != subdir {
+            return Err(Error::file(&path, format!("is a package for {}", entry.record.subdir))
+                .hint(format!("move it to {}", entry.record.subdir)));
+        }
+        let key = (name.to_owned(), hex(&entry.record));
+        let now = TimestampMs::from_timestamp_millis(now);
+        entry.record.indexed_timestamp = Some(known.get(&key).copied().unwrap_or(now));
+        entries.insert(name.to_owned(), entry);
+    }
+    Ok(entries)
+}
+
+fn repodata(subdir: &str, entries: Entries) -> RepoData {
+    RepoData {
         info: Some(ChannelInfo {
             subdir: Some(subdir.to_owned()),
             base_url: None,
@@ -50,49 +128,46 @@ fn repodata(dir: &Path, subdir: &str) -> Result<Vec<u8>> {
             virtual_package_detectors: None,
         }),
         packages: Default::default(),
-        conda_packages: Default::default(),
+        conda_packages: entries.into_values().map(|entry| (entry.identifier, entry.record)).collect(),
         v3: Default::default(),
         removed: Default::default(),
         version: Some(1),
-    };
-    for entry in fs_err::read_dir(dir.join(subdir))? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with('.') || !name.ends_with(".conda") {
-            continue;
-        }
-        let identifier: DistArchiveIdentifier =
-            name.parse().map_err(|error| Error::file(&path, format!("is no package's name: {error}")))?;
-        let record = record(&path)?;
-        if record.subdir != subdir {
-            return Err(Error::file(&path, format!("is a package for {}", record.subdir))
-                .hint(format!("move it to {}", record.subdir)));
-        }
-        repodata.conda_packages.insert(identifier, record);
     }
-    super::info::json_lines(&repodata)
 }
 
-fn record(path: &Path) -> Result<PackageRecord> {
+/// What packages export, for builders that need not open them (CEP 12).
+fn exports(subdir: &str, entries: &Entries) -> Value {
+    let of = |entry: &Entry| json!({ "run_exports": entry.run_exports });
+    let packages: BTreeMap<&String, Value> = entries.iter().map(|(name, entry)| (name, of(entry))).collect();
+    json!({ "info": { "subdir": subdir, "version": 1 }, "packages": {}, "packages.conda": packages })
+}
+
+fn read(path: &Path, identifier: DistArchiveIdentifier) -> Result<Entry> {
     let unreadable = |error: Box<dyn std::error::Error + Send + Sync>| {
         Error::file(path, "cannot be read as a package").because(error).hint("remove it from the channel")
     };
-    let index = index_json(path).map_err(unreadable)?;
+    let (index, run_exports) = about(path).map_err(unreadable)?;
     let digest = |error: std::io::Error| unreadable(error.into());
     let sha256 = compute_file_digest::<Sha256>(path).map_err(digest)?;
     let md5 = compute_file_digest::<Md5>(path).map_err(digest)?;
     let size = fs_err::metadata(path)?.len();
-    PackageRecord::from_index_json(index, Some(size), Some(sha256), Some(md5)).map_err(|error| unreadable(error.into()))
+    let record = PackageRecord::from_index_json(index, Some(size), Some(sha256), Some(md5))
+        .map_err(|error| unreadable(error.into()))?;
+    Ok(Entry { identifier, record, run_exports })
 }
 
-fn index_json(path: &Path) -> Result<IndexJson, Box<dyn std::error::Error + Send + Sync>> {
+fn about(path: &Path) -> Result<(IndexJson, RunExportsJson), Box<dyn std::error::Error + Send + Sync>> {
     let file = BufReader::new(crate::fs::open(path)?);
     let mut archive = rattler_package_streaming::seek::stream_conda_info(file)?;
+    let (mut index, mut run_exports) = (None, RunExportsJson::default());
     for entry in archive.entries()? {
         let mut entry = entry?;
-        if entry.path()? == IndexJson::package_path() {
-            return Ok(IndexJson::from_reader(&mut entry)?);
+        let path = entry.path()?.into_owned();
+        if path == IndexJson::package_path() {
+            index = Some(IndexJson::from_reader(&mut entry)?);
+        } else if path == RunExportsJson::package_path() {
+            run_exports = RunExportsJson::from_reader(&mut entry)?;
         }
     }
-    Err("it holds no info/index.json".into())
+    Ok((index.ok_or("it holds no info/index.json")?, run_exports))
 }

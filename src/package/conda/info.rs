@@ -14,6 +14,7 @@ use super::super::{Package, Rendered};
 use super::specs::hash_input;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
+use crate::fs::Digest;
 
 /// All files below `info/`, by path, for a package whose files are `artifacts`.
 pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -116,24 +117,57 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
 /// Digest and size of every file. No entry has a `prefix_placeholder`: the files are relocatable,
 /// nothing in them names the place of installation, so clients hard-link them unchanged and the
 /// digests stay true in every prefix.
+///
+/// A link has digest and size of what it leads to, as conda-build writes them and conda compares them; one that leads
+/// out of the package those of an empty file.
 fn paths(artifacts: &[Artifact]) -> PathsJson {
+    let by_path: BTreeMap<&str, &ArtifactKind> =
+        artifacts.iter().map(|artifact| (artifact.path.as_str(), &artifact.kind)).collect();
     let entries = artifacts.iter().map(|artifact| {
-        let (path_type, sha256, size_in_bytes) = match &artifact.kind {
-            ArtifactKind::File { sha256, size, .. } => {
-                (PathType::HardLink, Some((*sha256.as_bytes()).into()), Some(*size))
-            }
-            ArtifactKind::Link { .. } => (PathType::SoftLink, None, None),
-        };
+        let (sha256, size) = followed(&by_path, &artifact.path).unwrap_or((Digest::of(b""), 0));
         PathsEntry {
             relative_path: artifact.path.clone().into(),
             no_link: false,
-            path_type,
+            path_type: match &artifact.kind {
+                ArtifactKind::File { .. } => PathType::HardLink,
+                ArtifactKind::Link { .. } => PathType::SoftLink,
+            },
             prefix_placeholder: None,
-            sha256,
-            size_in_bytes,
+            sha256: Some((*sha256.as_bytes()).into()),
+            size_in_bytes: Some(size),
         }
     });
     PathsJson { paths: entries.collect(), paths_version: 1 }
+}
+
+/// Most links that lead to one file.
+const MOST_LINKS: usize = 40;
+
+/// The file that a path of the package is, or leads to.
+fn followed(by_path: &BTreeMap<&str, &ArtifactKind>, path: &str) -> Option<(Digest, u64)> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match by_path.get(path.as_str())? {
+            ArtifactKind::File { sha256, size, .. } => return Some((*sha256, *size)),
+            ArtifactKind::Link { to, .. } => path = beside(&path, to)?,
+        }
+    }
+    None
+}
+
+/// Where a link at `path` leads, below the prefix; none for a way out of it.
+fn beside(path: &str, to: &str) -> Option<String> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in to.split('/') {
+        match part {
+            "" => return None,
+            "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
 }
 
 fn about(package: &Package) -> Result<AboutJson> {

@@ -6,6 +6,7 @@ mod info;
 mod install;
 mod read;
 mod selection;
+mod shards;
 mod solve;
 mod specs;
 

@@ -90,6 +90,11 @@ impl Wanted {
         Some(self.0.name.as_exact()?.as_normalized())
     }
 
+    /// The versions that are asked for, as conda writes them.
+    pub fn version(&self) -> Option<String> {
+        self.0.version.as_ref().map(ToString::to_string)
+    }
+
     /// Its build string, where exactly one is asked for.
     pub fn build(&self) -> Option<&str> {
         match &self.0.build {

@@ -9,8 +9,8 @@ pub(in crate::recipe) mod words;
 use std::collections::BTreeMap;
 
 use self::reader::{Fields, Reader, Value, edition, read};
-use self::words::{AtLeast, is_package_name, not_relative};
-use crate::arch::{Capability, CudaVersion};
+use self::words::{AtLeast, is_package_name, not_relative, placeholders};
+use crate::arch::{Capability, CudaVersion, Version};
 use crate::elf::edit::PathTag;
 use crate::recipe::diagnostic::{Diagnostic, Document, Spanned, sort};
 use crate::recipe::file;
@@ -48,6 +48,8 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         None => None,
     };
     let source = top.get("source").and_then(|value| source(reader, value));
+    let version = simulator.as_ref().and_then(|simulator| simulator.version.as_ref());
+    let source = source.map(|source| with_version(reader, source, version.map(|version| version.value)));
     let matrix = top.get("matrix").and_then(|value| reader.fields(value, "[matrix]"));
     let matrix = matrix.map(|fields| self::matrix(reader, fields));
     let toolchain = top.get("toolchain").and_then(|value| reader.fields(value, "[toolchain]"));
@@ -177,6 +179,20 @@ fn source(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Source>> {
     let span = path.or(git).or(url).or(pypi).map_or(fields.span.clone(), |(value, _)| value.span());
     fields.finish(reader);
     found.map(|value| Spanned { value, span })
+}
+
+/// An address in which `{version}` is the simulator's.
+fn with_version(reader: &mut Reader, mut source: Spanned<Source>, version: Option<Version>) -> Spanned<Source> {
+    if let Source::Url { url, .. } = &mut source.value {
+        for word in placeholders(url).into_iter().filter(|word| *word != "version") {
+            let mistake = reader.mistake(source.span.clone(), format!("unknown placeholder `{{{word}}}`"));
+            reader.push(mistake.note("known in an address: {version}"));
+        }
+        if let Some(version) = version {
+            *url = url.replace("{version}", &version.to_string());
+        }
+    }
+    source
 }
 
 fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {

@@ -73,15 +73,23 @@ fn directory_threads_and_order_change_no_byte() {
             assert_eq!(built.sha256, Digest::of_file(&built.path).unwrap());
         }
         let found = digests(&out);
-        index(&out).unwrap();
-        assert_eq!(found, digests(&out), "indexing again changes nothing");
+        index(&out, None, jiff::Timestamp::now()).unwrap();
+        assert_eq!(found, digests(&out), "indexing again changes nothing, and no time that was there");
         results.push(found);
     }
     assert_eq!(results[0], results[1]);
     let names: Vec<_> = results[0].keys().filter(|name| !name.ends_with(".conda") && !name.contains("tar/")).collect();
+    let (shards, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.contains("/shards/"));
+    assert!(shards.len() > 10 && shards.iter().all(|name| name.ends_with(".msgpack.zst")), "{shards:?}");
+    let files = ["repodata.json", "repodata.json.zst", "repodata_shards.msgpack.zst"];
+    let files = files.into_iter().chain(["run_exports.json", "run_exports.json.zst"]);
     let index =
-        ["linux-64/repodata.json", "linux-64/repodata.json.zst", "noarch/repodata.json", "noarch/repodata.json.zst"];
-    assert_eq!(names, index, "nothing else is left behind");
+        ["linux-64", "noarch"].into_iter().flat_map(|dir| files.clone().map(move |file| format!("{dir}/{file}")));
+    assert_eq!(
+        names.into_iter().cloned().collect::<Vec<_>>(),
+        index.collect::<Vec<_>>(),
+        "nothing else is left behind"
+    );
 }
 
 /// Large files take zstd's threaded path, small ones do not: 1.5 MB in one package.
@@ -304,7 +312,7 @@ fn a_broken_archive_in_the_channel_is_named() {
     fs_err::create_dir_all(dir.path().join("noarch")).unwrap();
     for bytes in [&b""[..], b"PK\x05\x06 not a zip", &[0; 100]] {
         fs_err::write(dir.path().join("noarch/broken-1-0.conda"), bytes).unwrap();
-        let error = index(dir.path()).unwrap_err();
+        let error = index(dir.path(), None, jiff::Timestamp::now()).unwrap_err();
         assert!(error.to_string().contains("broken-1-0.conda"), "{error}");
     }
     assert!(!dir.path().join("noarch/repodata.json").exists());

@@ -278,7 +278,9 @@ pub fn write_format(
     jobs: NonZeroUsize,
 ) -> Result<Vec<BuiltPackage>> {
     let (recipe, manifests) = (recipe(TARGETS, "13.0"), manifests());
-    format.write(packages, &FormatContext { recipe: &recipe, manifests: &manifests }, dir, jobs)
+    let context =
+        FormatContext { recipe: &recipe, manifests: &manifests, earlier: None, now: jiff::Timestamp::UNIX_EPOCH };
+    format.write(packages, &context, dir, jobs)
 }
 
 pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {

@@ -17,7 +17,7 @@ use simpack::recipe::Fallback;
 use super::sample::{self, TARGETS};
 use crate::support::client;
 
-fn json(command: &mut Command) -> serde_json::Value {
+pub(super) fn json(command: &mut Command) -> serde_json::Value {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -28,7 +28,7 @@ fn write(specs: &[Package], channel: &Path) {
 }
 
 /// A second channel with what the first one's packages need from elsewhere.
-fn stand_ins(dir: &Path) -> PathBuf {
+pub(super) fn stand_ins(dir: &Path) -> PathBuf {
     let libraries = dir.join("libraries");
     fs_err::create_dir_all(&libraries).unwrap();
     for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libstdc++.so.6"] {

@@ -5,11 +5,27 @@ use std::path::{Path, PathBuf};
 
 use simpack::fs::{Digest, EntryKind, walk};
 
-/// Every file below `root`: path and digest. Not the statement of where a distribution comes from, which tells two builds
-/// apart that made the same.
+/// Every file below `root`: path and digest. Not what tells two builds apart that made the same: the statement of where a
+/// distribution comes from, and when a channel's index had a package first. Shards and their list are named and made by
+/// what holds that time.
 pub fn digests(root: &Path) -> BTreeMap<String, Digest> {
-    let files = files(root).into_iter().filter(|path| path != "provenance.json");
-    files.map(|path| (path.clone(), Digest::of_file(&root.join(path)).unwrap())).collect()
+    let is_of_time = |path: &String| path == "provenance.json" || path.ends_with(".msgpack.zst");
+    let files = files(root).into_iter().filter(|path| !is_of_time(path));
+    files.map(|path| (path.clone(), digest(&root.join(path)))).collect()
+}
+
+fn digest(path: &Path) -> Digest {
+    let name = path.file_name().unwrap().to_string_lossy();
+    if !name.starts_with("repodata.json") {
+        return Digest::of_file(path).unwrap();
+    }
+    let bytes = fs_err::read(path).unwrap();
+    let text = if name.ends_with(".zst") { zstd::decode_all(bytes.as_slice()).unwrap() } else { bytes };
+    let Ok(mut index) = serde_json::from_slice::<serde_json::Value>(&text) else { return Digest::of(&text) };
+    for (_, record) in index["packages.conda"].as_object_mut().into_iter().flatten() {
+        record.as_object_mut().unwrap().remove("indexed_timestamp");
+    }
+    Digest::of(index.to_string().as_bytes())
 }
 
 /// Paths of all files below `root`, sorted.
