@@ -28,6 +28,11 @@ pub struct Model {
     pub homepage: Option<String>,
     /// Accounts of those who look after the recipes.
     pub maintainers: Vec<String>,
+    /// Names of those among nixpkgs' maintainers who look after the package there.
+    pub nix_maintainers: Vec<String>,
+    /// The smoke test on a GPU: a program below the prefix and its arguments, in which `{device}` and `{target}` are still to
+    /// be replaced; empty without one.
+    pub gpu_check: Vec<String>,
     /// The recipe's own build number.
     pub build_number: u64,
     /// Recipes of conda follow conda-forge's conventions.

@@ -14,6 +14,8 @@ struct Values<'a> {
     model: &'a Model,
     /// Attribute of the package.
     attribute: &'a str,
+    /// The summary as nixpkgs writes descriptions.
+    description: String,
     /// Function that fetches the source.
     fetcher: Option<&'static str>,
     /// Tools of the builds.
@@ -29,8 +31,6 @@ struct Values<'a> {
     cmake_dir: String,
     /// Output that `{prefix}` stands for: that of the libraries, which must not name `out`, whose programs name them.
     prefix_output: &'static str,
-    /// An option of that build holds a space.
-    spaced: bool,
     /// Components that `host.sh` builds.
     others: Vec<ComponentKind>,
     /// Globs and the outputs that they move to.
@@ -64,6 +64,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     let values = Values {
         model,
         attribute: &model.name,
+        description: description(&model.summary),
         fetcher: match &model.source.of {
             Source::Url { .. } => Some("fetchurl"),
             Source::Pypi { .. } => Some("fetchPypi"),
@@ -74,7 +75,6 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         split: is_split,
         main,
         prefix_output: if is_split { "lib" } else { "out" },
-        spaced: main.is_some_and(|build| build.options.values().any(|value| value.contains(' '))),
         cmake_dir: main.map(|build| format!("../{}", build.source)).unwrap_or_default(),
         others,
         moves: moves(model, &outputs)?,
@@ -103,6 +103,14 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
     Ok(files)
+}
+
+/// A description begins with a capital, with no article, and ends without a full stop (nixpkgs' pkgs/README.md).
+fn description(summary: &str) -> String {
+    let article = ["a ", "an ", "the ", "A ", "An ", "The "].into_iter().find_map(|word| summary.strip_prefix(word));
+    let plain = article.unwrap_or(summary).trim_end_matches('.');
+    let mut letters = plain.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn tools(model: &Model) -> Vec<&'static str> {
@@ -175,4 +183,18 @@ fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
         found.push(Opened { name: &used.conda, nix, base: &library.base, output });
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_nixpkgs_own() {
+        for (summary, expected) in
+            [("a simulator of spikes.", "Simulator of spikes"), ("Spikes", "Spikes"), ("ünïcode", "Ünïcode"), ("", "")]
+        {
+            assert_eq!(description(summary), expected);
+        }
+    }
 }

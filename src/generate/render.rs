@@ -35,7 +35,7 @@ const NAMES: [&str; 14] = [
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 13] = [
+const FILTERS: [Escape; 14] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -49,6 +49,7 @@ const FILTERS: [Escape; 13] = [
     ("word", word),
     ("pattern", pattern),
     ("indented", indented),
+    ("smoke", smoke),
 ];
 
 /// A text that needs no escaping anywhere: letters, digits and a few signs.
@@ -61,6 +62,14 @@ fn word(text: &str) -> Option<String> {
 fn indented(text: &str) -> Option<String> {
     let quoted = escape::shell(text)?;
     (!quoted.contains('\n')).then(|| quoted.replace("''", "'''").replace("${", "''${"))
+}
+
+/// A word of a smoke test inside an indented string of nix: the first GPU, and the target of a loop around it.
+fn smoke(text: &str) -> Option<String> {
+    let text = text.replace("{device}", "0");
+    let parts = text.split("{target}").map(|part| if part.is_empty() { Some(String::new()) } else { indented(part) });
+    let word = parts.collect::<Option<Vec<_>>>()?.join("\"$target\"");
+    if word.is_empty() { indented("") } else { Some(word) }
 }
 
 /// A pattern of bash that [`extended`](super::extended) made: it is escaped already.

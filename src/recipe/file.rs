@@ -41,7 +41,7 @@ pub struct RecipeFile {
     pub driver: DriverTable,
     /// `[lint]`.
     pub lint: LintTable,
-    /// `[package.conda]` and `[package.wheel]`.
+    /// `[package.conda]`, `[package.nix]` and `[package.wheel]`.
     pub package: PackageTable,
     /// `[smoke]`.
     pub smoke: Option<Smoke>,
@@ -242,6 +242,8 @@ pub struct PackageTable {
     pub profile: Option<Spanned<CondaProfile>>,
     /// Accounts of those who look after generated recipes.
     pub maintainers: Vec<Spanned<String>>,
+    /// Who looks after the package of nix, by the names of nixpkgs' maintainers.
+    pub nix_maintainers: Vec<String>,
     /// What wheels do beyond what is agreed upon.
     pub experimental: Vec<WheelExperiment>,
 }

@@ -379,8 +379,19 @@ struct WaiverKeys {
 struct Package {
     /// conda packages.
     conda: Option<Conda>,
+    /// The package that `simpack generate nix` writes.
+    nix: Option<NixKeys>,
     /// Wheels.
     wheel: Option<WheelKeys>,
+}
+
+/// The package of nix.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct NixKeys {
+    /// Who looks after it, by the names of nixpkgs' maintainers.
+    #[schemars(example = ["somebody"])]
+    maintainers: Option<Vec<String>>,
 }
 
 /// Wheels.

@@ -415,6 +415,9 @@ pub struct PackageSettings {
     /// Accounts of those who look after generated recipes. They are in no package.
     #[serde(skip)]
     pub maintainers: Vec<String>,
+    /// Who looks after the package of nix, by the names of nixpkgs' maintainers. They are in no package.
+    #[serde(skip)]
+    pub nix_maintainers: Vec<String>,
     /// What wheels do beyond what is agreed upon.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]

@@ -65,7 +65,8 @@ fn write(format: &str, directory: &Path, output: &Path) {
     let files = RecipeMemory::new(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())));
     let recipe = load(RECIPE, "simpack.toml", Path::new("."), &files, &manifests, &Selection::default());
     let recipe = recipe.unwrap_or_else(|_| panic!("volley's recipe resolves"));
-    let context = FormatContext { recipe: &recipe, manifests: &manifests };
+    let (earlier, now) = (None, jiff::Timestamp::UNIX_EPOCH);
+    let context = FormatContext { recipe: &recipe, manifests: &manifests, earlier, now };
     let format: FormatName = format.parse().expect("a format");
     format.format().write(&[package(directory)], &context, output, jobs()).expect("the package is written");
 }

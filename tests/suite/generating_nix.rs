@@ -15,6 +15,8 @@ fn checkout(below: &str) -> PathBuf {
 /// A store of its own, below a directory: nothing outside of it is read or written.
 struct Nix {
     root: tempfile::TempDir,
+    /// Where its programs lie, if not on PATH.
+    programs: Option<PathBuf>,
 }
 
 impl Nix {
@@ -24,7 +26,16 @@ impl Nix {
             crate::support::skip("nix is not here; Debian has it as nix-bin");
             return None;
         }
-        let nix = Self { root: scratch() };
+        Some(Self::with(None))
+    }
+
+    /// That of Debian's next release, which lies beside the system's.
+    fn newer() -> Option<Self> {
+        Some(Self::with(Some(set_up("SIMPACK_TEST_NEWER_NIX")?)))
+    }
+
+    fn with(programs: Option<PathBuf>) -> Self {
+        let nix = Self { root: scratch(), programs };
         for below in ["store", "var", "etc", "home"] {
             fs_err::create_dir(nix.path(below)).unwrap();
         }
@@ -33,7 +44,7 @@ impl Nix {
                         experimental-features = nix-command flakes\n";
         fs_err::write(nix.path("etc/nix.conf"), settings).unwrap();
         copy_tree(&checkout("tests/nix/nixpkgs"), &nix.path("nixpkgs"));
-        Some(nix)
+        nix
     }
 
     fn path(&self, below: &str) -> PathBuf {
@@ -41,7 +52,10 @@ impl Nix {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = match &self.programs {
+            Some(programs) => Command::new(programs.join(program)),
+            None => Command::new(program),
+        };
         command.env_remove("NIX_PATH").env("HOME", self.path("home")).env("NIX_REMOTE", "");
         for (variable, below) in
             [("NIX_STORE_DIR", "store"), ("NIX_STATE_DIR", "var"), ("NIX_LOG_DIR", "var/log"), ("NIX_CONF_DIR", "etc")]
@@ -86,18 +100,40 @@ fn every_attribute_of_the_stand_in_says_where_it_was_read() {
 #[test]
 fn packages_evaluate_for_the_capabilities_of_the_configuration() {
     let Some(nix) = Nix::new() else { return };
+    evaluates(&nix);
+}
+
+/// The same with a nix that is five years newer, and the flake, too.
+#[test]
+fn packages_evaluate_with_the_nix_of_the_next_debian() {
+    let Some(nix) = Nix::newer() else { return };
+    let version = Ran::of(nix.command("nix").arg("--version")).exit(0).stdout;
+    assert!(version.trim_end().ends_with("2.26.3"), "{version}");
+    evaluates(&nix);
+    checks_flakes(&nix);
+}
+
+fn evaluates(nix: &Nix) {
     for (name, from) in [("volley", "recipes/volley"), ("every", "tests/recipes/every")] {
-        let dir = generated(&nix, name, from);
+        let dir = generated(nix, name, from);
         let overlay = dir.join("overlay.nix");
         let shown = format!(
             "let p = pkgs.{name}; in {{ inherit (p) meta kernelAbi kernelTargets outputs; drv = p.drvPath; \
              core = p.core.drvPath; kernels = builtins.mapAttrs (_: kernels: kernels.drvPath) p.kernels; \
              one = (p.override {{ cudaCapabilities = [ \"9.0\" ]; }}).kernelTargets; \
-             merged = p.cudaMerged.drvPath; }}"
+             merged = p.cudaMerged.drvPath; update = p.updateScript; \
+             version = p.tests.version.drvPath or null; \
+             gpu = if p ? tests.gpuCheck then p.tests.gpuCheck.requiredSystemFeatures else [ ]; }}"
         );
         let all = nix.evaluate(&overlay, "{ }", &shown).exit(0).json();
         let few = nix.evaluate(&overlay, "{ cudaCapabilities = [ \"8.6\" ]; }", &shown).exit(0).json();
         assert_eq!(all["outputs"][0], "out");
+        assert_eq!(all["update"], serde_json::json!(["nix-update"]));
+        assert!(all["version"].as_str().unwrap().ends_with("test-version.drv"));
+        // Of the two volley has a smoke test: it asks for a machine with a GPU.
+        assert_eq!(all["gpu"], if name == "volley" { serde_json::json!(["cuda"]) } else { serde_json::json!([]) });
+        let maintainers = if name == "every" { serde_json::json!([{ "github": "somebody" }]) } else { serde_json::Value::Null };
+        assert_eq!(all["meta"]["maintainers"], maintainers);
         assert_eq!(few["kernelTargets"][0], "sm_86");
         assert!(few["kernelTargets"].as_array().unwrap().len() < all["kernelTargets"].as_array().unwrap().len());
         assert_eq!(all["one"][0], "sm_90");
@@ -119,7 +155,7 @@ fn packages_evaluate_for_the_capabilities_of_the_configuration() {
         assert!(ran.code != Some(0) && ran.stderr.contains("compiles for no 3.5"), "{}", ran.stderr);
         if name == "every" {
             assert_eq!(all["outputs"], serde_json::json!(["out", "lib", "dev", "static", "doc"]));
-            let summary = "all at once: \"quotes\", ${braces}, ${{ expressions }}, 'ticks' and ünïcode";
+            let summary = "All at once: \"quotes\", ${braces}, ${{ expressions }}, 'ticks' and ünïcode";
             assert_eq!(all["meta"]["description"], summary);
         }
         // What the stand-in does not have, nixpkgs may not have either.
@@ -135,6 +171,10 @@ fn packages_evaluate_for_the_capabilities_of_the_configuration() {
 fn flakes_pass_their_check() {
     let Some(nix) = Nix::new() else { return };
     need!(which::which("git").is_ok(), "git is not here");
+    checks_flakes(&nix);
+}
+
+fn checks_flakes(nix: &Nix) {
     copy_tree(&checkout("recipes"), &nix.path("repo/recipes"));
     copy_tree(&checkout("nix"), &nix.path("repo/nix"));
     for file in ["Cargo.toml", "Cargo.lock", "build.rs"] {

@@ -71,6 +71,8 @@ pub(super) fn model(
         summary: recipe.summary.clone(),
         homepage: recipe.homepage.clone(),
         maintainers: recipe.package.maintainers.clone(),
+        nix_maintainers: recipe.package.nix_maintainers.clone(),
+        gpu_check: gpu_check(recipe),
         build_number: recipe.package.build_number,
         conda_forge: recipe.package.profile == CondaProfile::CondaForge,
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
@@ -167,6 +169,13 @@ fn copies(recipe: &Recipe) -> Result<Vec<CopyBuild>> {
         copies.push(CopyBuild { component: component.kind, source: spec.source.clone(), patterns });
     }
     Ok(copies)
+}
+
+fn gpu_check(recipe: &Recipe) -> Vec<String> {
+    let Some(smoke) = recipe.smoke.as_ref().filter(|smoke| !smoke.cuda.is_empty() && !recipe.groups.is_empty()) else {
+        return Vec::new();
+    };
+    smoke.command.iter().chain(&smoke.cuda).cloned().collect()
 }
 
 fn group(group: &KernelGroup) -> Group {

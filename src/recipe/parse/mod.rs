@@ -367,9 +367,13 @@ fn waiver(reader: &mut Reader, value: &Value<'_>) -> Option<Waiver> {
 fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     let conda = fields.get("conda").and_then(|value| reader.fields(value, "[package.conda]"));
     let wheel = fields.get("wheel").and_then(|value| reader.fields(value, "[package.wheel]"));
+    let nix = fields.get("nix").and_then(|value| reader.fields(value, "[package.nix]"));
     fields.finish(reader);
     let experimental = wheel.map(|fields| experiments(reader, fields)).unwrap_or_default();
-    let Some(mut fields) = conda else { return PackageTable { experimental, ..PackageTable::default() } };
+    let nix_maintainers = nix.map(|fields| handles(reader, fields)).unwrap_or_default();
+    let Some(mut fields) = conda else {
+        return PackageTable { experimental, nix_maintainers, ..PackageTable::default() };
+    };
     let channel = fields.get("channel").and_then(|value| reader.text(value, "channel"));
     let channel = channel.filter(|channel| {
         let fits = not_relative(&channel.value).is_none() && channel.value.split('/').all(is_package_name);
@@ -387,7 +391,24 @@ fn package(reader: &mut Reader, mut fields: Fields<'_, '_>) -> PackageTable {
     let maintainers = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", account));
     fields.finish(reader);
     let maintainers = maintainers.unwrap_or_default();
-    PackageTable { channel, build_number, fallback, profile, maintainers, experimental }
+    PackageTable { channel, build_number, fallback, profile, maintainers, nix_maintainers, experimental }
+}
+
+/// Names among the maintainers of nixpkgs, which are attributes there.
+fn handles(reader: &mut Reader, mut fields: Fields<'_, '_>) -> Vec<String> {
+    let one = |reader: &mut Reader, value: &Value<'_>| {
+        let handle = reader.text(value, "a maintainer")?;
+        let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        let fits = handle.value.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !fits || !handle.value.chars().all(is_word) {
+            reader.wrong(handle.span.clone(), format!("`{}` cannot be a name of nixpkgs' maintainers", handle.value));
+            return None;
+        }
+        Some(handle.value)
+    };
+    let found = fields.get("maintainers").and_then(|value| reader.list(value, "maintainers", one));
+    fields.finish(reader);
+    found.unwrap_or_default()
 }
 
 /// What wheels do beyond what is agreed upon.

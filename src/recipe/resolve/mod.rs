@@ -197,6 +197,7 @@ impl Resolver<'_> {
                 fallback,
                 profile: file.package.profile.as_ref().map(|profile| profile.value).unwrap_or_default(),
                 maintainers: file.package.maintainers.iter().map(|name| name.value.clone()).collect(),
+                nix_maintainers: file.package.nix_maintainers.clone(),
                 wheel_experiments: file.package.experimental.clone(),
             },
             smoke: file.smoke.clone(),

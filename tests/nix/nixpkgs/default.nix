@@ -118,6 +118,14 @@ let
           name = "source";
         };
     };
+    maintainers = {
+      at = "lib/default.nix@0148e16d1446";
+      value = {
+        somebody = {
+          github = "somebody";
+        };
+      };
+    };
     getLicenseFromSpdxId = {
       at = "lib/meta.nix@0148e16d1446";
       value = id: { spdxId = id; };
@@ -149,6 +157,8 @@ let
       );
       result = package // (attributes.passthru or { }) // { inherit (attributes) meta; };
     in
+    # What stdenv was asked for is kept: tools by name cannot stand in for programs that run here.
+    assert attributes.strictDeps && attributes.__structuredAttrs;
     result;
 
   tool =
@@ -357,6 +367,32 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
         name = "auto-add-driver-runpath-hook";
         args = script "mkdir -p $out/nix-support; echo /run/opengl-driver/lib > $out/nix-support/driver";
       };
+    };
+    nix-update-script = {
+      at = "pkgs/by-name/ni/nix-update/nix-update-script.nix@0145c6da2896";
+      value = { }: [ "nix-update" ];
+    };
+    # Runs the program and looks for the version in what it says.
+    testers = {
+      at = "pkgs/build-support/testers/default.nix@0145c6da2896";
+      value.testVersion =
+        { package }:
+        raw {
+          name = "${package.name}-test-version";
+          args = script "${package}/bin/${package.meta.mainProgram} --version | grep -F ${package.version} > $out";
+        };
+    };
+    runCommand = {
+      at = "pkgs/build-support/trivial-builders/default.nix@00ee9b64aafe";
+      value =
+        name: attributes: text:
+        raw (
+          attributes
+          // {
+            inherit name;
+            args = script text;
+          }
+        );
     };
     rustPlatform = {
       at = "pkgs/build-support/rust/build-rust-package/default.nix@00ed845c1e26";

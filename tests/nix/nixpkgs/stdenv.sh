@@ -1,14 +1,20 @@
 # What of nixpkgs' setup.sh and hooks generated packages rely on, with the machine's own tools.
 set -euo pipefail
-outputs=${outputs:-out}
-for input in ${nativeBuildInputs:-}; do
+# With structured attributes lists are arrays, and outputs an array by name; setup.sh exports these.
+. "$NIX_ATTRS_SH_FILE"
+names=()
+for name in "${!outputs[@]}"; do
+  export "$name=${outputs[$name]}"
+  names+=("$name")
+done
+for input in "${nativeBuildInputs[@]}"; do
   PATH=$input/bin:$PATH
 done
 export CC=gcc CXX=g++ CPATH= LIBRARY_PATH=
-for input in ${buildInputs:-}; do
+for input in "${buildInputs[@]}"; do
   CPATH=$input/include:$CPATH
 done
-for input in ${linkInputs:-}; do
+for input in "${linkInputs[@]}"; do
   LIBRARY_PATH=$input/lib:$LIBRARY_PATH
 done
 CPATH=${CPATH%:} LIBRARY_PATH=${LIBRARY_PATH%:}
@@ -23,12 +29,12 @@ runHook() {
   eval "${!1:-}"
 }
 getAllOutputNames() {
-  echo "$outputs"
+  echo "${names[*]}"
 }
 # moveToOutput PATTERN DIRECTORY, as setup-hooks/multiple-outputs.sh: out of every other output, keeping the path.
 moveToOutput() {
   local output file below
-  for output in $outputs; do
+  for output in "${names[@]}"; do
     [ "${!output}" != "$2" ] || continue
     for file in "${!output}"/$1; do
       [ -e "$file" ] || [ -L "$file" ] || continue
@@ -40,14 +46,11 @@ moveToOutput() {
 }
 cd source
 if [ -z "${dontConfigure:-}" ]; then
-  # As cmake's setup hook: flags end at spaces, elements of the array do not.
-  cmakeFlagsArray=()
-  eval "${preConfigure:-}"
   mkdir "${cmakeBuildDir:=build}"
   (
     cd "$cmakeBuildDir"
     cmake "${cmakeDir:-..}" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$out" \
-      "-DCMAKE_INSTALL_INCLUDEDIR=${dev:-$out}/include" $cmakeFlags "${cmakeFlagsArray[@]}"
+      "-DCMAKE_INSTALL_INCLUDEDIR=${dev:-$out}/include" "${cmakeFlags[@]}"
     cmake --build .
     cmake --install .
   )
@@ -56,9 +59,9 @@ eval "${installPhase:-}"
 eval "${postInstall:-}"
 eval "${postFixup:-}"
 # The hook that adds the driver's directory.
-for input in ${nativeBuildInputs:-}; do
+for input in "${nativeBuildInputs[@]}"; do
   [ -e "$input/nix-support/driver" ] || continue
-  for output in $outputs; do
+  for output in "${names[@]}"; do
     [ -d "${!output}" ] || continue
     while IFS= read -r -d '' file; do
       if patchelf --print-rpath "$file" >/dev/null 2>&1; then
@@ -67,6 +70,6 @@ for input in ${nativeBuildInputs:-}; do
     done < <(find "${!output}" -type f -print0)
   done
 done
-for output in $outputs; do
+for output in "${names[@]}"; do
   [ -e "${!output}" ] || mkdir -p "${!output}"
 done

@@ -96,6 +96,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             fallback: Fallback::Ptx,
             profile: CondaProfile::Channel,
             maintainers: Vec::new(),
+            nix_maintainers: Vec::new(),
             wheel_experiments: Vec::new(),
         },
         smoke: None,
