@@ -9,6 +9,9 @@
   symlinkJoin,
   autoAddDriverRunpath,
   cudaPackages,
+  nix-update-script,
+  testers,
+  runCommand,
   # Capabilities whose device code is built: those of the configuration, as far as nixpkgs finds them good for its CUDA
   # release; the recipe's without any.
   cudaCapabilities ? lib.optionals (
@@ -61,6 +64,7 @@ let
       pname = "volley-kernels-${target}";
       inherit version src meta;
 
+      __structuredAttrs = true;
       strictDeps = true;
 
       nativeBuildInputs = [ cuda_nvcc ];
@@ -87,7 +91,7 @@ let
   src = lib.cleanSource ../../recipes/volley;
 
   meta = {
-    description = "spiking networks on CPU and GPU";
+    description = "Spiking networks on CPU and GPU";
     license = lib.getLicenseFromSpdxId "BSD-3-Clause";
     platforms = [ "x86_64-linux" ];
     # The recipe knows no targets for other releases of CUDA.
@@ -99,6 +103,8 @@ let
   core = backendStdenv.mkDerivation {
     pname = "volley-core";
     inherit version src meta;
+
+    __structuredAttrs = true;
 
     outputs = [
       "out"
@@ -168,6 +174,7 @@ stdenvNoCC.mkDerivation (finalAttrs: {
 
   inherit (core) outputs;
 
+  __structuredAttrs = true;
   strictDeps = true;
 
   nativeBuildInputs = [ patchelf ];
@@ -219,14 +226,16 @@ stdenvNoCC.mkDerivation (finalAttrs: {
       kernelTargets
       src
       ;
-    tests.version = stdenvNoCC.mkDerivation {
-      pname = "volley-version";
-      inherit version meta;
-      dontUnpack = true;
-      dontConfigure = true;
-      dontBuild = true;
-      installPhase = ''
-        ${finalAttrs.finalPackage}/bin/volley --version > $out
+    updateScript = nix-update-script { };
+    tests = {
+      version = testers.testVersion { package = finalAttrs.finalPackage; };
+      # On a machine with a GPU: one of the kernels runs on it.
+      gpuCheck = runCommand "volley-gpu-check" { requiredSystemFeatures = [ "cuda" ]; } ''
+        cd ${finalAttrs.finalPackage}
+        for target in ${lib.escapeShellArgs kernelTargets}; do
+          if bin/volley run share/volley/examples/balanced.toml --json --backend cuda --device 0 --code "$target" > $out; then exit 0; fi
+        done
+        exit 1
       '';
     };
   };

@@ -132,7 +132,8 @@ fn evaluates(nix: &Nix) {
         assert!(all["version"].as_str().unwrap().ends_with("test-version.drv"));
         // Of the two volley has a smoke test: it asks for a machine with a GPU.
         assert_eq!(all["gpu"], if name == "volley" { serde_json::json!(["cuda"]) } else { serde_json::json!([]) });
-        let maintainers = if name == "every" { serde_json::json!([{ "github": "somebody" }]) } else { serde_json::Value::Null };
+        let maintainers =
+            if name == "every" { serde_json::json!([{ "github": "somebody" }]) } else { serde_json::Value::Null };
         assert_eq!(all["meta"]["maintainers"], maintainers);
         assert_eq!(few["kernelTargets"][0], "sm_86");
         assert!(few["kernelTargets"].as_array().unwrap().len() < all["kernelTargets"].as_array().unwrap().len());

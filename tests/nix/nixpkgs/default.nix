@@ -119,7 +119,7 @@ let
         };
     };
     maintainers = {
-      at = "lib/default.nix@0148e16d1446";
+      at = "lib/default.nix@cad8bbe58905";
       value = {
         somebody = {
           github = "somebody";
@@ -132,7 +132,8 @@ let
     };
   };
 
-  # Unpacks, builds by CMake unless that is turned off, and runs what comes after installing and fixing up.
+  # Unpacks, builds by CMake unless that is turned off, and runs what comes after installing and fixing up. What nixpkgs
+  # wants of new packages is required; tools that run here are the machine's, so that strictDeps changes nothing.
   mkDerivation =
     argument:
     let
@@ -157,7 +158,6 @@ let
       );
       result = package // (attributes.passthru or { }) // { inherit (attributes) meta; };
     in
-    # What stdenv was asked for is kept: tools by name cannot stand in for programs that run here.
     assert attributes.strictDeps && attributes.__structuredAttrs;
     result;
 
@@ -369,18 +369,25 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
       };
     };
     nix-update-script = {
-      at = "pkgs/by-name/ni/nix-update/nix-update-script.nix@0145c6da2896";
-      value = { }: [ "nix-update" ];
+      at = "pkgs/by-name/ni/nix-update/nix-update-script.nix@2faec4eca3b0";
+      value =
+        {
+          attrPath ? null,
+          extraArgs ? [ ],
+        }:
+        [ "nix-update" ] ++ extraArgs ++ lib.optionals (attrPath != null) [ attrPath ];
     };
     # Runs the program and looks for the version in what it says.
     testers = {
-      at = "pkgs/build-support/testers/default.nix@0145c6da2896";
-      value.testVersion =
-        { package }:
-        raw {
-          name = "${package.name}-test-version";
-          args = script "${package}/bin/${package.meta.mainProgram} --version | grep -F ${package.version} > $out";
-        };
+      at = "pkgs/build-support/testers/default.nix@013635633ffe";
+      value = {
+        testVersion =
+          { package }:
+          raw {
+            name = "${package.name}-test-version";
+            args = script "${package}/bin/${package.meta.mainProgram} --version | grep -F ${package.version} > $out";
+          };
+      };
     };
     runCommand = {
       at = "pkgs/build-support/trivial-builders/default.nix@00ee9b64aafe";
