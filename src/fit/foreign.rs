@@ -25,6 +25,10 @@ pub struct Unit {
     pub compiles: Option<Compiles>,
     /// Linked with the driver's own library: it does not load without a driver.
     pub needs_driver: bool,
+    /// Holds host code for x86-64, beside which there is no system on a chip; absent where it does not, and in the first
+    /// files of this form.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_x86: bool,
 }
 
 /// A compiler that is called at run time.
@@ -75,7 +79,7 @@ impl Unit {
         let compiles =
             needed.iter().find_map(|name| Some(Compiles { library: name.clone(), major: major_of(name, "libnvrtc")? }));
         let needs_driver = needed.iter().any(|name| name == "libcuda.so.1");
-        Self { name, code, release_from, other: other.into_iter().collect(), compiles, needs_driver }
+        Self { name, code, release_from, other: other.into_iter().collect(), compiles, needs_driver, is_x86: false }
     }
 
     /// Whether it has to do with GPUs at all.

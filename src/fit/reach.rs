@@ -16,7 +16,8 @@ pub struct Reach {
     pub subject: String,
     /// Files with device code, or that compile some.
     pub units: Vec<Unit>,
-    /// Every known capability, ascending, and last one that nobody knows yet. Empty without CUDA code.
+    /// Every known capability, ascending, and last one that nobody knows yet; of systems on a chip, which have no
+    /// x86-64, only those that files with host code for x86-64 run on all the same. Empty without CUDA code.
     pub devices: Vec<DeviceReach>,
     /// Driver for the machine code.
     pub machine_code: Option<DriverNeed>,
@@ -86,7 +87,14 @@ impl Reach {
         if reach.machine_code.is_some() || reach.ptx.is_some() || reach.compiled.is_some() {
             let current = manifests.capabilities.iter().filter(|entry| entry.renamed.is_none());
             let known: Vec<Capability> = current.map(|entry| entry.capability()).collect();
-            reach.devices = known.iter().map(|&capability| reach.device(Some(capability), manifests)).collect();
+            let is_x86 = reach.units.iter().any(|unit| unit.is_x86);
+            let is_elsewhere = |device: &DeviceReach| {
+                is_x86
+                    && device.how == How::Nothing
+                    && device.capability.is_some_and(|it| manifests.capabilities.is_tegra(it))
+            };
+            let all = known.iter().map(|&capability| reach.device(Some(capability), manifests));
+            reach.devices = all.filter(|device| !is_elsewhere(device)).collect();
             reach.devices.push(reach.device(None, manifests));
         }
         reach.problems = reach.find_problems(manifests);

@@ -287,6 +287,23 @@ fn the_release_comes_from_what_the_file_tells() {
     assert_eq!(unit("f", &[leftover], &[], &manifests).code.len(), 1);
 }
 
+/// There is no Jetson with x86-64; code for one is named all the same.
+#[test]
+fn beside_host_code_for_x86_no_system_on_a_chip_is_missed() {
+    let manifests = manifests();
+    let named = |is_x86, own: &str| {
+        let unit = Unit { is_x86, ..unit("a", &[image(own, None)], &[], &manifests) };
+        let reach = Reach::of("a".to_owned(), vec![unit], &manifests);
+        let all = reach.devices.iter().filter_map(|device| device.capability);
+        all.filter(|capability| manifests.capabilities.is_tegra(*capability))
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert!(named(false, "sm_80").contains(&"8.7".to_owned()));
+    assert_eq!(named(true, "sm_80"), [""; 0]);
+    assert_eq!(named(true, "sm_87"), ["8.7", "8.8"], "8.8 runs code for 8.7");
+}
+
 #[test]
 fn files_reach_as_far_as_the_worst_of_them() {
     let manifests = manifests();

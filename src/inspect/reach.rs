@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Inspected, look};
+use crate::elf::Machine;
 use crate::error::Result;
 use crate::fit::{Reach, Unit};
 use crate::gpu::{CodeImage, Look};
@@ -77,7 +78,8 @@ pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
             file.images.iter().partition(|image| !image.place.is_empty());
         let needed = file.elf.as_ref().map_or(&[] as &[String], |elf| &elf.needed);
         let name = if file.path.is_empty() { subject.clone() } else { file.path.clone() };
-        units.push(Unit::new(name, &inside, needed, manifests));
+        let is_x86 = file.elf.as_ref().is_some_and(|elf| elf.machine == Machine::X86_64);
+        units.push(Unit { is_x86, ..Unit::new(name, &inside, needed, manifests) });
         let owner = file.path.split_once(": ").map_or(subject.as_str(), |(package, _)| package);
         loose.entry(owner.to_owned()).or_default().extend(alone);
     }
