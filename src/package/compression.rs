@@ -50,7 +50,7 @@ impl Effort {
     pub fn deflate(self) -> Option<i64> {
         match self {
             Self::Store => None,
-            Self::Fast => Some(6),
+            Self::Fast => Some(5),
             Self::Strong => Some(9),
         }
     }

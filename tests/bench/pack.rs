@@ -1,9 +1,10 @@
-//! `cargo bench --bench pack -- DIRECTORY`: packages of a directory's files by simpack beside those of other programs.
+//! `cargo bench --bench pack -- DIRECTORY [PART...]`: packages of a directory's files by simpack beside those of other programs.
 //!
 //! A `.conda` beside rattler's writer at zstd's level 19, which is that of py-rattler-build and others; a wheel beside
 //! Python's zipfile. Every figure is a process of its own, with its peak memory; minima and medians of all rounds, and
 //! ratios of the same run. Then the curve of zstd's levels over the files, one thread each, and one, two and four copies
-//! of the files by simpack alone: time is to be linear, memory flat.
+//! of the files by simpack alone: time is to be linear, memory flat. PART is `wheel`, `conda`, `curve` or `copies`; without
+//! one it is all.
 //!
 //! - PYTHON: the Python that is compared, else `python3`.
 //! - JOBS: threads of simpack and of the writers of `.conda`, else those of the machine; zipfile has one.
@@ -27,8 +28,8 @@ use simpack::manifest::Manifests;
 use simpack::package::{FormatContext, FormatName, Package, PackageKind};
 use simpack::recipe::{ComponentKind, RecipeMemory, Selection, load};
 
-/// Levels of the curve.
-const LEVELS: [i32; 8] = [1, 3, 6, 9, 12, 15, 17, 19];
+/// Levels of the curve; 19 is rattler's above.
+const LEVELS: [i32; 6] = [1, 3, 6, 9, 12, 15];
 const RECIPE: &str = include_str!("../../recipes/volley/simpack.toml");
 
 fn main() {
@@ -42,9 +43,9 @@ fn main() {
             let size = packed(Path::new(directory), level.parse().expect("a level"));
             std::fs::write(output, size.to_string()).expect("the size is written");
         }
-        [directory] => compare(Path::new(directory)),
+        [directory, parts @ ..] => compare(Path::new(directory), parts),
         // As cargo calls it among other benchmarks.
-        _ => println!("usage: cargo bench --bench pack -- DIRECTORY"),
+        _ => println!("usage: cargo bench --bench pack -- DIRECTORY [PART...]"),
     }
 }
 
@@ -147,9 +148,19 @@ fn package(root: &Path) -> Package {
     }
 }
 
-/// Seconds, and bytes of the largest resident set.
+/// What a process took.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    /// Seconds.
+    wall: f64,
+    /// Seconds of processors, which say more where others use the machine, too.
+    cpu: f64,
+    /// Bytes of the largest resident set.
+    memory: u64,
+}
+
 #[allow(clippy::zombie_processes, reason = "`wait4` waits for it, and says how much memory it took")]
-fn run(command: &mut Command) -> (f64, u64) {
+fn run(command: &mut Command) -> Taken {
     let started = Instant::now();
     let child = command.stdout(Stdio::null()).spawn().expect("the program starts");
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
@@ -159,10 +170,15 @@ fn run(command: &mut Command) -> (f64, u64) {
     assert!(waited == pid && status == 0, "{command:?} failed");
     // SAFETY: wait4 filled it in.
     let usage = unsafe { usage.assume_init() };
-    (started.elapsed().as_secs_f64(), u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024)
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Taken {
+        wall: started.elapsed().as_secs_f64(),
+        cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        memory: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024,
+    }
 }
 
-fn simpack(format: &str, directory: &Path, output: &Path) -> (f64, u64) {
+fn simpack(format: &str, directory: &Path, output: &Path) -> Taken {
     let _ = std::fs::remove_dir_all(output);
     let own = std::env::current_exe().expect("this program has a path");
     run(Command::new(own).args(["--one", format]).arg(directory).arg(output))
@@ -172,12 +188,12 @@ fn python() -> Command {
     Command::new(std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned()))
 }
 
-fn zipfile(directory: &Path, output: &Path) -> (f64, u64) {
+fn zipfile(directory: &Path, output: &Path) -> Taken {
     let _ = std::fs::remove_file(output);
     run(python().args(["-m", "zipfile", "-c"]).arg(output).arg(directory))
 }
 
-fn rattler(directory: &Path, output: &Path, level: i32) -> (f64, u64) {
+fn rattler(directory: &Path, output: &Path, level: i32) -> Taken {
     let own = std::env::current_exe().expect("this program has a path");
     run(Command::new(own).args(["--rattler", &level.to_string()]).arg(directory).arg(output))
 }
@@ -192,52 +208,65 @@ fn by_rattler(directory: &Path, output: &Path, level: i32) {
         .expect("the package is written");
 }
 
-fn compare(directory: &Path) {
+/// Measures a directory; the other one is for what it writes.
+type Part = fn(&Path, &Path);
+
+fn compare(directory: &Path, parts: &[String]) {
     let scratch = tempfile::tempdir().expect("a directory can be made");
-    let at = |name: &str| scratch.path().join(name);
     let sizes = walk(directory).expect("the directory can be read").into_iter().map(|entry| match entry.kind {
         EntryKind::File { size, .. } => size,
         _ => 0,
     });
-    let total: u64 = sizes.sum();
-    println!("{} of files, {} threads", mb(total), jobs());
+    println!("{} of files, {} threads", mb(sizes.sum()), jobs());
+    let known: [(&str, Part); 4] = [("wheel", wheel), ("conda", conda), ("curve", curve), ("copies", copies)];
+    for (name, part) in known {
+        if parts.is_empty() || parts.iter().any(|asked| asked == name) {
+            println!("{name}");
+            part(directory, scratch.path());
+        }
+    }
+}
 
-    println!("wheel");
+fn wheel(directory: &Path, scratch: &Path) {
+    let (ours, theirs) = (scratch.join("wheel"), scratch.join("zipfile.zip"));
     let (mut own, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..rounds() {
-        own.push(simpack("wheel", directory, &at("wheel")));
-        peer.push(zipfile(directory, &at("zipfile.zip")));
+        own.push(simpack("wheel", directory, &ours));
+        peer.push(zipfile(directory, &theirs));
     }
-    let (size, other) = (bytes(&at("wheel"), "whl"), bytes(&at("zipfile.zip"), "zip"));
-    let (a, b) = (show("simpack", &own, size), show("zipfile", &peer, other));
-    println!("  time {:.2} of zipfile's, size {:.3}", a / b, size as f64 / other as f64);
+    let sizes = (bytes(&ours, "whl"), bytes(&theirs, "zip"));
+    ratio("zipfile's", show("simpack", &own, sizes.0), show("zipfile", &peer, sizes.1), sizes);
+}
 
-    println!(".conda");
-    let own: Vec<(f64, u64)> = (0..rounds()).map(|_| simpack("conda", directory, &at("conda"))).collect();
-    let size = bytes(&at("conda"), "conda");
-    let a = show("simpack", &own, size);
-    let peer = [rattler(directory, &at("rattler.conda"), 19)];
-    let other = bytes(&at("rattler.conda"), "conda");
-    let b = show("rattler", &peer, other);
-    println!("  time {:.2} of rattler's at level 19, size {:.3}", a / b, size as f64 / other as f64);
+fn conda(directory: &Path, scratch: &Path) {
+    let (ours, theirs) = (scratch.join("conda"), scratch.join("rattler.conda"));
+    let own: Vec<Taken> = (0..rounds()).map(|_| simpack("conda", directory, &ours)).collect();
+    let size = bytes(&ours, "conda");
+    let own = show("simpack", &own, size);
+    let peer = [rattler(directory, &theirs, 19)];
+    let other = bytes(&theirs, "conda");
+    ratio("rattler's", own, show("rattler", &peer, other), (size, other));
+}
 
-    println!("zstd, one thread");
+/// One thread, each level.
+fn curve(directory: &Path, scratch: &Path) {
     for level in LEVELS {
         let own = std::env::current_exe().expect("this program has a path");
         let mut command = Command::new(own);
-        let taken = run(command.args(["--zstd", &level.to_string()]).arg(directory).arg(at("size")));
-        let size = std::fs::read_to_string(at("size")).expect("the size was written");
+        let output = scratch.join("size");
+        let taken = run(command.args(["--zstd", &level.to_string()]).arg(directory).arg(&output));
+        let size = std::fs::read_to_string(output).expect("the size was written");
         show(&format!("level {level}"), &[taken], size.parse().expect("a number"));
     }
+}
 
-    for format in ["wheel", "conda"] {
-        println!("{format}, copies");
+fn copies(directory: &Path, scratch: &Path) {
+    for (format, ending) in [("wheel", "whl"), ("conda", "conda")] {
         for copies in [1, 2, 4] {
-            let tree = at(&format!("tree-{copies}"));
+            let (tree, output) = (scratch.join(format!("tree-{copies}")), scratch.join("copies"));
             (0..copies).for_each(|copy| copy_of(directory, &tree.join(copy.to_string())));
-            let ending = if format == "wheel" { "whl" } else { "conda" };
-            let taken = simpack(format, &tree, &at("copies"));
-            show(&format!("{copies}x"), &[taken], bytes(&at("copies"), ending));
+            let taken = simpack(format, &tree, &output);
+            show(&format!("{format} {copies}x"), &[taken], bytes(&output, ending));
         }
     }
 }
@@ -262,14 +291,31 @@ fn bytes(place: &Path, ending: &str) -> u64 {
     named.filter_map(|entry| Some(entry.metadata().ok()?.len())).max().expect("a package was written")
 }
 
-/// Prints figures and answers the median of the seconds.
-fn show(name: &str, runs: &[(f64, u64)], bytes: u64) -> f64 {
-    let mut seconds: Vec<f64> = runs.iter().map(|(seconds, _)| *seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    let memory = runs.iter().map(|(_, memory)| *memory).max().unwrap_or_default();
-    let median = seconds[seconds.len() / 2];
-    println!("  {name:<9} min {:7.2} s  median {median:7.2} s  {}  memory {}", seconds[0], mb(bytes), mb(memory));
-    median
+/// Prints figures and answers the medians of both times.
+fn show(name: &str, runs: &[Taken], bytes: u64) -> (f64, f64) {
+    let median = |of: &dyn Fn(&Taken) -> f64| {
+        let mut all: Vec<f64> = runs.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        (all[0], all[all.len() / 2])
+    };
+    let ((least, wall), (_, cpu)) = (median(&|taken| taken.wall), median(&|taken| taken.cpu));
+    let memory = runs.iter().map(|taken| taken.memory).max().unwrap_or_default();
+    println!(
+        "  {name:<9} min {least:7.2} s  median {wall:7.2} s  processors {cpu:7.2} s  {}  memory {}",
+        mb(bytes),
+        mb(memory)
+    );
+    (wall, cpu)
+}
+
+/// Prints what part of another's time and size these are.
+fn ratio(of: &str, own: (f64, f64), other: (f64, f64), sizes: (u64, u64)) {
+    println!(
+        "  {:.2} of {of} time, {:.2} of its processor time, {:.3} of its size",
+        own.0 / other.0,
+        own.1 / other.1,
+        sizes.0 as f64 / sizes.1 as f64
+    );
 }
 
 fn mb(bytes: u64) -> String {

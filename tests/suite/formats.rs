@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::consumers::{can_build, serves};
 use crate::origin::recipe;
 use crate::simulating::net;
-use crate::support::{Ran, digests, files, need, scratch, simpack, tool, volley};
+use crate::support::{Ran, client, digests, files, need, python, scratch, simpack, tool, volley};
 
 /// Volley in all formats of this file, from the shared build's artifacts.
 pub fn dist() -> &'static Path {
@@ -249,7 +249,7 @@ fn upgrades_and_downgrades_leave_no_stray_file() {
     let dir = scratch();
     recipe(dir.path());
     let build = |dist: &str| {
-        Ran::of(&mut simpack(dir.path(), &["build", "--format", "deb", "--dist", dist])).exit(0);
+        Ran::of(&mut simpack(dir.path(), &["build", "--format", "deb,conda", "--dist", dist])).exit(0);
         let name =
             files(&dir.path().join(dist).join("deb")).into_iter().find(|name| name.starts_with("own-core_")).unwrap();
         dir.path().join(dist).join("deb").join(name)
@@ -266,6 +266,19 @@ fn upgrades_and_downgrades_leave_no_stray_file() {
         dpkg(&root, &["-i"], std::slice::from_ref(package)).exit(0);
         seen.push(files(&root.join("usr")));
     }
+    assert!(seen[1].contains(&"bin/new".to_owned()) && !seen[0].contains(&"bin/new".to_owned()), "{seen:?}");
+    assert_eq!(seen[0], seen[2]);
+
+    // The same by conda's client, in one prefix; of the client's own directory nothing is said.
+    need!(python().is_some(), "no client");
+    let prefix = dir.path().join("prefix");
+    let seen = ["older", "newer", "older"].map(|from| {
+        let mut command = client("install.py").unwrap();
+        command.arg("--channel").arg(dir.path().join(from).join("conda")).arg("--prefix").arg(&prefix).arg("own-core");
+        Ran::of(&mut command).exit(0);
+        let installed = files(&prefix).into_iter().filter(|file| !file.starts_with("conda-meta/"));
+        installed.collect::<Vec<String>>()
+    });
     assert!(seen[1].contains(&"bin/new".to_owned()) && !seen[0].contains(&"bin/new".to_owned()), "{seen:?}");
     assert_eq!(seen[0], seen[2]);
 }
