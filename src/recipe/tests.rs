@@ -215,6 +215,24 @@ fn forms_are_checked() {
     );
 }
 
+/// Libraries that ship cut exclude each other, so that nothing can bring all of them where nobody knows the GPU.
+#[test]
+fn all_kernels_are_no_fallback_for_what_ships_cut() {
+    let group = VOLLEY.find("[kernels.network]").unwrap();
+    let driver = group + VOLLEY[group..].find("[driver]").unwrap();
+    let slice = "[kernels.whole]\nform = \"slice\"\nfiles = [\"lib/libvolley.so.*\"]\n";
+    let cut = format!("{}{slice}\n{}", &VOLLEY[..group], &VOLLEY[driver..]);
+    let refusal = "libraries that ship cut exclude each other";
+    for (text, fallback, refused) in
+        [(&cut, "all", true), (&cut, "ptx", false), (&cut, "cpu", false), (&VOLLEY.to_owned(), "all", false)]
+    {
+        let with = text.replace("[package.conda]", &format!("[package.conda]\nfallback = \"{fallback}\""));
+        assert_ne!(&with, text);
+        let mistakes = load_with(&with, &Selection::default()).err().unwrap_or_default();
+        assert_eq!(mistakes.contains(refusal), refused, "{fallback}: {mistakes}");
+    }
+}
+
 /// Near the mistakes above, and right.
 #[test]
 fn look_alikes_are_no_mistakes() {

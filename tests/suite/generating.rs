@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
+use simpack::data::Data;
 use simpack::generate;
 
 use crate::support::{Ran, Tiny, client, copy_tree, files, need, scratch, set_up, simpack};
@@ -234,16 +235,28 @@ fn version_files_answer_as_cmakes_own() {
     let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", "cmake", "--json"])).exit(0).json();
     let asked = "0.9 1 1.0 1.1 1.2 1.2.0 1.2.3 1.2.4 1.3 2 1.0...2 1.0...<2 1.0...<1.1 1.0...<1.2 1.2...<1.3 1.2...1.2.3 \
                  1.2.0...1.2.2 1.2.0...<1.2.3 1.2...1.9 1.2...<3 1.2.4...1.9 0.1...1.9";
-    for (policy, word) in [("major", "SameMajorVersion"), ("major.minor", "SameMinorVersion")] {
+    // CMake's own for an exact version warns of every range: these are not compared.
+    let whole = asked.split_whitespace().filter(|asked| !asked.contains("...")).collect::<Vec<_>>().join(" ");
+    let policies = [("major", "SameMajorVersion"), ("major.minor", "SameMinorVersion"), ("exact", "ExactVersion")];
+    for (policy, word) in policies {
+        let asked = if policy == "exact" { whole.as_str() } else { asked };
         let dir = scratch();
         copy_tree(&checkout("recipes/volley"), &dir.path().join("volley"));
         let recipe = dir.path().join("volley/simpack.toml");
         let text = fs_err::read_to_string(&recipe).unwrap().replacen("\"1.0.0\"", "\"1.2.3\"", 1);
-        let with = text.replacen("policy = \"major\"", &format!("policy = \"{policy}\""), 1);
+        let written = if policy == "exact" { "major" } else { policy };
+        let with = text.replacen("policy = \"major\"", &format!("policy = \"{written}\""), 1);
         fs_err::write(&recipe, with).unwrap();
         generated(dir.path(), "volley", "cmake");
         let ours = dir.path().join("volley/packaging/cmake");
         fs_err::write(ours.join("volleyConfig.cmake"), "").unwrap();
+        if policy == "exact" {
+            // No recipe asks for it alone: it is what a SONAME of three numbers gives, as only what was built can say.
+            let templates = generate::Templates::load(&Data::at(checkout("")), generate::Target::Cmake).unwrap();
+            let values = serde_json::json!({ "model": { "version": "1.2.3" }, "series": null });
+            let text = templates.fill("cmake/ConfigVersion.cmake", &values).unwrap();
+            fs_err::write(ours.join("volleyConfigVersion.cmake"), text).unwrap();
+        }
         let script = format!(
             "include(CMakePackageConfigHelpers)\n\
              set(theirs {theirs})\n\
@@ -269,6 +282,10 @@ fn version_files_answer_as_cmakes_own() {
         }
         let found = answers.iter().filter(|line| line.ends_with(" 1")).count();
         assert!(found > 0 && found < answers.len(), "{answers:?}");
+        if policy == "exact" {
+            assert_eq!(found, 2, "1.2.3, and nothing else: {answers:?}");
+            continue;
+        }
         let range = if policy == "major" { "1.0...<2 1" } else { "1.2...<1.3 1" };
         assert!(answers.contains(&range) && answers.contains(&"1.0...<1.1 0"), "{answers:?}");
     }
