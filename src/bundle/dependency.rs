@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{KernelAbiTag, KernelTarget, Version, VersionPolicy, VersionRange};
 use crate::fs::Digest;
-use crate::recipe::Used;
+use crate::recipe::{HostVariant, Used};
 
 /// One dependency of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,9 @@ pub enum Dependency {
         version: Version,
         /// What other versions do as well; `capability` stands for no other one.
         policy: VersionPolicy,
+        /// Its host variant, where others do not do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<HostVariant>,
     },
     /// Exactly one build of another package of the same distribution.
     Build {
@@ -86,7 +89,10 @@ impl From<&Used> for Dependency {
 impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Component { package, version, policy } => write!(f, "{package} {version} or compatible by {policy}"),
+            Self::Component { package, version, policy, host } => {
+                write!(f, "{package} {version} or compatible by {policy}")?;
+                host.as_ref().map_or(Ok(()), |host| write!(f, ", {host}"))
+            }
             Self::Build { package, version, .. } => write!(f, "exactly {package} {version}"),
             Self::KernelAbi { tag } => write!(f, "kernel ABI {tag}"),
             Self::Slot { target } => write!(f, "slice {target}"),

@@ -13,7 +13,7 @@ use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::gpu::{DeviceCode, KernelSignature};
-use crate::recipe::{ComponentKind, KernelForm, Smoke};
+use crate::recipe::{ComponentKind, HostVariant, KernelForm, Smoke};
 
 /// Version of the `simpack.json` schema.
 pub const MANIFEST_SCHEMA: u32 = 2;
@@ -93,6 +93,9 @@ pub struct BundleManifest {
     pub target: Option<KernelTarget>,
     /// CUDA release that compiled the kernels, or that rtc was written for.
     pub cuda: Option<CudaVersion>,
+    /// Host variant that it was built as; none of what there is once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostVariant>,
     /// Kernel ABI tag: core embeds it, kernels match it.
     pub kernel_abi: Option<KernelAbiTag>,
     /// Declared kernels of a kernel bundle, sorted by name.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arch::{Capability, CudaVersion};
 use crate::error::{Error, Result};
-use crate::ops::select::{self, FileFormat, Format, SelectRequest};
+use crate::ops::select::{self, FileFormat, Format, SelectRequest, VariantChoice};
 use crate::ui::Ui;
 
 /// Forms of the answer.
@@ -54,6 +54,7 @@ Examples:
   simpack select dist/ --format pip | sh              installs wheels into the environment that pip is of
   simpack select dist/ --replay login.json --format uv  for a machine that `simpack doctor --json` recorded
   simpack select dist/ --device 9.0 --format tar | PREFIX=/opt/volley sh
+  simpack select --variant mpi=openmpi --variant python=3.12
   simpack select --device 12.0 --cuda 13.0 --json")]
 pub(super) struct SelectArgs {
     /// Directory of packages, channel, installed prefix, or kernel packages [default: dist]
@@ -76,6 +77,11 @@ pub(super) struct SelectArgs {
     /// The CUDA version that the driver supports
     #[arg(long, value_name = "X.Y")]
     cuda: Option<CudaVersion>,
+
+    /// Host variant in the place of the default one, such as mpi=openmpi; python=3.12 brings the module for that Python.
+    /// Once for each choice
+    #[arg(long, value_name = "AXIS=VALUE")]
+    variant: Vec<VariantChoice>,
 
     /// Take the fewest packages that serve all GPUs, not the best for each
     #[arg(long)]
@@ -109,6 +115,7 @@ impl SelectArgs {
             cuda: self.cuda,
             replay: self.replay,
             smallest: self.smallest,
+            variants: self.variant,
             program: Some(super::OWN_PROGRAM.into()),
             format: match self.format {
                 FormatArg::Text => Format::Text,

@@ -1,6 +1,6 @@
 //! Stages artifacts into bundles: components by glob, device code by target, then the manifest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
-use crate::recipe::{Component, ComponentKind, Recipe, RecipeMatrix, UNNAMED_VARIANT};
+use crate::recipe::{Component, ComponentKind, HostVariant, Recipe, RecipeMatrix, UNNAMED_VARIANT};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
@@ -27,8 +27,23 @@ pub struct StageInputs<'a> {
     pub plan: &'a BuildPlan,
     /// What the plan's steps made.
     pub outcome: &'a BuildOutcome,
+    /// What the builds of each host variant were given of others, as it enters provenance.
+    pub given: &'a BTreeMap<Option<HostVariant>, BTreeMap<String, ToolVersion>>,
     /// Stands in for every time stamp.
     pub source_date_epoch: u64,
+}
+
+impl StageInputs<'_> {
+    /// Tools that a bundle was made with, and what its builds were given of others.
+    fn tools_of(&self, planned: &PlannedBundle) -> BTreeMap<String, ToolVersion> {
+        let mut tools = self.plan.tools_of(planned.cuda).clone();
+        if planned.host.is_some() {
+            let others = self.given.get(&None);
+            tools.retain(|name, _| others.is_none_or(|others| !others.contains_key(name)));
+            tools.extend(self.given.get(&planned.host).cloned().unwrap_or_default());
+        }
+        tools
+    }
 }
 
 /// Bundles before they are sealed, and what the globs left over.
@@ -79,17 +94,24 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     let claims = Claims::new(&recipe.components)?;
     let mut trees = BTreeMap::new();
     for recipe in inputs.recipes.iter() {
-        trees.insert(recipe.cuda, Installed::of(inputs, recipe.cuda, &claims)?);
+        trees.insert(recipe.cuda, Installed::of(inputs, recipe.cuda, None, &claims)?);
     }
     let own = &trees[&recipe.cuda];
     one_maker(inputs.plan, &own.entries)?;
+    let hosts: BTreeSet<&HostVariant> =
+        inputs.plan.bundles.iter().filter_map(|planned| planned.host.as_ref()).collect();
+    let mut variants = BTreeMap::new();
+    for host in hosts {
+        variants.insert(host, Installed::of(inputs, recipe.cuda, Some(host), &claims)?);
+    }
+    let all = || std::iter::once(own).chain(variants.values());
     let mut staged = Staged {
         bundles: Vec::new(),
-        unclaimed: own.unclaimed.clone(),
-        claimed_twice: own.claimed_twice.clone(),
+        unclaimed: sorted(all().flat_map(|tree| tree.unclaimed.clone())),
+        claimed_twice: sorted(all().flat_map(|tree| tree.claimed_twice.clone())),
         // A build of kernels alone installs nothing, which says nothing about the globs.
         empty_globs: match host_steps_of_all(inputs.plan).next() {
-            Some(_) => claims.empty(&own.entries),
+            Some(_) => claims.empty(all().flat_map(|tree| tree.entries.keys())),
             None => Vec::new(),
         },
         fat: trees.iter().flat_map(|(cuda, tree)| tree.fat(*cuda)).collect(),
@@ -110,7 +132,19 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
                 staged.unclaimed.extend(others);
             }
             _ => {
-                let tree = planned.cuda.and_then(|cuda| trees.get(&cuda)).unwrap_or(own);
+                let of_release = || planned.cuda.and_then(|cuda| trees.get(&cuda));
+                let tree = planned.host.as_ref().map_or_else(of_release, |host| variants.get(host)).unwrap_or(own);
+                if let Some(bound) = tree.bound(planned) {
+                    return Err(Error::build(format!(
+                        "{} holds {bound}, which {} makes",
+                        planned.package, tree.entries[bound].made.step
+                    ))
+                    .detail("there is one such package, and there are several variants of that build")
+                    .hint(format!(
+                        "let another component claim it, or leave out the build of component `{}`",
+                        planned.component
+                    )));
+                }
                 for (path, kind) in &tree.owners {
                     let is_fat = *kind == ComponentKind::Kernels && fat_file(tree.entries[path], path).is_some();
                     if *kind == planned.component && !is_fat {
@@ -132,16 +166,31 @@ struct Installed<'a> {
     owners: BTreeMap<String, ComponentKind>,
     unclaimed: Vec<String>,
     claimed_twice: Vec<(String, Vec<ComponentKind>)>,
+    /// Steps that there is one of for each host variant, by name.
+    bound: BTreeSet<&'a str>,
 }
 
 impl<'a> Installed<'a> {
-    /// What a release builds again goes before what the host part's build left.
-    fn of(inputs: &'a StageInputs<'_>, cuda: CudaVersion, claims: &Claims) -> Result<Self> {
-        let mut entries = installed(inputs, claims, |step| step.is_none_or(|of| of == inputs.plan.cuda))?;
+    /// What a release builds again goes before what the host part's build left. Without a host variant it is the default
+    /// one.
+    fn of(inputs: &'a StageInputs<'_>, cuda: CudaVersion, host: Option<&HostVariant>, claims: &Claims) -> Result<Self> {
+        let recipe = inputs.recipes.own();
+        let is_host = |step: &Step| match host {
+            Some(host) => step.host.as_ref().is_none_or(|of| of == host),
+            None => step.is_default_variant(recipe),
+        };
+        let is_own = |step: &Step| step.cuda.is_none_or(|of| of == inputs.plan.cuda) && is_host(step);
+        let mut entries = installed(inputs, claims, is_own)?;
         if cuda != inputs.plan.cuda {
-            entries.extend(installed(inputs, claims, |step| step == Some(cuda))?);
+            entries.extend(installed(inputs, claims, |step| step.cuda == Some(cuda))?);
         }
-        let mut tree = Self { entries, owners: BTreeMap::new(), unclaimed: Vec::new(), claimed_twice: Vec::new() };
+        let mut tree = Self {
+            entries,
+            owners: BTreeMap::new(),
+            unclaimed: Vec::new(),
+            claimed_twice: Vec::new(),
+            bound: bound(inputs, host),
+        };
         for path in tree.entries.keys() {
             let kind = match claims.of(path).as_slice() {
                 [] => {
@@ -159,6 +208,12 @@ impl<'a> Installed<'a> {
             tree.owners.insert(path.clone(), kind);
         }
         Ok(tree)
+    }
+
+    /// A file of a bundle that there is once, made by a build of which there is one for each host variant.
+    fn bound(&self, planned: &PlannedBundle) -> Option<&String> {
+        let owned = self.owners.iter().filter(|(_, kind)| planned.host.is_none() && **kind == planned.component);
+        owned.map(|(path, _)| path).find(|path| self.bound.contains(self.entries[*path].made.step.as_str()))
     }
 
     /// The files that are cut for the targets of the release.
@@ -195,6 +250,17 @@ pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>, outside: &OutsideOf<'_
     Tree::at(&bundle.root)?.write(&list, &text)
 }
 
+/// The steps that there is one of for each host variant.
+fn bound<'a>(inputs: &'a StageInputs<'_>, host: Option<&HostVariant>) -> BTreeSet<&'a str> {
+    let steps = host_steps_of_all(inputs.plan).filter(|step| step.host.is_some() && host.is_none());
+    steps.map(|step| step.id.as_str()).collect()
+}
+
+/// Each once, sorted.
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.collect::<BTreeSet<T>>().into_iter().collect()
+}
+
 /// Host steps whose files are claimed by globs: those of a plug-in library have their place.
 fn host_steps_of_all(plan: &BuildPlan) -> impl Iterator<Item = &Step> {
     plan.steps.iter().filter(|step| matches!(step.action, Action::Host { target: None, .. }))
@@ -205,14 +271,22 @@ fn host_steps_of_all(plan: &BuildPlan) -> impl Iterator<Item = &Step> {
 fn installed<'a>(
     inputs: &'a StageInputs<'_>,
     claims: &Claims,
-    of: impl Fn(Option<CudaVersion>) -> bool,
+    of: impl Fn(&Step) -> bool,
 ) -> Result<BTreeMap<String, &'a CacheEntry>> {
-    let mut installed = BTreeMap::new();
-    for step in host_steps_of_all(inputs.plan).filter(|step| of(step.cuda)) {
+    let mut installed: BTreeMap<String, &CacheEntry> = BTreeMap::new();
+    for step in host_steps_of_all(inputs.plan).filter(|step| of(step)) {
         let Some(entry) = inputs.outcome.entries.get(&step.id) else { continue };
         let is_other = step.is_other_variant(inputs.recipes.own());
-        let is_taken = |path: &str| !is_other || claims.of(path).contains(&ComponentKind::Kernels);
-        for artifact in entry.artifacts.iter().filter(|artifact| is_taken(&artifact.path)) {
+        let is_taken = |path: &str| match step.component {
+            // It may install all of the simulator once more, beside the module.
+            ComponentKind::Python => match claims.of(path).as_slice() {
+                [] => !installed.contains_key(path),
+                kinds => kinds.contains(&ComponentKind::Python),
+            },
+            _ => !is_other || claims.of(path).contains(&ComponentKind::Kernels),
+        };
+        let taken: Vec<_> = entry.artifacts.iter().filter(|artifact| is_taken(&artifact.path)).collect();
+        for artifact in taken {
             if installed.insert(artifact.path.clone(), entry).is_some() {
                 let error = Error::build(format!("two host builds install {}", artifact.path));
                 return Err(match is_other {
@@ -271,9 +345,10 @@ impl Claims {
         claiming.map(|(kind, _)| *kind).collect()
     }
 
-    fn empty<V>(&self, installed: &BTreeMap<String, V>) -> Vec<(ComponentKind, String)> {
+    fn empty<'p>(&self, installed: impl Iterator<Item = &'p String>) -> Vec<(ComponentKind, String)> {
+        let installed: Vec<&String> = installed.collect();
         let all = self.0.iter().flat_map(|(kind, globs)| globs.iter().map(move |(text, glob)| (*kind, text, glob)));
-        all.filter(|(_, _, glob)| !installed.keys().any(|path| glob.is_match(path)))
+        all.filter(|(_, _, glob)| !installed.iter().any(|path| glob.is_match(path)))
             .map(|(kind, text, _)| (kind, text.clone()))
             .collect()
     }
@@ -384,16 +459,23 @@ fn steps_of(plan: &BuildPlan, cuda: Option<CudaVersion>, target: KernelTarget) -
     plan.steps.iter().filter(move |step| step.cuda == cuda && step.target() == Some(target))
 }
 
-/// Host steps that may have made files of a component: those of a release where it builds again, else those of the host
-/// part. What is copied out of the source needs no other.
-fn host_steps<'a>(
-    plan: &'a BuildPlan,
-    recipe: &Recipe,
-    component: ComponentKind,
-    cuda: Option<CudaVersion>,
-) -> Vec<&'a Step> {
+/// Host steps that may have made files of a bundle: those of a release where it builds again, else those of the host
+/// part. What is copied out of the source needs no other, nor does a module for Python with a build of its own; and nobody
+/// needs that. Of several host variants it is the bundle's own, or the default: one more changes no other package.
+fn host_steps<'a>(plan: &'a BuildPlan, recipe: &Recipe, planned: &PlannedBundle) -> Vec<&'a Step> {
+    let PlannedBundle { component, cuda, .. } = *planned;
     let is_copy = |step: &&Step| matches!(step.action, Action::Host { driver: BuildDriver::Copy, .. });
-    let is_taken = |step: &&Step| component == ComponentKind::Kernels || !step.is_other_variant(recipe);
+    let of_python = |step: &&Step| step.component == ComponentKind::Python;
+    let is_python = component == ComponentKind::Python && host_steps_of_all(plan).any(|step| of_python(&step));
+    let is_host = |step: &&Step| match &planned.host {
+        Some(host) => step.host.as_ref().is_none_or(|of| of == host),
+        None => step.is_default_variant(recipe),
+    };
+    let is_taken = |step: &&Step| {
+        (component == ComponentKind::Kernels || !step.is_other_variant(recipe))
+            && of_python(step) == is_python
+            && is_host(step)
+    };
     let all = || host_steps_of_all(plan).filter(is_taken);
     let of = |cuda: CudaVersion| all().filter(move |step| step.cuda == Some(cuda));
     let again: Vec<&Step> = cuda.filter(|cuda| *cuda != plan.cuda).into_iter().flat_map(of).collect();
@@ -413,7 +495,7 @@ pub fn steps_of_bundle<'a>(plan: &'a BuildPlan, recipes: &RecipeMatrix, planned:
     let is_slice = planned.component == ComponentKind::Kernels && recipe.is_sliced();
     match planned.target {
         Some(target) if !is_slice => steps_of(plan, planned.cuda, target).collect(),
-        _ => host_steps(plan, recipe, planned.component, planned.cuda),
+        _ => host_steps(plan, recipe, planned),
     }
 }
 
@@ -431,7 +513,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
             recipe: recipe_digest(recipe),
             plan: keys.finish(),
-            tools: plan.tools_of(planned.cuda).clone(),
+            tools: inputs.tools_of(planned),
             sources: if is_kernels { sources(&steps) } else { BTreeMap::new() },
             source_date_epoch: inputs.source_date_epoch,
         },
@@ -463,6 +545,7 @@ mod tests {
             policy: VersionPolicy::Major,
             build: None,
             files: files.iter().map(ToString::to_string).collect(),
+            variants: Vec::new(),
             uses: Vec::new(),
             opens: Vec::new(),
         };
@@ -493,7 +576,7 @@ mod tests {
         ]);
         let installed = BTreeMap::from([("lib/libsim.so.1".to_owned(), ())]);
         let expected = [(ComponentKind::Core, "lib/libold.so.*"), (ComponentKind::Kernels, "share/never/**")];
-        assert_eq!(claims.empty(&installed), expected.map(|(kind, glob)| (kind, glob.to_owned())));
-        assert!(Claims::new(&[]).unwrap().empty(&installed).is_empty());
+        assert_eq!(claims.empty(installed.keys()), expected.map(|(kind, glob)| (kind, glob.to_owned())));
+        assert!(Claims::new(&[]).unwrap().empty(installed.keys()).is_empty());
     }
 }

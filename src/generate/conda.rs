@@ -9,12 +9,13 @@
 
 use serde::Serialize;
 
-use super::{FileSet, Model, Output, Templates, Use};
+use super::{Axis, FileSet, Model, Needed, Output, Templates, Use};
 use crate::arch::CudaVersion;
 use crate::build_system::BuildDriver;
 use crate::bundle::Dependency;
 use crate::error::{Error, Result};
 use crate::manifest::{CondaForge, Vendor};
+use crate::package::PREFERRED;
 use crate::package::conda::{self, BuildText, Specs};
 use crate::recipe::ComponentKind;
 
@@ -28,9 +29,10 @@ struct Values<'a> {
     outputs: Vec<OutputText<'a>>,
     /// Tools of the host part's builds.
     tools: Vec<&'static str>,
-    /// What components use and builds need, with the ranges that packages ask for: libraries by the packages with their
-    /// headers.
-    host: Vec<String>,
+    /// Staging outputs of the host part.
+    stagings: Vec<Staging<'a>>,
+    /// Axes of host variants, each once.
+    axes: Vec<&'a Axis>,
     /// Something of the vendor's is among it, whose release goes with the compiler's.
     host_uses_cuda: bool,
     /// Address and digest of the source, where it is an archive.
@@ -42,6 +44,20 @@ struct Values<'a> {
     /// Compilers of conda-forge are pinned here: nobody else does, or its own pins name no such release.
     pinned: bool,
     forge: &'a CondaForge,
+}
+
+/// A staging output that builds components of the host part.
+#[derive(Serialize)]
+struct Staging<'a> {
+    /// The end of its name.
+    name: &'static str,
+    /// What it builds, where there are several.
+    components: Vec<String>,
+    /// What components use and builds need, with the ranges that packages ask for: libraries by the packages with their
+    /// headers.
+    host: Vec<String>,
+    /// Host variants, Python last.
+    axes: &'a [Axis],
 }
 
 #[derive(Serialize)]
@@ -66,6 +82,10 @@ struct PackageText<'a> {
     depends: Vec<Text>,
     constrains: Vec<String>,
     run_exports: Vec<String>,
+    /// Host variants that it is there in, Python last.
+    axes: &'a [Axis],
+    /// Some of them go before others.
+    preferred: bool,
     files: &'a [String],
     tests: &'a [String],
     summary: &'a str,
@@ -93,7 +113,6 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     }
     let mut host: Vec<String> = model.uses.iter().map(host_requirement).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
-    host.extend(model.needs.iter().cloned());
     for list in [&mut host, &mut ignored] {
         list.sort();
         list.dedup();
@@ -113,7 +132,8 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
         version: conda::spelled(model.version),
         outputs: model.packages.iter().map(|output| output_text(output, own, model, vendor)).collect(),
         tools,
-        host,
+        stagings: stagings(model, &host),
+        axes: axes(model),
         host_uses_cuda: !model.groups.is_empty() && model.uses.iter().any(|used| used.conda_dev.is_some()),
         archive: model.archive(),
         ignored,
@@ -123,7 +143,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     };
     let mut files = FileSet::default();
     files.add("recipe.yaml", templates.fill("conda/recipe.yaml", &values)?);
-    if pinned {
+    if pinned || axes(model).iter().any(|axis| !axis.python) {
         files.add("variants.yaml", templates.fill("conda/variants.yaml", &values)?);
     }
     if model.conda_forge {
@@ -134,6 +154,35 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
     Ok(files)
+}
+
+/// The staging outputs of the host part: a module for Python with a build of its own has one of its own, so that its
+/// versions build nothing else again. `uses` is what components use.
+fn stagings<'a>(model: &'a Model, uses: &[String]) -> Vec<Staging<'a>> {
+    let staging = |name, needed: &'a Needed, components: Vec<String>| {
+        let python = needed.axes.iter().any(|axis| axis.python).then(|| "python".to_owned());
+        let mut host: Vec<String> = uses.iter().chain(&needed.specs).cloned().chain(python).collect();
+        host.sort();
+        host.dedup();
+        Staging { name, components, host, axes: &needed.axes }
+    };
+    let Some(python) = &model.python_needs else { return vec![staging("host", &model.needs, Vec::new())] };
+    let built = model.builds.iter().map(|build| build.component);
+    let all = built.chain(model.copies.iter().map(|copy| copy.component));
+    let (own, others): (Vec<_>, Vec<_>) = all.partition(|kind| *kind == ComponentKind::Python);
+    let words = |kinds: Vec<ComponentKind>| kinds.iter().map(ToString::to_string).collect();
+    vec![staging("host", &model.needs, words(others)), staging("module", python, words(own))]
+}
+
+/// The axes of all stagings, each once: what several components have in common is one choice of builders.
+fn axes(model: &Model) -> Vec<&Axis> {
+    let mut found: Vec<&Axis> = Vec::new();
+    for axis in model.needs.axes.iter().chain(model.python_needs.iter().flat_map(|needed| &needed.axes)) {
+        if !found.iter().any(|other| other.name == axis.name) {
+            found.push(axis);
+        }
+    }
+    found
 }
 
 /// What conda-forge's linter asks of every recipe, and only the simulator's own can say.
@@ -158,14 +207,17 @@ fn host_requirement(used: &Use) -> String {
 }
 
 fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: &Vendor) -> OutputText<'a> {
-    let Output { package, release, files } = output;
+    let Output { package, release, files, axes } = output;
     let specs = Specs::new(&model.name, vendor);
     let of_recipe = package.scale.saturating_mul(model.build_number);
-    let number = Number { scale: package.scale, rest: package.build_number.saturating_sub(of_recipe) };
+    let preferred = axes.iter().any(|axis| !axis.python);
+    let rest = package.build_number.saturating_sub(of_recipe).saturating_sub(if preferred { PREFERRED } else { 0 });
+    let number = Number { scale: package.scale, rest };
     let component = package.manifest.component;
     let from = match component {
         _ if files.is_empty() => None,
         ComponentKind::Kernels => Some("device"),
+        ComponentKind::Python if model.python_needs.is_some() => Some("module"),
         _ => Some("host"),
     };
     let (kind, text) = match conda::build_text(package) {
@@ -181,6 +233,12 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
         let spec = specs.spec(dependency);
         let text = match dependency {
             Dependency::Build { package, .. } => Text { kind: "exactly", text: package.clone() },
+            Dependency::Package { name, .. } if !axes.is_empty() && name == "python" => {
+                Text { kind: "python", text: name.clone() }
+            }
+            Dependency::Package { name, .. } if !axes.is_empty() && name == "python_abi" => {
+                Text { kind: "python_abi", text: name.clone() }
+            }
             _ => Text { kind: "spec", text: spec.clone() },
         };
         (spec, text)
@@ -197,9 +255,15 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
         depends: sorted.into_iter().map(|(_, text)| text).collect(),
         constrains,
         run_exports: specs.run_exports(package),
+        axes,
+        preferred,
         files,
         tests: &package.tests,
         summary: &package.summary,
     };
-    OutputText { package, from, code: matches!(component, ComponentKind::Core | ComponentKind::Rtc) }
+    OutputText {
+        package,
+        from,
+        code: matches!(component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python),
+    }
 }

@@ -24,8 +24,8 @@ pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use globs::extended;
 pub use integrity::sri;
 pub use model::{
-    Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Revision, Use, library_base,
-    licence_ids,
+    Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed, Output,
+    Release, Revision, Use, library_base, licence_ids,
 };
 pub use render::Templates;
 

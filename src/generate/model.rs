@@ -69,8 +69,10 @@ pub struct Model {
     pub easybuild: EasyBuild,
     /// Vendor libraries and other packages that components use.
     pub uses: Vec<Use>,
-    /// Match specs of packages that builds need, sorted.
-    pub needs: Vec<String>,
+    /// What builds need, core's and the others' but for that of the module for Python.
+    pub needs: Needed,
+    /// What the build of the module for Python needs, where it has one of its own.
+    pub python_needs: Option<Needed>,
     /// Libraries of the components, from their globs.
     pub libraries: Vec<Library>,
     /// Globs over the installed tree, by component.
@@ -167,6 +169,46 @@ pub struct Build {
     pub options: BTreeMap<String, String>,
     /// Make targets, or the script.
     pub targets: Vec<String>,
+    /// Host variants, the default first, each with all of its options; none where there is one build.
+    pub variants: Vec<BuildVariant>,
+}
+
+/// The build of a host variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BuildVariant {
+    /// What other builders call it: `nompi`, `openmpi`, `openmpi/311`.
+    pub key: String,
+    /// Options, as those of the build.
+    pub options: BTreeMap<String, String>,
+}
+
+/// What builds need of channels, and by which choices it differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Needed {
+    /// Match specs of packages that every variant needs, sorted.
+    pub specs: Vec<String>,
+    /// Axes of host variants, Python last.
+    pub axes: Vec<Axis>,
+}
+
+/// A dimension of host variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// Its name: `mpi`.
+    pub name: String,
+    /// Its values are versions of Python.
+    pub python: bool,
+    /// Its values, the default first.
+    pub values: Vec<AxisValue>,
+}
+
+/// A value of a dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AxisValue {
+    /// What other builders call it: `nompi`, `openmpi`, `3.11`.
+    pub key: String,
+    /// Match specs of packages that its builds need beside the others.
+    pub specs: Vec<String>,
 }
 
 /// A component whose files are copied below `share/NAME`.
@@ -258,6 +300,8 @@ pub struct Output {
     pub release: Option<CudaVersion>,
     /// Globs over the installed tree.
     pub files: Vec<String>,
+    /// Axes of its host variants, of which `package` is the default one; Python last.
+    pub axes: Vec<Axis>,
 }
 
 impl Model {

@@ -35,7 +35,7 @@ const NAMES: [&str; 14] = [
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 14] = [
+const FILTERS: [Escape; 15] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -47,6 +47,7 @@ const FILTERS: [Escape; 14] = [
     ("eb", escape::easyconfig),
     ("ebsh", escape::easyconfig_shell),
     ("word", word),
+    ("spec", spec),
     ("pattern", pattern),
     ("indented", indented),
     ("smoke", smoke),
@@ -56,6 +57,13 @@ const FILTERS: [Escape; 14] = [
 fn word(text: &str) -> Option<String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./+-".contains(letter);
     (!text.is_empty() && text.chars().all(plain)).then(|| text.to_owned())
+}
+
+/// A match spec of conda as a part of a YAML scalar without quotes.
+fn spec(text: &str) -> Option<String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.+- <>=,!*".contains(letter);
+    let starts = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    (starts && text.chars().all(plain)).then(|| text.to_owned())
 }
 
 /// One word of a shell inside an indented string of nix.

@@ -8,6 +8,6 @@ mod settle;
 
 pub use model::{
     DEPENDENCIES, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedTool,
-    LockedWheel,
+    LockedVariant, LockedWheel,
 };
 pub use settle::{Change, Kept, Settled, Update, kept, settle};

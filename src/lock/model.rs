@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::arch::{CudaVersion, GlibcVersion};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
-use crate::recipe::{HostKind, HostToolchain};
+use crate::recipe::{HostKind, HostToolchain, HostVariant};
 
 /// Edition of the file that this simpack reads and writes.
 pub const LOCK_EDITION: u32 = 1;
@@ -41,6 +41,19 @@ pub struct Lock {
     /// The packages that builds are given out of channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<LockedDependencies>,
+    /// The same for the builds of each host variant that need any.
+    #[serde(default, rename = "variant", skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<LockedVariant>,
+}
+
+/// The packages that the builds of a host variant are given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedVariant {
+    /// Which one.
+    pub host: HostVariant,
+    /// Its packages.
+    pub dependencies: LockedDependencies,
 }
 
 /// Which host compiler.
@@ -211,6 +224,17 @@ impl Lock {
         Ok(format!("{HEAD}{body}"))
     }
 
+    /// The packages of builds without host variants, then those of each variant.
+    pub fn given(&self) -> impl Iterator<Item = (Option<&HostVariant>, &LockedDependencies)> {
+        let variants = self.variants.iter().map(|variant| (Some(&variant.host), &variant.dependencies));
+        self.dependencies.iter().map(|dependencies| (None, dependencies)).chain(variants)
+    }
+
+    /// The packages of the builds of a host variant, or of those without.
+    pub fn given_to(&self, host: Option<&HostVariant>) -> Option<&LockedDependencies> {
+        self.given().find(|(of, _)| *of == host).map(|(_, dependencies)| dependencies)
+    }
+
     /// The tool of a name.
     pub fn tool(&self, name: &str) -> Option<&LockedTool> {
         self.tools.iter().find(|tool| tool.name == name)
@@ -224,7 +248,7 @@ impl Lock {
             let wheels = tool.wheels.iter().map(|wheel| wheel.project.clone());
             std::iter::once(tool.name.clone()).chain(wheels)
         });
-        let packages = self.dependencies.iter().flat_map(|dependencies| {
+        let packages = self.given().flat_map(|(_, dependencies)| {
             let packages = dependencies.packages.iter().map(|package| package.name.clone());
             std::iter::once(DEPENDENCIES.to_owned()).chain(packages)
         });

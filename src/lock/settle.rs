@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::model::{DEPENDENCIES, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedTool};
 use crate::amount::count;
+use crate::recipe::HostVariant;
 
 /// What may change although the lock still fits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,8 +55,13 @@ pub struct Settled {
 
 /// What of the packages of an older lock stays when `fresh`, of which no package is chosen yet, is asked for: all of them
 /// where the same is asked for, and nobody wants an update. Else those that a choice should keep to where it can.
-pub fn kept<'a>(old: Option<&'a Lock>, fresh: &LockedDependencies, update: &Update) -> Kept<'a> {
-    let Some(old) = old.and_then(|old| old.dependencies.as_ref()).filter(|old| !old.packages.is_empty()) else {
+pub fn kept<'a>(
+    old: Option<&'a Lock>,
+    host: Option<&HostVariant>,
+    fresh: &LockedDependencies,
+    update: &Update,
+) -> Kept<'a> {
+    let Some(old) = old.and_then(|old| old.given_to(host)).filter(|old| !old.packages.is_empty()) else {
         return Kept::Prefer(Vec::new());
     };
     let is_updated = |package: &&LockedPackage| update.names(DEPENDENCIES) || update.names(&package.name);
@@ -127,11 +133,12 @@ fn changes(old: Option<&Lock>, now: &Lock) -> Vec<Change> {
                 (format!("wheel {}", wheel.project), text)
             }));
         }
-        if let Some(dependencies) = &lock.dependencies {
-            facts.insert(DEPENDENCIES.to_owned(), asked(dependencies));
+        for (host, dependencies) in lock.given() {
+            let of = host.map(|host| format!(" of {host}")).unwrap_or_default();
+            facts.insert(format!("{DEPENDENCIES}{of}"), asked(dependencies));
             facts.extend(dependencies.packages.iter().map(|package| {
                 let text = format!("{} {} sha256 {} {}", package.version, package.build, package.sha256, package.url);
-                (format!("package {}", package.name), text)
+                (format!("package {}{of}", package.name), text)
             }));
         }
         facts
@@ -168,7 +175,7 @@ fn source(source: &LockedSource) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{LOCK_EDITION, LockedWheel};
+    use super::super::model::{LOCK_EDITION, LockedVariant, LockedWheel};
     use super::*;
     use crate::fs::Digest;
 
@@ -194,6 +201,7 @@ mod tests {
             source: Some(LockedSource::Git { url: "https://x.example/r".into(), rev: rev.to_owned(), tree: None }),
             tools: vec![tool("cuda-13.0", &["nvcc", "nvvm"]), tool("cmake", &["cmake"])],
             dependencies: None,
+            variants: Vec::new(),
         }
     }
 
@@ -248,7 +256,7 @@ mod tests {
     #[test]
     fn packages_stay_while_the_same_is_asked_for() {
         let old = Lock { dependencies: Some(dependencies(&["hdf5"], &["hdf5", "zlib"])), ..lock("1", "a") };
-        let stay = |needs: &[&str], update: Update| match kept(Some(&old), &dependencies(needs, &[]), &update) {
+        let stay = |needs: &[&str], update: Update| match kept(Some(&old), None, &dependencies(needs, &[]), &update) {
             Kept::All(_) => vec!["all"],
             Kept::Prefer(some) => some.iter().map(|package| package.name.as_str()).collect(),
         };
@@ -269,6 +277,10 @@ mod tests {
     fn text_and_values_are_one() {
         let lock = settle(None, lock("1", "a"), &Update::Nothing).lock;
         let lock = Lock { dependencies: Some(dependencies(&["hdf5"], &["hdf5", "zlib"])), ..lock };
+        let host = HostVariant::new([("mpi".to_owned(), "openmpi".to_owned())]);
+        let variant = LockedVariant { host, dependencies: dependencies(&["openmpi"], &["openmpi"]) };
+        let lock = Lock { variants: vec![variant], ..lock };
+        assert_eq!(lock.given_to(Some(&lock.variants[0].host)).unwrap().needs, ["openmpi"]);
         let text = lock.text().unwrap();
         assert_eq!(Lock::parse(&text, "simpack.lock").unwrap(), lock);
         assert!(Lock::parse(&text.replace("edition = 1", "edition = 2"), "x").is_err());

@@ -2,7 +2,7 @@
 
 mod wheels;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::arch::CudaVersion;
@@ -34,6 +34,8 @@ pub struct Source {
     pub simulator: String,
     /// Match specs of kernel packages, by package and CUDA release.
     pub kernels: BTreeMap<(String, CudaVersion), String>,
+    /// Build strings of the packages that may be there in host variants, where they came from a channel.
+    pub builds: BTreeMap<String, BTreeSet<String>>,
     /// Its wheels, where there are any.
     pub wheels: Option<Wheels>,
 }
@@ -120,7 +122,7 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
     let offers = pack::offers(&indexes).map_err(|error| error.hint(format!("it lies in {}", channel.display())))?;
     let wheels = wheels::wheels(path)?;
     let mut found: Vec<Source> = Vec::new();
-    for Offer { distribution, simulator, kernels } in offers {
+    for Offer { distribution, simulator, kernels, builds } in offers {
         // The newest release of each stands first.
         if !found.iter().any(|other| other.distribution.simulator == distribution.simulator) {
             let channel = Some(channel.to_owned());
@@ -129,7 +131,7 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
                 (&other.simulator, other.version) == (&distribution.simulator, distribution.version)
             };
             let wheels = wheels.iter().find(is_same).cloned();
-            found.push(Source { distribution, channel, simulator, kernels, wheels });
+            found.push(Source { distribution, channel, simulator, kernels, builds, wheels });
         }
     }
     Ok(found)
@@ -140,6 +142,7 @@ fn of_wheels(found: Vec<Wheels>) -> Vec<Source> {
     let source = |wheels: Wheels| Source {
         simulator: wheels.requirement(&[]),
         kernels: wheels::specs(&wheels),
+        builds: BTreeMap::new(),
         distribution: wheels.distribution.clone(),
         channel: None,
         wheels: Some(wheels),
@@ -162,5 +165,5 @@ fn plain(distribution: Distribution, channel: Option<PathBuf>) -> Source {
     let kernels = kernels.collect();
     let core = distribution.core.as_ref().map_or(&distribution.simulator, |core| &core.package);
     let simulator = exactly(core, distribution.version);
-    Source { simulator, kernels, channel, wheels: None, distribution }
+    Source { simulator, kernels, builds: BTreeMap::new(), channel, wheels: None, distribution }
 }

@@ -116,7 +116,10 @@ fn table(rows: &[Row]) -> String {
     ];
     let row = |row: &Row| {
         [
-            row.package.clone(),
+            match &row.variant {
+                Some(variant) => format!("{} ({variant})", row.package),
+                None => row.package.clone(),
+            },
             format!("{}-{}", row.version, short(&row.build)).trim_end_matches('-').to_owned(),
             row.target.clone(),
             size(row.bytes),

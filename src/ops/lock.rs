@@ -126,8 +126,8 @@ fn words(state: &LockState, written: bool) -> String {
         (true, false) => "written",
         (true, true) => "updated",
     };
-    let packages = lock.dependencies.as_ref().map(|dependencies| count(dependencies.packages.len(), "package"));
-    let packages = packages.map(|packages| format!(", {packages}")).unwrap_or_default();
+    let given: usize = lock.given().map(|(_, dependencies)| dependencies.packages.len()).sum();
+    let packages = if lock.given().next().is_some() { format!(", {}", count(given, "package")) } else { String::new() };
     let source = if lock.source.is_some() { ", the source" } else { "" };
     let (tools, wheels) = (count(lock.tools.len(), "tool"), count(wheels, "wheel"));
     text.push_str(&format!("{path} {done}: {tools}, {wheels}{packages}{source}"));

@@ -24,24 +24,25 @@ use serde_json::json;
 
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 use crate::bundle::{
-    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, MANIFEST_SCHEMA, OutsideLibrary, Provenance,
+    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, Ecosystem, MANIFEST_SCHEMA, OutsideLibrary,
+    Provenance, Versions,
 };
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
 use crate::manifest::Manifests;
 use crate::package::{
-    Choice, KERNEL_ABI_VERSION, Package, PackageKind, RELEASE_SCALE, SELECTOR_SCALE, SLOT_VERSION, all_kernels_name,
-    build_number, check_epoch, conditions, kernel_abi_name, lowest_driver, release_number, selector_name, slot_name,
-    unknown_number,
+    Choice, KERNEL_ABI_VERSION, PREFERRED, Package, PackageKind, RELEASE_SCALE, SELECTOR_SCALE, SLOT_VERSION,
+    VARIANT_SCALE, all_kernels_name, build_number, check_epoch, conditions, kernel_abi_name, lowest_driver,
+    release_number, selector_name, slot_name, unknown_number,
 };
-use crate::recipe::{ComponentKind, Fallback, Recipe};
+use crate::recipe::{ComponentKind, Fallback, HostVariant, Recipe};
 
-/// What tells the bundles of one distribution apart: package and CUDA release.
-pub type BundleKey = (String, Option<CudaVersion>);
+/// What tells the bundles of one distribution apart: package, CUDA release and host variant.
+pub type BundleKey = (String, Option<CudaVersion>, Option<HostVariant>);
 
 /// The key of a bundle.
 pub fn key(manifest: &BundleManifest) -> BundleKey {
-    (manifest.package.clone(), manifest.cuda)
+    (manifest.package.clone(), manifest.cuda, manifest.host.clone())
 }
 
 /// What packages depend on beyond recipe and bundles.
@@ -91,6 +92,7 @@ pub fn packages(recipe: &Recipe, bundles: &[Bundle], context: &PackContext<'_>) 
             ComponentKind::Kernels => derivation.kernels(bundle),
             ComponentKind::Dev => derivation.dev(bundle, &packages)?,
             ComponentKind::Static => derivation.r#static(bundle, &packages)?,
+            ComponentKind::Python => derivation.python(bundle),
             ComponentKind::Source => derivation.of_bundle(PackageKind::Component, bundle),
             ComponentKind::Meta => continue,
         });
@@ -137,14 +139,22 @@ impl Derivation<'_> {
         self.recipe.component(kind).map_or(default, |component| component.policy)
     }
 
-    /// Everything within what core's own version policy promises.
-    fn core_export(&self) -> Dependency {
-        self.within(self.name(ComponentKind::Core), self.policy(ComponentKind::Core, VersionPolicy::Major))
+    /// Everything within what core's own version policy promises. Whoever links a variant that others do not stand in for
+    /// gets that one again, as conda-forge has it: what is built without MPI runs with any.
+    fn core_export(&self, of: &BundleManifest) -> Dependency {
+        let core = self.recipe.component(ComponentKind::Core);
+        let is_bound = |host: &&HostVariant| core.is_some_and(|core| !core.prefers(host));
+        Dependency::Component {
+            package: self.name(ComponentKind::Core),
+            version: self.recipe.version,
+            policy: self.policy(ComponentKind::Core, VersionPolicy::Major),
+            host: of.host.as_ref().filter(is_bound).cloned(),
+        }
     }
 
     /// This version of a package of the distribution, and what a policy promises beside it.
     fn within(&self, package: String, policy: VersionPolicy) -> Dependency {
-        Dependency::Component { package, version: self.recipe.version, policy }
+        Dependency::Component { package, version: self.recipe.version, policy, host: None }
     }
 
     /// This very version of a package of the distribution.
@@ -215,7 +225,7 @@ impl Derivation<'_> {
             .manifest
             .dependencies
             .extend(self.recipe.is_sliced().then(|| self.version(selector_name(&self.recipe.name))));
-        package.manifest.exports.push(self.core_export());
+        package.manifest.exports.push(self.core_export(&bundle.manifest));
         package
     }
 
@@ -227,11 +237,12 @@ impl Derivation<'_> {
     fn rtc(&self, bundle: &Bundle) -> Package {
         let policy = bundle.manifest.policy;
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        let others = self.bundles.iter().filter(|other| other.manifest.component == ComponentKind::Rtc);
-        let oldest = others.clone().filter_map(|other| other.manifest.cuda).min();
-        if let Some(cuda) = bundle.manifest.cuda.filter(|_| others.count() > 1) {
+        let rtc = self.bundles.iter().filter(|other| other.manifest.component == ComponentKind::Rtc);
+        let releases: BTreeSet<CudaVersion> = rtc.filter_map(|other| other.manifest.cuda).collect();
+        let oldest = releases.first().copied();
+        if let Some(cuda) = bundle.manifest.cuda.filter(|_| releases.len() > 1) {
             package.build_number = release_number(cuda, package.build_number);
-            package.scale = RELEASE_SCALE;
+            package.scale *= RELEASE_SCALE;
             let lowest = lowest_driver(cuda, self.context.manifests);
             package.manifest.conditions.extend((Some(cuda) != oldest).then_some(Condition::Driver { cuda: lowest }));
         }
@@ -256,12 +267,16 @@ impl Derivation<'_> {
     /// rtc depends on rtc by name, and gets its export from there.
     fn dev(&self, bundle: &Bundle, packages: &[Package]) -> Result<Package> {
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        package.manifest.dependencies.insert(self.exactly(ComponentKind::Core, packages)?);
+        package.manifest.dependencies.insert(self.exactly(ComponentKind::Core, bundle, packages)?);
         for artifact in &bundle.manifest.artifacts {
             let ArtifactKind::Link { to } = &artifact.kind else { continue };
             let target = resolve_link(&artifact.path, to);
             // One of several libraries that ship cut is there with core.
-            let mut owners = packages.iter().filter(|package| !package.manifest.is_slice());
+            let is_beside = |package: &&Package| {
+                let (other, own) = (&package.manifest.host, &bundle.manifest.host);
+                !package.manifest.is_slice() && (other == own || other.is_none() || own.is_none())
+            };
+            let mut owners = packages.iter().filter(is_beside);
             let holds = |package: &&Package| package.manifest.artifacts.iter().any(|other| other.path == target);
             let Some(owner) = owners.find(holds) else { continue };
             // Any of several builds for several CUDA releases.
@@ -269,20 +284,31 @@ impl Derivation<'_> {
             let needed = if is_one { owner.exactly()? } else { self.version(owner.name().to_owned()) };
             package.manifest.dependencies.insert(needed);
         }
-        package.manifest.exports.push(self.core_export());
+        package.manifest.exports.push(self.core_export(&bundle.manifest));
         Ok(package)
     }
 
     fn r#static(&self, bundle: &Bundle, packages: &[Package]) -> Result<Package> {
         let mut package = self.of_bundle(PackageKind::Component, bundle);
-        package.manifest.dependencies.insert(self.exactly(ComponentKind::Dev, packages)?);
+        package.manifest.dependencies.insert(self.exactly(ComponentKind::Dev, bundle, packages)?);
         Ok(package)
     }
 
-    /// The very package when it is built now, else its version.
-    fn exactly(&self, kind: ComponentKind, packages: &[Package]) -> Result<Dependency> {
-        let built = packages.iter().find(|package| package.manifest.component == kind);
-        built.map_or_else(|| Ok(self.version(self.name(kind))), Package::exactly)
+    /// A module for Python depends on core by its own policy, as rtc does.
+    fn python(&self, bundle: &Bundle) -> Package {
+        let mut package = self.of_bundle(PackageKind::Component, bundle);
+        package.summary = format!("{} for Python", self.recipe.name);
+        package.manifest.dependencies.insert(self.within(self.name(ComponentKind::Core), bundle.manifest.policy));
+        package
+    }
+
+    /// The very package when it is built now, else its version. Of several host variants that of the bundle, or any.
+    fn exactly(&self, kind: ComponentKind, bundle: &Bundle, packages: &[Package]) -> Result<Dependency> {
+        let built: Vec<&Package> = packages.iter().filter(|package| package.manifest.component == kind).collect();
+        match (built.iter().find(|package| package.manifest.host == bundle.manifest.host), built.as_slice()) {
+            (Some(one), _) | (None, [one]) => one.exactly(),
+            _ => Ok(self.version(self.name(kind))),
+        }
     }
 
     /// What brings the kernels of all targets, once for each CUDA release, where GPUs whose capability nobody tells get
@@ -453,6 +479,7 @@ impl Derivation<'_> {
             platform: None,
             target: None,
             cuda: None,
+            host: None,
             kernel_abi: None,
             kernels: Vec::new(),
             glibc: None,
@@ -479,7 +506,16 @@ impl Derivation<'_> {
     }
 
     fn of_bundle(&self, kind: PackageKind, bundle: &Bundle) -> Package {
-        self.package(kind, bundle.manifest.clone(), Some(bundle.root.clone()))
+        let mut package = self.package(kind, bundle.manifest.clone(), Some(bundle.root.clone()));
+        let Some(host) = &bundle.manifest.host else { return package };
+        package.manifest.dependencies.extend(host.python().into_iter().flat_map(of_python));
+        let source = self.recipe.variant_source(bundle.manifest.component);
+        if let Some(component) = source.filter(|component| component.has_preference()) {
+            let more = if component.prefers(host) { PREFERRED } else { 0 };
+            package.build_number = package.build_number.saturating_mul(VARIANT_SCALE).saturating_add(more);
+            package.scale = VARIANT_SCALE;
+        }
+        package
     }
 
     /// A package with what follows from its files.
@@ -509,6 +545,21 @@ impl Derivation<'_> {
             root,
         }
     }
+}
+
+/// What a module that is built for a version of Python depends on: that Python, and its binary interface.
+fn of_python(version: &str) -> Vec<Dependency> {
+    let Some((major, minor)) = version.split_once('.') else { return Vec::new() };
+    let next = minor.parse::<u32>().map_or_else(|_| minor.to_owned(), |minor| (minor + 1).to_string());
+    let package = |name: &str, versions: String| Dependency::Package {
+        ecosystem: Ecosystem::Conda,
+        name: name.to_owned(),
+        versions: Versions::Written(versions),
+    };
+    vec![
+        package("python", format!(">={version},<{major}.{next}.0a0")),
+        package("python_abi", format!("{version}.* *_cp{major}{minor}")),
+    ]
 }
 
 /// Packages with device code, each with its CUDA release.

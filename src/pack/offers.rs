@@ -1,13 +1,14 @@
 //! What a channel offers, from its index alone: the selector's builds say which kernels there are, for which target,
 //! by which CUDA release and for which kernel ABI. No package is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
 use crate::fit::{Distribution, KernelPackage, Part};
 use crate::package::conda::{self, Record};
 use crate::package::{kernel_abi_name, release_of, selector_name};
+use crate::recipe::ComponentKind;
 
 /// One release of a simulator in a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Offer {
     pub simulator: String,
     /// Match specs of its kernel packages, by package and CUDA release: exactly the one that the index names.
     pub kernels: BTreeMap<(String, CudaVersion), String>,
+    /// Build strings of its core and of its module for Python, by package: host variants are told apart by them.
+    pub builds: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A build of the selector: its build number, the kernel package that it brings, and that one's spec.
@@ -100,6 +103,12 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     let rtc = newest(&|record| record.name == format!("{simulator}-rtc")).map(part);
     let meta = newest(&|record| record.name == simulator).map(|record| record.name.clone());
     let brings = meta.or_else(|| core.as_ref().map(|core| core.package.clone()));
+    let mut builds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.version == text) {
+        if is_core(record) || record.name == format!("{simulator}-{}", ComponentKind::Python) {
+            builds.entry(record.name.clone()).or_default().insert(record.build.clone());
+        }
+    }
     let specs =
         kernels.iter().map(|(_, kernels, spec)| ((kernels.package.clone(), kernels.cuda), spec.clone())).collect();
     let mut distribution = Distribution {
@@ -111,7 +120,8 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
         as_wheels: false,
     };
     distribution.settle();
-    Offer { simulator: conda::exactly(brings.as_deref().unwrap_or(simulator), version), kernels: specs, distribution }
+    let simulator = conda::exactly(brings.as_deref().unwrap_or(simulator), version);
+    Offer { simulator, kernels: specs, builds, distribution }
 }
 
 #[cfg(test)]

@@ -30,6 +30,12 @@ pub trait Format: Sync {
     /// What the names of its files end with, where a file stands for a package: `.conda`.
     fn endings(&self) -> &'static [&'static str];
 
+    /// Whether its clients choose among host variants of one package. Otherwise the default ones are written, and no
+    /// module for Python.
+    fn has_variants(&self) -> bool {
+        false
+    }
+
     /// Writes the packages of one distribution below the directory `dir`, on up to `jobs` threads. They come in the
     /// order in which they build on each other, and so does the answer; a package that the format needs no file for is
     /// left out. Neither `dir` nor `jobs` changes a byte, and the time none outside of an index.

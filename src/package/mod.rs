@@ -29,8 +29,8 @@ pub use metadata::{Metadata, PackageFormat};
 pub use names::{KERNEL_ABI_VERSION, SLOT_VERSION, all_kernels_name, kernel_abi_name, selector_name, slot_name};
 pub use sbom::sbom;
 pub use selection::{
-    ALL_TARGETS, RELEASE_SCALE, SELECTOR_SCALE, build_number, conditions, device_range, lowest_driver, preference,
-    release_number, release_of, unknown_number,
+    ALL_TARGETS, PREFERRED, RELEASE_SCALE, SELECTOR_SCALE, VARIANT_SCALE, build_number, conditions, device_range,
+    lowest_driver, preference, release_number, release_of, unknown_number,
 };
 pub use value::{Choice, Package, PackageKind};
 pub use write::{Rendered, with_files, write_all};

@@ -51,6 +51,12 @@ fn only(mut capabilities: Vec<Capability>) -> DeviceRange {
 pub const SELECTOR_SCALE: u64 = 100_000_000;
 /// The same for packages whose builds differ in the CUDA release alone.
 pub const RELEASE_SCALE: u64 = 1000;
+/// How much one of the recipe's own build number adds where host variants differ in theirs: a rebuild beats everything
+/// older.
+pub const VARIANT_SCALE: u64 = 1000;
+/// What the default variant has more than others, as conda-forge has it: clients take it unless they are asked for
+/// another.
+pub const PREFERRED: u64 = 100;
 /// Number of the selector that brings all kernels where nobody tells the capability.
 pub const ALL_TARGETS: u64 = 9_998_000;
 /// Number of the selector for known GPUs that no code runs on: above what serves unknown ones, below all code.

@@ -8,7 +8,7 @@ use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, Tree};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, HostVariant};
 
 /// A file's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,8 @@ pub struct Named {
     pub subdir: String,
     /// CUDA release of its device code.
     pub cuda: Option<CudaVersion>,
+    /// Host variant.
+    pub host: Option<HostVariant>,
     /// Target that a build of the selector stands for, and when it is taken.
     pub selects: Option<(KernelTarget, Choice)>,
 }
@@ -72,6 +74,7 @@ impl Named {
             build: String::new(),
             subdir: package.manifest.platform.map_or_else(|| "noarch".to_owned(), |platform| platform.to_string()),
             cuda: package.manifest.cuda,
+            host: package.manifest.host.clone(),
             selects: match package.kind {
                 PackageKind::Selector(choice) => package.manifest.target.map(|target| (target, choice)),
                 _ => None,

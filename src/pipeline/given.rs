@@ -6,11 +6,12 @@ use crate::bundle::{Bundle, OutsideLibrary, Provider};
 use crate::error::Result;
 use crate::fs;
 use crate::project::Dependencies;
+use crate::recipe::HostVariant;
 use crate::toolchain::SystemLibrary;
 
 /// Libraries that builds were given, beside those of the distribution.
 pub(super) struct Given<'a> {
-    dependencies: Option<&'a Dependencies>,
+    dependencies: &'a BTreeMap<Option<HostVariant>, Dependencies>,
     system: &'a [SystemLibrary],
     /// Names of all files of the distribution.
     own: BTreeSet<String>,
@@ -23,11 +24,11 @@ impl<'a> Given<'a> {
     /// A directory cannot be read.
     pub fn new(
         bundles: &[Bundle],
-        dependencies: Option<&'a Dependencies>,
+        dependencies: &'a BTreeMap<Option<HostVariant>, Dependencies>,
         system: &'a [SystemLibrary],
     ) -> Result<Self> {
         let mut own = BTreeSet::new();
-        if dependencies.is_some() || !system.is_empty() {
+        if !dependencies.is_empty() || !system.is_empty() {
             for bundle in bundles {
                 let paths = fs::walk(&bundle.root)?.into_iter().map(|entry| entry.path);
                 own.extend(paths.filter_map(|path| Some(path.rsplit('/').next()?.to_owned())));
@@ -41,7 +42,7 @@ impl<'a> Given<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn needed_by(&self, bundle: &Bundle) -> Result<Vec<OutsideLibrary>> {
-        if self.dependencies.is_none() && self.system.is_empty() {
+        if self.dependencies.is_empty() && self.system.is_empty() {
             return Ok(Vec::new());
         }
         let facts = bundle.host_facts()?;
@@ -49,12 +50,13 @@ impl<'a> Given<'a> {
         let found = needed
             .into_iter()
             .filter(|name| !self.own.contains(*name))
-            .filter_map(|name| Some(OutsideLibrary { library: name.clone(), from: self.provider(name)? }));
+            .filter_map(|name| Some(OutsideLibrary { library: name.clone(), from: self.provider(name, bundle)? }));
         Ok(found.collect())
     }
 
-    fn provider(&self, name: &str) -> Option<Provider> {
-        if let Some((package, versions)) = self.dependencies.and_then(|dependencies| dependencies.provider(name)) {
+    fn provider(&self, name: &str, bundle: &Bundle) -> Option<Provider> {
+        let given = self.dependencies.get(&bundle.manifest.host);
+        if let Some((package, versions)) = given.and_then(|given| given.provider(name)) {
             return Some(Provider::Channel { package, versions });
         }
         let library = self.system.iter().find(|library| library.has(name))?;
@@ -63,6 +65,6 @@ impl<'a> Given<'a> {
 
     /// All libraries of the packages, each with its package: none of them belongs into the distribution.
     pub fn libraries(&self) -> BTreeMap<String, String> {
-        self.dependencies.map(Dependencies::libraries).unwrap_or_default()
+        self.dependencies.values().flat_map(Dependencies::libraries).collect()
     }
 }

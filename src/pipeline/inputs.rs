@@ -1,6 +1,6 @@
 //! From a request to a plan: find the recipe, resolve it, identify the tools, digest the sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
@@ -20,7 +20,7 @@ use crate::plan::{self, BuildPlan, DATA, KeyPart, PlanInputs, Step};
 use crate::project::{
     Choice, Dependencies, Hygiene, Located, LockState, SYMBOLS_DIR, dependencies, examine, locate, scan, source_root,
 };
-use crate::recipe::{ComponentKind, Recipe, RecipeMatrix};
+use crate::recipe::{ComponentKind, HostVariant, Need, Recipe, RecipeMatrix};
 use crate::toolchain::{Store, SystemLibrary};
 use crate::ui::Ui;
 
@@ -32,6 +32,8 @@ pub(crate) struct BuildInputs {
     pub tools: Tools,
     /// Libraries of the machine that builds need.
     pub system: Vec<SystemLibrary>,
+    /// What builds of each host variant, and those without, are given of others, as it enters provenance.
+    pub given: BTreeMap<Option<HostVariant>, BTreeMap<String, ToolVersion>>,
     /// Root of the source tree on disk.
     pub source: PathBuf,
     /// Stands in for every time stamp, in seconds since 1970.
@@ -108,8 +110,9 @@ impl BuildInputs {
             let data = ToolVersion { version, sha256: Some(sha256) };
             versions.values_mut().for_each(|tools| drop(tools.insert(DATA.to_owned(), data.clone())));
         }
-        let given = given(&lock, &system);
-        versions.values_mut().for_each(|tools| tools.extend(given.clone()));
+        let given = given(&lock, recipe, &system);
+        let to_all = given.get(&None).cloned().unwrap_or_default();
+        versions.values_mut().for_each(|tools| tools.extend(to_all.clone()));
         let plan_inputs = PlanInputs {
             sources,
             left_out,
@@ -125,6 +128,7 @@ impl BuildInputs {
             store,
             tools,
             system,
+            given,
             source,
             epoch,
             plan_inputs,
@@ -146,9 +150,12 @@ impl BuildInputs {
     }
 
     /// The packages that builds are given; what is not here yet is fetched.
-    pub(super) fn fetch_dependencies(&self, offline: bool, ui: &Ui) -> Result<Option<Dependencies>> {
-        let locked = self.lock.settled.lock.dependencies.as_ref();
-        dependencies(self.recipes.own(), locked, &self.store, offline, ui)
+    pub(super) fn fetch_dependencies(
+        &self,
+        offline: bool,
+        ui: &Ui,
+    ) -> Result<BTreeMap<Option<HostVariant>, Dependencies>> {
+        dependencies(self.recipes.own(), &self.lock.settled.lock, &self.store, offline, ui)
     }
 
     /// Directories of the CUDA toolkits that are here, of the recipe's releases in their order.
@@ -233,13 +240,16 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
 
 /// Libraries of the machine that builds of a recipe need.
 fn system_libraries(recipe: &Recipe) -> Result<Vec<SystemLibrary>> {
-    let needs = recipe.needs().into_iter().filter(|need| !need.is_of_channel());
-    needs.map(|need| SystemLibrary::find(need.name(), need.versions())).collect()
+    let needs: BTreeSet<Need> = recipe.needs().into_values().flatten().filter(|need| !need.is_of_channel()).collect();
+    needs.iter().map(|need| SystemLibrary::find(need.name(), need.versions())).collect()
 }
 
 /// What builds are given of others, as it enters plans and provenance beside the tools.
-fn given(lock: &LockState, system: &[SystemLibrary]) -> BTreeMap<String, ToolVersion> {
-    let packages = lock.settled.lock.dependencies.iter().flat_map(|dependencies| &dependencies.packages);
+fn given(
+    lock: &LockState,
+    recipe: &Recipe,
+    system: &[SystemLibrary],
+) -> BTreeMap<Option<HostVariant>, BTreeMap<String, ToolVersion>> {
     let package = |package: &LockedPackage| {
         let version = format!("{} {}", package.version, package.build);
         (format!("package {}", package.name), ToolVersion { version, sha256: Some(package.sha256) })
@@ -247,17 +257,25 @@ fn given(lock: &LockState, system: &[SystemLibrary]) -> BTreeMap<String, ToolVer
     let library = |library: &SystemLibrary| {
         (format!("system {}", library.module), ToolVersion { version: library.version.clone(), sha256: None })
     };
-    packages.map(package).chain(system.iter().map(library)).collect()
+    let of = |(host, needs): (Option<HostVariant>, BTreeSet<Need>)| {
+        let locked = lock.settled.lock.given_to(host.as_ref());
+        let packages = locked.into_iter().flat_map(|dependencies| &dependencies.packages).map(package);
+        let is_needed =
+            |library: &&SystemLibrary| needs.iter().any(|need| !need.is_of_channel() && need.name() == library.module);
+        let given = packages.chain(system.iter().filter(is_needed).map(library)).collect();
+        (host, given)
+    };
+    recipe.needs().into_iter().map(of).collect()
 }
 
 /// The packages of channels, as they enter keys.
-fn packages(lock: &LockState) -> Vec<KeyPart> {
-    let packages = lock.settled.lock.dependencies.iter().flat_map(|dependencies| &dependencies.packages);
+fn packages(lock: &LockState) -> BTreeMap<Option<HostVariant>, Vec<KeyPart>> {
     let part = |package: &LockedPackage| {
         let text = format!("{} {} sha256 {}", package.version, package.build, package.sha256);
         KeyPart::new(format!("package {}", package.name), text)
     };
-    packages.map(part).collect()
+    let given = lock.settled.lock.given();
+    given.map(|(host, locked)| (host.cloned(), locked.packages.iter().map(part).collect())).collect()
 }
 
 /// Paths of this machine whose names must not reach a package.

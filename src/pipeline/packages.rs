@@ -14,7 +14,7 @@ use crate::fs::{self, Entry, EntryKind, Tree};
 use crate::gpu::CodeImage;
 use crate::manifest::{Drivers, Manifests};
 use crate::pack::{self, PackContext};
-use crate::package::{BuiltPackage, FormatContext, FormatName};
+use crate::package::{BuiltPackage, FormatContext, FormatName, Package};
 use crate::parallel::until_failure;
 use crate::patch::{self, PatchSpec};
 use crate::recipe::{ComponentKind, KernelForm, Recipe};
@@ -36,7 +36,9 @@ pub(crate) fn patch(
     jobs: usize,
 ) -> Result<Vec<ReplacedSearchPath>> {
     let is_plugin = bundle.manifest.form() == Some(KernelForm::Library);
-    if !is_plugin && !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc) {
+    if !is_plugin
+        && !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python)
+    {
         return Ok(Vec::new());
     }
     let mut entries = fs::walk(&bundle.root)?;
@@ -96,15 +98,25 @@ pub(crate) fn pack(
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
     let manifests = &job.inputs.manifests;
     let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols)?)?;
+    let own = job.inputs.recipes.own();
+    let plain: Vec<Package> =
+        packages.iter().filter(|package| is_in_all_formats(own, &package.manifest)).cloned().collect();
     let now = jiff::Timestamp::now();
     let write = |&name: &FormatName| {
         let format = name.format();
         let earlier = earlier.join(format.name());
-        let with = FormatContext { recipe: job.inputs.recipes.own(), manifests, earlier: Some(&earlier), now };
-        let built = format.write(&packages, &with, &dist.join(format.name()), jobs)?;
+        let with = FormatContext { recipe: own, manifests, earlier: Some(&earlier), now };
+        let packages = if format.has_variants() { &packages } else { &plain };
+        let built = format.write(packages, &with, &dist.join(format.name()), jobs)?;
         Ok(Packed { format: name, built })
     };
     formats.iter().map(write).collect()
+}
+
+/// Whether a package is in formats whose clients choose among no host variants.
+pub(super) fn is_in_all_formats(recipe: &Recipe, manifest: &BundleManifest) -> bool {
+    let is_default = |host| recipe.is_default_variant(manifest.component, host);
+    manifest.component != ComponentKind::Python && manifest.host.as_ref().is_none_or(is_default)
 }
 
 fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {

@@ -50,7 +50,8 @@ pub(super) fn origin_of(job: &Job, bundles: &[Bundle], outcome: &BuildOutcome) -
     let part = |bundle: &Bundle| {
         let manifest = &bundle.manifest;
         let planned = plan.bundles.iter().find(|planned| {
-            (&planned.package, planned.cuda, planned.target) == (&manifest.package, manifest.cuda, manifest.target)
+            (&planned.package, planned.cuda, &planned.host, planned.target)
+                == (&manifest.package, manifest.cuda, &manifest.host, manifest.target)
         })?;
         let steps = engine::steps_of_bundle(plan, &inputs.recipes, planned);
         Some(BuiltPart {

@@ -1,6 +1,6 @@
 //! One build: what is asked for becomes staged, verified bundles, and these become packages in `dist/`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -10,7 +10,7 @@ use super::dist::{Dist, MARK, refuse_fixed, refuse_foreign};
 use super::given::Given;
 use super::inputs::{BuildInputs, Job, machine_paths};
 use super::origin::{origin, watched};
-use super::packages::{pack, patch};
+use super::packages::{is_in_all_formats, pack, patch};
 use super::provenance::{attest, origin_of, signing_key};
 use super::request::BuildRequest;
 use super::slices::cut;
@@ -29,7 +29,7 @@ use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::process::{IsolationKind, check_interrupted};
 use crate::project::{Dependencies, SYMBOLS_DIR, read_all_symbols};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, HostVariant};
 use crate::report::{Level, Report};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -106,7 +106,7 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
     let group = ui.group("toolchain");
     let mut toolset = job.inputs.fetch_tools(request.offline, ui)?;
     let dependencies = job.inputs.fetch_dependencies(request.offline, ui)?;
-    toolset.dependencies = dependencies.as_ref().map(|dependencies| dependencies.root.clone());
+    toolset.dependencies = dependencies.iter().map(|(host, found)| (host.clone(), found.root.clone())).collect();
     drop(group);
     let options = options(&job, request, &toolset)?;
     let isolation = options.isolation.kind();
@@ -122,7 +122,7 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
             say_isolation(weakest, &format!("{how}; --sandbox require makes them again"), ui);
         }
         let _group = ui.group("packages");
-        let staged = stage(&job, &outcome, (request, dependencies.as_ref()), &options, context, &settings);
+        let staged = stage(&job, &outcome, (request, &dependencies), &options, context, &settings);
         let (bundles, report) = staged.map_err(|error| match outcome.lost() {
             0 => error,
             lost => Error::file(cache.root(), format!("{lost} finished steps were removed from the cache meanwhile"))
@@ -131,6 +131,7 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
         if report.is_denied() || !report.incomplete.is_empty() {
             return Ok(BuildResult::Stopped(report));
         }
+        say_left_out(&job, request, &bundles, ui);
         let mut built = publish(&job, &bundles, &symbols, (outcome, report), request, &options, key)?;
         built.seconds = started.elapsed().as_secs_f64();
         Ended {
@@ -182,6 +183,20 @@ fn say_isolation(kind: IsolationKind, text: &str, ui: &Ui) {
     match kind {
         IsolationKind::None => ui.warning(text),
         _ => ui.note(format!("  steps      {text}")),
+    }
+}
+
+/// What is not in every format that was asked for.
+fn say_left_out(job: &Job, request: &BuildRequest, bundles: &[Bundle], ui: &Ui) {
+    let is_left_out = |bundle: &&Bundle| !is_in_all_formats(job.inputs.recipes.own(), &bundle.manifest);
+    let bundles = bundles.iter().filter(is_left_out);
+    let left_out: Vec<String> = bundles
+        .filter_map(|bundle| Some(format!("{} ({})", bundle.manifest.package, bundle.manifest.host.as_ref()?)))
+        .collect();
+    let plain: Vec<&str> =
+        request.formats.iter().map(|name| name.format()).filter(|it| !it.has_variants()).map(|it| it.name()).collect();
+    if !left_out.is_empty() && !plain.is_empty() {
+        ui.note(format!("  variants   packages for conda alone, not in {}: {}", plain.join(", "), left_out.join(", ")));
     }
 }
 
@@ -243,7 +258,7 @@ fn compile(job: &mut Job, toolset: &Toolset, cache: &Cache, options: &BuildOptio
 fn stage(
     job: &Job,
     outcome: &BuildOutcome,
-    (request, dependencies): (&BuildRequest, Option<&Dependencies>),
+    (request, dependencies): (&BuildRequest, &BTreeMap<Option<HostVariant>, Dependencies>),
     options: &BuildOptions,
     context: VerifyContext,
     settings: &Settings,
@@ -253,7 +268,13 @@ fn stage(
     if bundles_dir.exists() {
         fs_err::remove_dir_all(&bundles_dir)?;
     }
-    let stage = StageInputs { recipes: &inputs.recipes, plan: &job.plan, outcome, source_date_epoch: inputs.epoch };
+    let stage = StageInputs {
+        recipes: &inputs.recipes,
+        plan: &job.plan,
+        outcome,
+        given: &inputs.given,
+        source_date_epoch: inputs.epoch,
+    };
     let mut staged = engine::stage(&stage, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
     let mut search_paths = cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;

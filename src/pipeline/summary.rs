@@ -11,9 +11,11 @@ use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
 use crate::engine::{BuildOutcome, StepReport};
+use crate::pack;
 use crate::package::{BuiltPackage, Choice};
 use crate::plan::BuildPlan;
 use crate::process::IsolationKind;
+use crate::recipe::HostVariant;
 use crate::report::{Report, ReportJson, TextOptions, Verdict};
 
 /// How a build prints a report: the time goes into the closing line.
@@ -38,6 +40,9 @@ pub struct Row {
     /// CUDA release of the device code, where the build made several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cuda: Option<CudaVersion>,
+    /// Host variant; none of what there is once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub variant: Option<HostVariant>,
     /// Device code inside, in words.
     pub device_code: String,
     /// Verdict of its bundle.
@@ -198,21 +203,21 @@ pub(super) fn rows(
     plan: &BuildPlan,
     outcome: &BuildOutcome,
 ) -> Vec<Row> {
-    let by_name: BTreeMap<_, &Bundle> =
-        bundles.iter().map(|bundle| ((bundle.manifest.package.as_str(), bundle.manifest.cuda), bundle)).collect();
+    let by_name: BTreeMap<_, &Bundle> = bundles.iter().map(|bundle| (pack::key(&bundle.manifest), bundle)).collect();
     let times: BTreeMap<&str, f64> = outcome.steps.iter().map(|step| (step.id.as_str(), step.seconds)).collect();
     let first = packed.into_iter().next().map(|packed| packed.built).unwrap_or_default();
     first
         .into_iter()
         .map(|built| {
             let packed = built.named;
-            let bundle = packed.made_of.as_deref().and_then(|name| by_name.get(&(name, packed.cuda)));
+            let key = packed.made_of.clone().map(|name| (name, packed.cuda, packed.host.clone()));
+            let bundle = key.and_then(|key| by_name.get(&key));
             let cuda = packed.cuda.filter(|_| !plan.others.is_empty());
             let seconds = bundle.map_or(0.0, |bundle| {
                 let target = bundle.manifest.target;
                 let of = plan.steps.iter().filter(|step| match step.target() {
                     Some(made) => target == Some(made) && step.cuda == packed.cuda,
-                    None => step.component == bundle.manifest.component,
+                    None => step.component == bundle.manifest.component && step.host == bundle.manifest.host,
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
@@ -241,6 +246,7 @@ pub(super) fn rows(
                 bytes: built.size,
                 sha256: built.sha256.to_string(),
                 cuda,
+                variant: packed.host,
                 device_code,
                 verdict: verdict.to_string(),
                 seconds: Some(seconds),

@@ -257,7 +257,7 @@ impl Tools {
             cxx,
             companions,
             pinned,
-            dependencies: None,
+            dependencies: BTreeMap::new(),
             compiler_cache: cache,
             runtime,
             source_date_epoch: epoch,

@@ -43,6 +43,7 @@ mod tests {
             id: id.to_owned(),
             component: ComponentKind::Kernels,
             cuda: None,
+            host: None,
             key: Digest::of(id.as_bytes()),
             parts: Vec::new(),
             direct: None,

@@ -6,7 +6,7 @@ use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
-use crate::recipe::{BuildSpec, Component, ComponentKind, Need, Recipe, RecipeMatrix};
+use crate::recipe::{BuildSpec, Component, ComponentKind, HostVariant, Need, Recipe, RecipeMatrix, VariantBuild};
 
 /// Steps of all components with a build: one each, and of plug-in libraries one for each target and CUDA release. Other
 /// releases build again what their packages hold of it: libraries that ship cut, and an rtc of their own.
@@ -15,8 +15,9 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
     let rtc = releases_of_rtc(recipes, &inputs.cuda_builds);
     for recipe in recipes.iter() {
         for component in &recipe.components {
-            let Some(spec) = &component.build else { continue };
-            let build = Build { recipe, tag, component, spec, target: None, variant: None };
+            let builds = component.builds();
+            let Some(VariantBuild { spec, .. }) = builds.first() else { continue };
+            let build = Build { recipe, tag, component, spec, host: None, target: None, variant: None };
             if component.kind == ComponentKind::Kernels {
                 for &target in &recipe.targets {
                     steps.push(step(&Build { target: Some(target), ..build }, inputs)?);
@@ -28,8 +29,14 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
             if !(is_own || is_rtc || recipe.is_sliced()) {
                 continue;
             }
+            for VariantBuild { host, spec } in builds.iter().filter(|build| build.host.is_some()) {
+                steps.push(step(&Build { host: host.as_ref(), spec, ..build }, inputs)?);
+            }
+            if !component.variants.is_empty() {
+                continue;
+            }
             let differs = spec.options.values().any(|value| value.contains(VARIANT));
-            for variant in recipe.host_variants() {
+            for variant in recipe.cut_variants() {
                 let step = step(&Build { variant: differs.then_some(variant), ..build }, inputs)?;
                 let is_same = |other: &Step| other.component == step.component && other.key == step.key;
                 if !steps.iter().any(is_same) {
@@ -68,6 +75,8 @@ struct Build<'a> {
     tag: Option<&'a KernelAbiTag>,
     component: &'a Component,
     spec: &'a BuildSpec,
+    /// The host variant.
+    host: Option<&'a HostVariant>,
     /// The only target that it compiles device code for.
     target: Option<KernelTarget>,
     /// The variant of libraries that ship cut.
@@ -78,7 +87,7 @@ struct Build<'a> {
 const VARIANT: &str = "{variant}";
 
 fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
-    let Build { recipe, tag, component, spec, target, variant } = *build;
+    let Build { recipe, tag, component, spec, host, target, variant } = *build;
     let targets = target.as_ref().map_or(recipe.targets.as_slice(), std::slice::from_ref);
     let fill = |value: &String| {
         let value = filled(value, recipe, targets, tag).replace(VARIANT, variant.unwrap_or_default());
@@ -108,14 +117,18 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     }
     parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
     parts.extend(spec.targets.iter().map(|target| KeyPart::new("target", target)));
-    parts.extend(dependencies(spec, inputs));
+    parts.extend(host.into_iter().flat_map(HostVariant::choices).map(|(axis, value)| {
+        // Two variants that are called in the same way may still differ in what their build finds.
+        KeyPart::new(format!("variant {axis}"), value)
+    }));
+    parts.extend(dependencies(spec, host, inputs));
     let read = read_by(spec, inputs)?;
     if read.is_empty() {
         return Err(Error::recipe(format!("the build of component `{}` reads no file of the source", component.kind))
             .hint("check `source` and `inputs` of its build"));
     }
     parts.extend(read);
-    let id = match (target, variant) {
+    let id = match (target, host.map(ToString::to_string).as_deref().or(variant)) {
         (Some(target), _) => format!("host {} {target}", component.kind),
         (None, Some(variant)) => format!("host {} ({variant})", component.kind),
         (None, None) => format!("host {}", component.kind),
@@ -124,6 +137,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
         id,
         component: component.kind,
         cuda: (compiles_cuda || target.is_some()).then_some(recipe.cuda),
+        host: host.cloned(),
         key: key_of(&parts),
         parts,
         direct: None,
@@ -182,10 +196,12 @@ fn filled(value: &str, recipe: &Recipe, targets: &[KernelTarget], tag: Option<&K
         .replace("{cuda-gencode}", &gencode(targets))
 }
 
-/// What a build is given of others. All packages of the lock lie in one prefix, so all of them count.
-fn dependencies(spec: &BuildSpec, inputs: &PlanInputs) -> Vec<KeyPart> {
+/// What a build is given of others. All packages that the lock has for a host variant lie in one prefix, so all of them
+/// count.
+fn dependencies(spec: &BuildSpec, host: Option<&HostVariant>, inputs: &PlanInputs) -> Vec<KeyPart> {
     let of_channel = spec.needs.iter().any(Need::is_of_channel);
-    let mut parts: Vec<KeyPart> = inputs.dependencies.iter().filter(|_| of_channel).cloned().collect();
+    let given = inputs.dependencies.get(&host.cloned()).filter(|_| of_channel);
+    let mut parts: Vec<KeyPart> = given.into_iter().flatten().cloned().collect();
     parts.extend(spec.needs.iter().filter_map(|need| match need {
         Need::System { module, .. } => {
             let version = inputs.system.get(module).map_or("unknown", String::as_str);

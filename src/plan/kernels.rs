@@ -71,6 +71,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
         id: format!("{source} {target} ({})", variant.name),
         component: ComponentKind::Kernels,
         cuda: Some(recipe.cuda),
+        host: None,
         key: key_of(&parts),
         parts,
         direct: Some(direct),

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::arch::KernelTarget;
 use crate::error::Result;
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, RecipeMatrix};
+use crate::recipe::{ComponentKind, HostVariant, RecipeMatrix};
 
 /// The plan of a recipe: host steps first, then one step per (CUDA release x translation unit x target x variant). What
 /// does not follow from the release is built once, for the recipe's own.
@@ -77,7 +77,13 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
     for component in &own.components {
         let one = |cuda, target: Option<KernelTarget>| {
             let kind = target.map_or_else(|| component.kind.to_string(), |target| format!("kernels-{target}"));
-            PlannedBundle { package: format!("{}-{kind}", own.name), component: component.kind, cuda, target }
+            let package = format!("{}-{kind}", own.name);
+            PlannedBundle { package, component: component.kind, cuda, host: None, target }
+        };
+        let hosts = own.variants_of(component.kind);
+        let of_hosts = |bundle: PlannedBundle| -> Vec<PlannedBundle> {
+            let of = |host: &HostVariant| PlannedBundle { host: Some(host.clone()), ..bundle.clone() };
+            if hosts.is_empty() { vec![bundle] } else { hosts.iter().map(of).collect() }
         };
         match component.kind {
             ComponentKind::Meta => {}
@@ -92,9 +98,9 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
             }
             ComponentKind::Rtc => {
                 let releases = host::releases_of_rtc(recipes, cuda_builds);
-                bundles.extend(releases.iter().map(|recipe| one(Some(recipe.cuda), None)));
+                bundles.extend(releases.iter().flat_map(|recipe| of_hosts(one(Some(recipe.cuda), None))));
             }
-            _ => bundles.push(one(None, None)),
+            _ => bundles.extend(of_hosts(one(None, None))),
         }
     }
     bundles

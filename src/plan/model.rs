@@ -10,7 +10,7 @@ use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, Ve
 use crate::build_system::BuildDriver;
 use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, KernelForm, Recipe};
+use crate::recipe::{ComponentKind, HostVariant, KernelForm, Recipe};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -31,8 +31,8 @@ pub struct PlanInputs {
     pub source_date_epoch: u64,
     /// Components whose own build compiles device code, and must be told for which capabilities.
     pub cuda_builds: BTreeSet<ComponentKind>,
-    /// What builds are given of others, by what they enter keys as: `package hdf5`.
-    pub dependencies: Vec<KeyPart>,
+    /// What builds of each host variant, and those without, are given of others, by what they enter keys as: `package hdf5`.
+    pub dependencies: BTreeMap<Option<HostVariant>, Vec<KeyPart>>,
     /// Libraries of the machine with their versions, by their names in pkg-config.
     pub system: BTreeMap<String, String>,
 }
@@ -81,13 +81,13 @@ impl BuildPlan {
         other.map_or(&self.tools, |release| &release.tools)
     }
 
-    /// Directory of a bundle beside the others: packages of several releases share names.
+    /// Directory of a bundle beside the others: packages of several releases, and of several host variants, share names.
     pub fn directory(&self, bundle: &PlannedBundle) -> String {
-        let named = self.bundles.iter().filter(|other| other.package == bundle.package).count();
-        match bundle.cuda.filter(|_| named > 1) {
-            Some(cuda) => format!("{}-cuda{cuda}", bundle.package),
-            None => bundle.package.clone(),
-        }
+        let mut named = self.bundles.iter().filter(|other| other.package == bundle.package);
+        let is_several = named.any(|other| other.cuda != bundle.cuda);
+        let cuda = bundle.cuda.filter(|_| is_several).map(|cuda| format!("-cuda{cuda}"));
+        let host = bundle.host.as_ref().map(|host| format!("-{}", host.word()));
+        format!("{}{}{}", bundle.package, cuda.unwrap_or_default(), host.unwrap_or_default())
     }
 }
 
@@ -102,6 +102,9 @@ pub struct Step {
     /// CUDA release that it belongs to; none for what all releases share.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cuda: Option<CudaVersion>,
+    /// Host variant that it builds; none of a component without.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostVariant>,
     /// Digest over `parts`.
     pub key: Digest,
     /// What the key is made of.
@@ -162,10 +165,15 @@ impl Step {
         }
     }
 
+    /// Whether what it makes is what people get who ask for no host variant.
+    pub fn is_default_variant(&self, recipe: &Recipe) -> bool {
+        self.host.as_ref().is_none_or(|host| recipe.is_default_variant(self.component, host))
+    }
+
     /// Whether it builds another variant of libraries that ship cut than the one whose host part ships: nothing but
     /// these libraries is taken from it.
     pub fn is_other_variant(&self, recipe: &Recipe) -> bool {
-        let own = recipe.host_variants().first().copied();
+        let own = recipe.cut_variants().first().copied();
         matches!(&self.action, Action::Host { variant: Some(variant), .. } if Some(variant.as_str()) != own)
     }
 }
@@ -180,6 +188,9 @@ pub struct PlannedBundle {
     /// CUDA release of the kernels, or that rtc is for; none for what all releases share.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cuda: Option<CudaVersion>,
+    /// Host variant; none of what there is once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostVariant>,
     /// Kernel target.
     pub target: Option<KernelTarget>,
 }
@@ -190,7 +201,8 @@ impl PlannedBundle {
     pub fn manifest(&self, recipe: &Recipe) -> BundleManifest {
         let component = recipe.component(self.component);
         let has_host_code = match self.component {
-            ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static => true,
+            ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev => true,
+            ComponentKind::Static | ComponentKind::Python => true,
             ComponentKind::Kernels => recipe.form().is_some_and(KernelForm::has_host_code),
             ComponentKind::Source | ComponentKind::Meta => false,
         };
@@ -204,6 +216,7 @@ impl PlannedBundle {
             platform: has_host_code.then_some(recipe.platform),
             target: self.target,
             cuda: self.cuda,
+            host: self.host.clone(),
             kernel_abi: None,
             kernels: Vec::new(),
             glibc: None,

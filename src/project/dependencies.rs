@@ -1,6 +1,6 @@
 //! The packages of channels that builds are given: chosen for the lock, and put into a prefix.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,24 @@ use url::Url;
 use crate::bundle::Versions;
 use crate::error::{Error, Result};
 use crate::index_page::shown;
-use crate::lock::{DEPENDENCIES, LockedDependencies, LockedPackage};
+use crate::lock::{DEPENDENCIES, Lock, LockedDependencies, LockedPackage};
 use crate::package::conda::{ChannelIndex, Installation, Wanted, Wishes, solve};
-use crate::recipe::{Need, Recipe};
+use crate::recipe::{HostVariant, Need, Recipe};
 use crate::toolchain::{IntoPrefix, PackageFile, Store};
 use crate::ui::Ui;
 
-/// What the builds of a recipe ask of its channels; none where they need no package. No package is chosen yet.
-pub(super) fn asked(recipe: &Recipe) -> Option<LockedDependencies> {
-    let needs: Vec<String> =
-        recipe.needs().into_iter().filter(|need| need.is_of_channel()).map(ToString::to_string).collect();
-    let channels = || recipe.channels.iter().map(|channel| without_login(channel)).collect();
-    (!needs.is_empty()).then(|| LockedDependencies {
-        channels: channels(),
-        needs,
+/// What the builds of a recipe ask of its channels, by host variant, where they need any package. No package is chosen
+/// yet.
+pub(super) fn asked(recipe: &Recipe) -> BTreeMap<Option<HostVariant>, LockedDependencies> {
+    let channels: Vec<String> = recipe.channels.iter().map(|channel| without_login(channel)).collect();
+    let ask = |needs: BTreeSet<Need>| LockedDependencies {
+        channels: channels.clone(),
+        needs: needs.iter().filter(|need| need.is_of_channel()).map(ToString::to_string).collect(),
         glibc: recipe.host.glibc_ceiling(),
         packages: Vec::new(),
-    })
+    };
+    let asked = recipe.needs().into_iter().map(|(host, needs)| (host, ask(needs)));
+    asked.filter(|(_, asked)| !asked.needs.is_empty()).collect()
 }
 
 /// Chooses packages for what is asked, as far as possible those that are preferred.
@@ -99,20 +100,25 @@ pub(crate) struct InstalledPackage {
     exports: Vec<String>,
 }
 
-/// The prefix of locked packages, which are fetched and unpacked when they are not in the cache; none without any.
+/// The prefixes of locked packages by host variant. They are fetched and unpacked when they are not in the cache.
 pub(crate) fn dependencies(
     recipe: &Recipe,
-    locked: Option<&LockedDependencies>,
+    lock: &Lock,
     store: &Store,
     offline: bool,
     ui: &Ui,
-) -> Result<Option<Dependencies>> {
-    let Some(locked) = locked.filter(|locked| !locked.packages.is_empty()) else { return Ok(None) };
-    let files = files(recipe, locked)?;
-    let (root, packages) = store.prefix(&files, &Packages(&locked.packages), ui, offline)?;
-    let needs = recipe.needs().into_iter().filter(|need| need.is_of_channel() && !need.versions().is_empty());
-    let ranges = needs.map(|need: &Need| (need.name().to_owned(), need.versions().to_owned())).collect();
-    Ok(Some(Dependencies { root, packages, ranges }))
+) -> Result<BTreeMap<Option<HostVariant>, Dependencies>> {
+    let mut needs = recipe.needs();
+    let mut found = BTreeMap::new();
+    for (host, locked) in lock.given().filter(|(_, locked)| !locked.packages.is_empty()) {
+        let files = files(recipe, locked)?;
+        let (root, packages) = store.prefix(&files, &Packages(&locked.packages), ui, offline)?;
+        let needs = needs.remove(&host.cloned()).unwrap_or_default();
+        let needs = needs.iter().filter(|need| need.is_of_channel() && !need.versions().is_empty());
+        let ranges = needs.map(|need: &Need| (need.name().to_owned(), need.versions().to_owned())).collect();
+        found.insert(host.cloned(), Dependencies { root, packages, ranges });
+    }
+    Ok(found)
 }
 
 fn files(recipe: &Recipe, locked: &LockedDependencies) -> Result<Vec<PackageFile>> {

@@ -8,12 +8,12 @@ use super::locate::{Located, Origin, files_noted};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind};
 use crate::lock::{
-    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedWheel,
-    Settled, Update, kept, settle,
+    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedVariant,
+    LockedWheel, Settled, Update, kept, settle,
 };
 use crate::manifest::Manifests;
 use crate::printable::word;
-use crate::recipe::{self, Recipe, Selection, Source};
+use crate::recipe::{self, HostVariant, Recipe, Selection, Source};
 use crate::toolchain::{Pins, Store, without_login};
 use crate::ui::Ui;
 
@@ -41,15 +41,16 @@ impl Choice<'_> {
     fn packages(
         self,
         recipe: &Recipe,
+        host: Option<&HostVariant>,
         asked: &LockedDependencies,
         old: Option<&Lock>,
         update: &Update,
     ) -> Result<Vec<LockedPackage>> {
-        match (kept(old, asked, update), self) {
+        match (kept(old, host, asked, update), self) {
             (Kept::All(old), _) => Ok(old.packages.clone()),
             // Those of before: that something else is asked for is told anyhow.
             (_, Choice::Nobody) => {
-                let before = old.and_then(|old| old.dependencies.as_ref());
+                let before = old.and_then(|old| old.given_to(host));
                 Ok(before.map(|before| before.packages.clone()).unwrap_or_default())
             }
             (Kept::Prefer(preferred), Choice::Channels { store, offline, ui }) => {
@@ -101,8 +102,12 @@ impl LockState {
             right_digests(old, &text, pins, update)?;
         }
         let mut fresh = fresh_lock(located, manifests, pins)?;
-        if let Some(dependencies) = &mut fresh.dependencies {
-            dependencies.packages = choice.packages(located.recipes.own(), dependencies, old.as_ref(), update)?;
+        let own = located.recipes.own();
+        if let Some(asked) = &mut fresh.dependencies {
+            asked.packages = choice.packages(own, None, asked, old.as_ref(), update)?;
+        }
+        for LockedVariant { host, dependencies: asked } in &mut fresh.variants {
+            asked.packages = choice.packages(own, Some(host), asked, old.as_ref(), update)?;
         }
         if *update == Update::Nothing {
             same_files(old.as_ref(), &fresh)?;
@@ -257,7 +262,11 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     names.extend(tools.iter().map(|name| (*name).to_owned()));
     let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
     let source = source(&own.source, fetched.as_deref())?;
-    Ok(Lock { edition: LOCK_EDITION, cuda, host, source, tools, dependencies: asked(own) })
+    let mut needs = asked(own);
+    let dependencies = needs.remove(&None);
+    let variants =
+        needs.into_iter().filter_map(|(host, dependencies)| Some(LockedVariant { host: host?, dependencies }));
+    Ok(Lock { edition: LOCK_EDITION, cuda, host, source, tools, dependencies, variants: variants.collect() })
 }
 
 /// The host compiler of a recipe that builds for the host, and the pinned tools for it.

@@ -145,6 +145,8 @@ pub struct ComponentTable {
     pub policy: Option<Spanned<VersionPolicy>>,
     /// How it is built.
     pub build: Option<BuildTable>,
+    /// Axes of builds that differ, in the order of the file.
+    pub variants: Vec<(Spanned<String>, Vec<VariantTable>)>,
     /// Globs over the installed tree.
     pub files: Option<Vec<Spanned<String>>>,
     /// Dependencies.
@@ -168,6 +170,17 @@ pub struct BuildTable {
     pub inputs: Option<Vec<Spanned<String>>>,
     /// Make targets, or the script.
     pub targets: Vec<Spanned<String>>,
+    /// What it needs of others.
+    pub needs: Vec<Spanned<Need>>,
+}
+
+/// A value of an axis in `variants` of a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariantTable {
+    /// Its name, and where that stands.
+    pub name: Spanned<String>,
+    /// Options.
+    pub options: BTreeMap<String, Spanned<OptionValue>>,
     /// What it needs of others.
     pub needs: Vec<Spanned<Need>>,
 }

@@ -216,6 +216,9 @@ struct Components {
     /// Static libraries.
     #[schemars(rename = "static")]
     archives: Option<Component>,
+    /// A module for Python. A build of its own may install the whole simulator: what other components claim of that is
+    /// left out.
+    python: Option<Component>,
     /// Device sources.
     source: Option<Component>,
     /// The package that brings core and the selector. It holds no files, so it takes neither `build` nor `files`.
@@ -227,11 +230,15 @@ struct Components {
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
 struct Component {
     /// What the version of its package promises. Without the key: `major`, of kernels `capability`, of rtc
-    /// `major.minor`.
+    /// and python `major.minor`.
     #[schemars(example = &"major")]
     policy: Option<VersionPolicy>,
     /// How it is built. A component without one takes its files from what the builds of others install.
     build: Option<Build>,
+    /// Dimensions in which builds of it differ, by name: an MPI, a version of Python. Every combination is built, and
+    /// ships as a build of one package. The value `none` is the default of its axis, else the first. Of core and python.
+    #[schemars(example = BTreeMap::from([("python", ["3.12", "3.13"])]))]
+    variants: Option<BTreeMap<String, Axis>>,
     /// Globs over the installed files that belong to it. A file that no component claims, or two claim, is a finding.
     /// Without the key: the usual places, such as `lib/libNAME.so.*` and `bin/*` of core, `include/**` and
     /// `lib/lib*.so` of dev.
@@ -244,6 +251,29 @@ struct Component {
     /// Names that its code passes to `dlopen`: `resolve` and `verify` look for them.
     #[schemars(example = ["libnvrtc.so.13"])]
     opens: Option<Vec<String>>,
+}
+
+/// The values of a dimension.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Axis {
+    /// Their names alone. Values of the axis `python` are versions of Python, and need that Python.
+    Names(Vec<String>),
+    /// What each of them adds, by name.
+    Values(BTreeMap<String, HostVariant>),
+}
+
+/// What a host variant adds to the build of its component.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct HostVariant {
+    /// Options, which go before those of the build. In the options of either, the name of an axis in braces stands for
+    /// the chosen value: `{python}`.
+    #[schemars(example = BTreeMap::from([("MYSIM_WITH_MPI", true)]))]
+    options: Option<BTreeMap<String, OptionValue>>,
+    /// What it needs of others, beside what the build needs in any case.
+    #[schemars(example = ["openmpi >=4"])]
+    needs: Option<Vec<String>>,
 }
 
 /// How a component is built.

@@ -72,6 +72,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Components", "[component]"),
         ("Component", "[component.core]"),
         ("Build", "[component.core.build]"),
+        ("HostVariant", "[component.core.variants.mpi.openmpi]"),
         ("Additions", "[kernels.main.variants.axis.choice]"),
         ("Additions", "[kernels.main.when.\"<8.0\"]"),
         ("Driver", "[driver]"),

@@ -18,11 +18,12 @@ mod resolve;
 mod smoke;
 #[cfg(test)]
 mod tests;
+mod variant;
 
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
     Additions, BuildTable, ComponentTable, DependenciesTable, DriverTable, GroupTable, HostTable, LintTable,
-    MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
+    MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable, VariantTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
@@ -41,3 +42,4 @@ pub use parse::words::{AtLeast, CapabilityRange, Use};
 pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};
 pub use smoke::Smoke;
+pub use variant::{HostVariant, NONE, PYTHON, VariantAxis, VariantBuild, VariantValue, choice_word};

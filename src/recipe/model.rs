@@ -12,6 +12,7 @@ use super::host::HostToolchain;
 use super::need::Need;
 use super::places::Places;
 use super::smoke::Smoke;
+use super::variant::{HostVariant, VariantAxis};
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
@@ -89,10 +90,34 @@ impl Recipe {
         builds.flat_map(|build| build.driver.system().pinned()).copied().collect()
     }
 
-    /// What the builds of its components need of others, sorted.
-    pub fn needs(&self) -> BTreeSet<&Need> {
-        let builds = self.components.iter().filter_map(|component| component.build.as_ref());
-        builds.flat_map(|build| &build.needs).collect()
+    /// What the builds of its components need of others, sorted: all of a host variant, or of those without, are given
+    /// the same.
+    pub fn needs(&self) -> BTreeMap<Option<HostVariant>, BTreeSet<Need>> {
+        let mut needs: BTreeMap<_, BTreeSet<Need>> = BTreeMap::new();
+        for build in self.components.iter().flat_map(Component::builds) {
+            needs.entry(build.host).or_default().extend(build.spec.needs);
+        }
+        needs
+    }
+
+    /// Host variants that a component's packages are made in, the default first: its own, or those of the builds that
+    /// make its files where it has none of its own. None where there is one package of it.
+    pub fn variants_of(&self, kind: ComponentKind) -> Vec<HostVariant> {
+        match (kind, self.variant_source(kind)) {
+            (ComponentKind::Meta | ComponentKind::Kernels, _) | (_, None) => Vec::new(),
+            (_, Some(component)) => component.host_variants(),
+        }
+    }
+
+    /// The component whose builds make the files of another one, and so its variants: itself, or core.
+    pub fn variant_source(&self, kind: ComponentKind) -> Option<&Component> {
+        let own = self.component(kind).filter(|component| component.build.is_some());
+        own.or_else(|| self.component(ComponentKind::Core))
+    }
+
+    /// Whether a variant of a component is the one that people get who ask for none.
+    pub fn is_default_variant(&self, kind: ComponentKind, host: &HostVariant) -> bool {
+        self.variant_source(kind).and_then(Component::default_variant).as_ref() == Some(host)
     }
 
     /// All declared kernels of all groups, sorted by name.
@@ -121,7 +146,7 @@ impl Recipe {
 
     /// Variants that the host part is built for, the first of them as it ships: those of libraries that ship cut. One
     /// unnamed without any.
-    pub fn host_variants(&self) -> Vec<&str> {
+    pub fn cut_variants(&self) -> Vec<&str> {
         let cut = self.groups.iter().filter(|group| group.form.compiler() == DeviceCompiler::HostBuilds);
         let named = cut.flat_map(|group| &group.variants).filter(|variant| !variant.choice.is_empty());
         let mut names: Vec<&str> = named.map(|variant| variant.name.as_str()).collect();
@@ -221,6 +246,8 @@ pub enum ComponentKind {
     Dev,
     /// Static libraries.
     Static,
+    /// A module for Python.
+    Python,
     /// Device sources for compilation on the user's machine.
     Source,
     /// What brings everything.
@@ -235,6 +262,7 @@ impl fmt::Display for ComponentKind {
             Self::Kernels => "kernels",
             Self::Dev => "dev",
             Self::Static => "static",
+            Self::Python => "python",
             Self::Source => "source",
             Self::Meta => "meta",
         })
@@ -250,6 +278,10 @@ pub struct Component {
     pub policy: VersionPolicy,
     /// How it is built; none when another component's build makes its files.
     pub build: Option<BuildSpec>,
+    /// Dimensions in which its builds differ, in the order of the recipe.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub variants: Vec<VariantAxis>,
     /// Globs over the installed tree, `/`-joined, relative to the prefix.
     pub files: Vec<String>,
     /// Dependencies on packages simpack does not make.

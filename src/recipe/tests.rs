@@ -396,7 +396,7 @@ fn what_builds_need_is_read_and_mistakes_show_their_place() {
     let channels = "[dependencies]\nchannels = [\"https://conda.example.org/forge/\", \"kernels\"]\n";
     let recipe = with("[\"hdf5 >=1.10\", \"system:libpng\"]", channels).unwrap();
     assert_eq!(recipe.channels, ["https://conda.example.org/forge", "kernels"]);
-    assert_eq!(joined(recipe.needs()), "hdf5 >=1.10 system:libpng");
+    assert_eq!(joined(recipe.needs()[&None].clone()), "hdf5 >=1.10 system:libpng");
     assert!(with("[\"system:libpng\"]", "").is_ok());
     let wrong = |needs: &str, dependencies: &str| with(needs, dependencies).unwrap_err();
     insta::assert_snapshot!(
@@ -411,6 +411,53 @@ fn what_builds_need_is_read_and_mistakes_show_their_place() {
     let placeholder = VOLLEY.replace("VOLLEY_KERNEL_ABI = \"{kernel-abi}\"", "VOLLEY_X = \"{dependencies}/lib\"");
     let wrong = load_with(&placeholder, &Selection::default()).unwrap_err();
     assert!(wrong.contains("`{dependencies}` stands for packages of a channel"), "{wrong}");
+}
+
+#[test]
+fn host_variants_are_read_and_mistakes_show_their_place() {
+    let with = |tables: &str| {
+        let text = VOLLEY.replace("[component.rtc]", &format!("{tables}\n[component.rtc]"));
+        load_with(&text, &Selection::default())
+    };
+    let channel = "[dependencies]\nchannels = [\"kernels\"]\n";
+    let mpi =
+        "[component.core.variants.mpi]\nopenmpi = { needs = [\"openmpi >=4\"] }\nnone = { options = { X = false } }\n";
+    let python = "[component.python.build]\noptions = { DIR = \"lib/python{python}\" }\n\
+                  [component.python.variants]\npython = [\"3.12\", \"3.9\"]\n";
+    let recipe = with(&format!("{channel}{mpi}{python}")).unwrap();
+    let words = |kind| joined(recipe.variants_of(kind).iter().map(HostVariant::word));
+    // What does without comes first, else the order is the recipe's.
+    assert_eq!(words(ComponentKind::Core), "nompi mpi_openmpi");
+    assert_eq!(words(ComponentKind::Dev), "nompi mpi_openmpi");
+    assert_eq!(words(ComponentKind::Python), "py312 py39");
+    assert_eq!(words(ComponentKind::Kernels) + &words(ComponentKind::Meta), "");
+    let needs = recipe.needs().into_iter().filter_map(|(host, needs)| Some(format!("{}: {}", host?, joined(needs))));
+    let expected = ["mpi=none: ", "mpi=openmpi: openmpi >=4", "python=3.12: python 3.12.*", "python=3.9: python 3.9.*"];
+    assert_eq!(needs.collect::<Vec<_>>(), expected);
+    let wrong = |tables: &str| with(tables).unwrap_err();
+    insta::assert_snapshot!(
+        [
+            wrong(&format!(
+                "{channel}[component.core.variants]\nMPI = [\"a\"]\nmpi = []\nblas = [\"mkl\", \"mkl\", \"Open\"]\n"
+            )),
+            wrong("[component.python.build]\n[component.python.variants]\npython = [\"3\", \"3.12\"]\n"),
+            wrong(&format!("{channel}{mpi}[component.python]\n[component.dev.variants]\n")),
+            wrong("[component.core.variants.mpi]\nopenmpi = { needs = [\"openmpi\"], option = 1 }\n"),
+        ]
+        .concat()
+    );
+}
+
+#[test]
+fn a_recipe_without_device_code_names_no_release() {
+    let text = "edition = 1\n[simulator]\nname = \"plain\"\nversion = \"1.0\"\nlicense = \"MIT\"\nsummary = \"s\"\n[component.core]\n";
+    assert!(load_with(text, &Selection::default()).is_ok());
+    for more in
+        ["[component.rtc]\n", "[matrix]\nptx = [\"9.0\"]\n", "[component.core.build]\noptions = { C = \"{cuda}\" }\n"]
+    {
+        let wrong = load_with(&format!("{text}{more}"), &Selection::default()).unwrap_err();
+        assert!(wrong.contains("no CUDA release is named"), "{wrong}");
+    }
 }
 
 #[test]

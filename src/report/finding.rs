@@ -194,18 +194,26 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`, whatever the CUDA release.
+/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`, whatever the CUDA release or the
+/// variant.
 pub fn owner(subject: &str) -> &str {
     let owner = subject.split_once(": ").map_or(subject, |(owner, _)| owner);
-    owner.split_once(RELEASE).map_or(owner, |(package, _)| package)
+    [RELEASE, VARIANT]
+        .into_iter()
+        .fold(owner, |owner, mark| owner.split_once(mark).map_or(owner, |(package, _)| package))
 }
 
 /// Between a package's name and its CUDA release.
 const RELEASE: &str = " (CUDA ";
 
-/// One of several packages that share a name: `volley-kernels-sm_90 (CUDA 11.8)`.
-pub fn of_release(package: &str, cuda: CudaVersion) -> String {
-    format!("{package}{RELEASE}{cuda})")
+/// Between a package's name and its host variant.
+const VARIANT: &str = " (variant ";
+
+/// One of several packages that share a name: `volley-kernels-sm_90 (CUDA 11.8)`, `volley-core (variant mpi=openmpi)`.
+pub fn one_of(package: &str, cuda: Option<CudaVersion>, variant: Option<&str>) -> String {
+    let cuda = cuda.map(|cuda| format!("{RELEASE}{cuda})")).unwrap_or_default();
+    let variant = variant.map(|variant| format!("{VARIANT}{variant})")).unwrap_or_default();
+    format!("{package}{cuda}{variant}")
 }
 
 /// A subject, whatever the CUDA release of its package.

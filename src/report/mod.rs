@@ -9,7 +9,7 @@ mod sarif;
 mod text;
 
 pub(crate) use finding::of_any_release;
-pub use finding::{Finding, Incomplete, Level, NotRun, Place, Report, Rule, Verdict, Waived, of_release, owner};
+pub use finding::{Finding, Incomplete, Level, NotRun, Place, Report, Rule, Verdict, Waived, one_of, owner};
 pub use format::Format;
 pub use github::github;
 pub use json::{Counts, REPORT_SCHEMA, ReportJson};

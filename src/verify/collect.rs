@@ -9,7 +9,7 @@ use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, 
 use super::input::{Extent, Foreign};
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
-use crate::bundle::{Bundle, KERNELS_LIST, KnownFile, is_manifest};
+use crate::bundle::{Bundle, BundleManifest, KERNELS_LIST, KnownFile, is_manifest};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
@@ -60,15 +60,15 @@ struct Tree<'a> {
     foreign: Option<&'a Foreign>,
 }
 
-/// What findings call packages: by name, and by CUDA release where packages of several releases share one.
+/// What findings call packages: by name, and by CUDA release and host variant where several packages share one.
 pub(super) fn labels(bundles: &[Bundle]) -> Vec<String> {
     let mut releases: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
     for Bundle { manifest, .. } in bundles {
         releases.entry(&manifest.package).or_default().insert(manifest.cuda);
     }
-    let label = |Bundle { manifest, .. }: &Bundle| match manifest.cuda {
-        Some(cuda) if releases[manifest.package.as_str()].len() > 1 => report::of_release(&manifest.package, cuda),
-        _ => manifest.package.clone(),
+    let label = |Bundle { manifest, .. }: &Bundle| {
+        let cuda = manifest.cuda.filter(|_| releases[manifest.package.as_str()].len() > 1);
+        report::one_of(&manifest.package, cuda, manifest.host.as_ref().map(ToString::to_string).as_deref())
     };
     bundles.iter().map(label).collect()
 }
@@ -139,7 +139,10 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
         .zip(contents)
         .map(|(bundle, contents)| PackageFacts { manifest: bundle.manifest.clone(), contents })
         .collect();
-    let order = |package: &PackageFacts| (package.name().to_owned(), package.manifest.target, package.manifest.cuda);
+    let order = |package: &PackageFacts| {
+        let BundleManifest { target, cuda, host, .. } = &package.manifest;
+        (package.name().to_owned(), *target, *cuda, host.clone())
+    };
     packages.sort_by_key(order);
     let mut indexes = indexes.to_vec();
     indexes.sort();

@@ -109,6 +109,7 @@ fn package(root: &Path) -> Package {
         _ => None,
     });
     let manifest = BundleManifest {
+        host: None,
         schema: MANIFEST_SCHEMA,
         package: "volley-source".to_owned(),
         simulator: "volley".to_owned(),

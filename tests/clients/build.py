@@ -1,6 +1,6 @@
 """Builds a recipe with rattler-build against local channels, and runs the packages' tests.
 
-build.py RECIPE.yaml --channel DIR --output DIR [--variants FILE]...
+build.py RECIPE.yaml --channel DIR --output DIR [--variants FILE]... [--fast]
 
 Files of variants come after the variants.yaml beside the recipe and outweigh it.
 """
@@ -19,6 +19,7 @@ def main():
     parser.add_argument("--channel", action="append", required=True, type=pathlib.Path)
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--variants", action="append", default=[], type=pathlib.Path)
+    parser.add_argument("--fast", action="store_true", help="compress little")
     given = parser.parse_args()
     # The newer interface builds package by package, and each time every staging output again.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -28,6 +29,7 @@ def main():
         output_dir=given.output.resolve(),
         variant_config=[str(path.resolve()) for path in given.variants] or None,
         test="native",
+        package_format="conda:1" if given.fast else None,
     )
     return 0
 

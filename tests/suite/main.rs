@@ -88,5 +88,6 @@ mod starting;
 mod starting_here;
 mod toolchain;
 mod unchanged;
+mod variants;
 mod verifying;
 mod wheels;

@@ -73,7 +73,7 @@ fn the_lock_holds_every_package_with_its_digest() {
     let packages = dependencies["package"].as_array().unwrap();
     // What HDF5 needs in turn is there, too.
     let names: Vec<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["hdf5", "libaec", "openmpi"]);
+    assert_eq!(names, ["hdf5", "libaec", "mpi", "openmpi"]);
     for package in packages {
         let file = linked.path("recipe").join(package["url"].as_str().unwrap());
         assert_eq!(Digest::of_file(&file).unwrap().to_string(), package["sha256"].as_str().unwrap());
@@ -108,10 +108,9 @@ fn packages_depend_on_what_they_are_linked_with_and_hold_none_of_it() {
     assert!(plan.contains("package hdf5") && plan.contains("package libaec"), "{plan}");
 }
 
-#[test]
-fn a_client_installs_it_with_its_dependencies_and_it_runs() {
-    let Some(linked) = linked() else { return };
-    let Some(mut vendor) = client("vendor.py") else { return };
+/// Installs it with py-rattler into a prefix and runs it, as in an activated environment.
+fn installed_and_run(linked: &Linked) -> Option<()> {
+    let mut vendor = client("vendor.py")?;
     // What g++ links, which conda's compilers bring as packages.
     let runtime = linked.path("runtime");
     let beside = |name: &str| {
@@ -119,7 +118,7 @@ fn a_client_installs_it_with_its_dependencies_and_it_runs() {
         fs_err::canonicalize(said.trim()).unwrap().parent().unwrap().to_owned()
     };
     Ran::of(vendor.arg(&runtime).args(["libstdcxx", "99.0"]).arg(beside("libstdc++.so.6"))).exit(0);
-    let mut vendor = client("vendor.py").unwrap();
+    let mut vendor = client("vendor.py")?;
     Ran::of(vendor.arg(&runtime).args(["libgcc", "99.0"]).arg(beside("libgcc_s.so.1"))).exit(0);
     let prefix = linked.path("prefix");
     let mut install = client("install.py").unwrap();
@@ -139,11 +138,33 @@ fn a_client_installs_it_with_its_dependencies_and_it_runs() {
     let said = Ran::of(run.arg(linked.path("field.h5"))).exit(0).json();
     assert_eq!(said, serde_json::json!({"rank": 0, "size": 1, "sum": 5050.0}));
     assert!(fs_err::read(linked.path("field.h5")).unwrap().starts_with(b"\x89HDF"));
+    Some(())
+}
+
+#[test]
+fn a_client_installs_it_with_its_dependencies_and_it_runs() {
+    let Some(linked) = linked() else { return };
+    if installed_and_run(linked).is_none() {
+        return;
+    }
     // The doctor sees the same libraries in the prefix.
     let mut resolve = simpack(linked.root.path(), &["resolve", "prefix/bin/linked", "--json"]);
     let report = Ran::of(&mut resolve).exit(0).json();
     assert_eq!(report["files"][0]["report"]["verdict"], "pass");
     assert!(report.to_string().contains("prefix/bin/../lib/libhdf5_serial.so.103"));
+}
+
+#[test]
+fn the_pinned_compiler_links_with_packages_that_have_an_interface_of_c() {
+    let Some(linked) = Linked::new() else { return };
+    linked.change("recipe/simpack.toml", "host = { use = \"system\" }", "host = \"zig\"");
+    linked.simpack(&["lock"]).exit(0);
+    linked.build(&["--locked"]).exit(0);
+    // The code is for the recipe's glibc, whichever the packages were made with; nothing of g++ is in it.
+    let depends = linked.depends("linked-core");
+    let names: Vec<&str> = depends.iter().map(|spec| spec.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["__glibc", "hdf5", "openmpi"]);
+    installed_and_run(&linked);
 }
 
 #[test]

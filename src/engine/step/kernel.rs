@@ -143,7 +143,7 @@ mod tests {
             output: format!("lib/{target}/a.cubin"),
         };
         let (id, key, component) = (target.to_owned(), Digest::of(target.as_bytes()), ComponentKind::Kernels);
-        Step { id, component, cuda: None, key, parts: Vec::new(), direct: None, action }
+        Step { id, component, cuda: None, host: None, key, parts: Vec::new(), direct: None, action }
     }
 
     #[test]

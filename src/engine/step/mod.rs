@@ -178,7 +178,7 @@ impl<'a> StepRun<'a> {
             Action::Host { driver, source, options: settings, targets, dependencies, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
-                let prefix = self.tools.dependencies.as_deref().filter(|_| *dependencies);
+                let prefix = self.tools.dependencies.get(&step.host).map(PathBuf::as_path).filter(|_| *dependencies);
                 let host = HostStep {
                     driver: *driver,
                     name: &options.name,

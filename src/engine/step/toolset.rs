@@ -7,6 +7,7 @@ use crate::arch::CudaVersion;
 use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
+use crate::recipe::HostVariant;
 use crate::toolchain::CxxRuntime;
 
 /// What glibc's `malloc` is told in a step: to ask the kernel for large pages, and to keep what it has. A compiler lives
@@ -45,8 +46,8 @@ pub struct Toolset {
     pub companions: BTreeMap<String, Vec<String>>,
     /// Tools of the build systems that simpack pins, by name.
     pub pinned: BTreeMap<&'static str, PathBuf>,
-    /// The prefix of the packages that the lock holds for builds; none where no build needs any.
-    pub dependencies: Option<PathBuf>,
+    /// The prefixes of the packages that the lock holds for builds, by host variant, where builds need any.
+    pub dependencies: BTreeMap<Option<HostVariant>, PathBuf>,
     /// Directory in which the compiler keeps what it builds for itself (zig's libc++); it is there.
     pub compiler_cache: Option<PathBuf>,
     /// What it builds there before anything can be linked.

@@ -125,8 +125,9 @@ impl Built {
 
     /// That of a component's package for one of several CUDA releases.
     pub(super) fn manifest_for(&self, planned: &PlannedBundle) -> Option<&BundleManifest> {
-        let is_its =
-            |manifest: &&BundleManifest| manifest.component == planned.component && manifest.cuda == planned.cuda;
+        let is_its = |manifest: &&BundleManifest| {
+            (manifest.component, manifest.cuda, &manifest.host) == (planned.component, planned.cuda, &planned.host)
+        };
         self.manifests.iter().find(is_its).or_else(|| self.manifest(planned.component))
     }
 

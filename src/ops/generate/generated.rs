@@ -12,15 +12,16 @@ use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Build, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Output, Release, Revision, Target, Use,
-    extended, library_base, licence_ids,
+    self, Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed,
+    Output, Release, Revision, Target, Use, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
-    Component, ComponentKind, CondaProfile, DeviceCompiler, KernelGroup, Need, Recipe, RecipeMatrix, Source,
+    Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
+    RecipeMatrix, Source, VariantAxis, VariantBuild, VariantValue, choice_word,
 };
 
 /// What of this machine enters texts.
@@ -93,7 +94,11 @@ pub(super) fn model(
         forge: forge.clone(),
         easybuild: easybuild.clone(),
         uses: uses(recipe, manifests),
-        needs: needs(recipe, target)?,
+        needs: needed(recipe, target, false)?,
+        python_needs: match recipe.component(ComponentKind::Python).and_then(|python| python.build.as_ref()) {
+            Some(_) => Some(needed(recipe, target, true)?),
+            None => None,
+        },
         libraries: libraries(recipe, built)?,
         files: recipe
             .components
@@ -147,12 +152,18 @@ fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
 
 fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
     let spec = component.build.as_ref().filter(|spec| spec.driver != BuildDriver::Copy)?;
-    let options = spec.options.iter().map(|(name, value)| (name.clone(), plan::fill(value, recipe)));
+    let fill = |options: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+        options.iter().map(|(name, value)| (name.clone(), plan::fill(value, recipe))).collect()
+    };
+    let variant = |build: VariantBuild| {
+        Some(BuildVariant { key: variant_key(component, &build.host?), options: fill(&build.spec.options) })
+    };
     Some(Build {
+        variants: component.builds().into_iter().filter_map(variant).collect(),
         component: component.kind,
         driver: spec.driver,
         source: spec.source.clone(),
-        options: options.collect(),
+        options: fill(&spec.options),
         targets: spec.targets.clone(),
     })
 }
@@ -221,8 +232,56 @@ fn uses(recipe: &Recipe, manifests: &Manifests) -> Vec<Use> {
     found
 }
 
-/// What builds need of channels, in conda's words.
-fn needs(recipe: &Recipe, target: Target) -> Result<Vec<String>> {
+/// What other builders call a variant.
+fn variant_key(component: &Component, host: &HostVariant) -> String {
+    let word = |axis: &Axis| {
+        let value = host.of(&axis.name).unwrap_or_default();
+        if axis.python { value.replace('.', "") } else { axis_key(&axis.name, value) }
+    };
+    axes(component).iter().map(word).collect::<Vec<_>>().join("/")
+}
+
+/// conda-forge's word for a value: `nompi` for what does without.
+fn axis_key(axis: &str, value: &str) -> String {
+    if value == NONE { choice_word(axis, value) } else { value.to_owned() }
+}
+
+/// The axes of a component, Python last, as build strings have them.
+fn axes(component: &Component) -> Vec<Axis> {
+    let specs = |value: &VariantValue| {
+        // Builders choose the version of Python by its variant.
+        let others = value.needs.iter().filter(|need| need.name() != PYTHON);
+        others.map(ToString::to_string).collect()
+    };
+    let axis = |axis: &VariantAxis| Axis {
+        name: axis.name.clone(),
+        python: axis.name == PYTHON,
+        values: axis
+            .values
+            .iter()
+            .map(|value| AxisValue { key: axis_key(&axis.name, &value.name), specs: specs(value) })
+            .collect(),
+    };
+    let mut axes: Vec<Axis> = component.variants.iter().map(axis).collect();
+    axes.sort_by(|a, b| (a.python, &a.name).cmp(&(b.python, &b.name)));
+    axes
+}
+
+/// What the build of the module for Python needs of channels, or that of all others, in conda's words.
+fn needed(recipe: &Recipe, target: Target, of_python: bool) -> Result<Needed> {
+    let all = recipe.components.iter().filter(|component| component.build.is_some());
+    let components: Vec<&Component> =
+        all.filter(|component| (component.kind == ComponentKind::Python) == of_python).collect();
+    refuse_needs(recipe, target)?;
+    let builds = components.iter().filter_map(|component| component.build.as_ref());
+    let needs: BTreeSet<&Need> = builds.flat_map(|build| &build.needs).collect();
+    Ok(Needed {
+        specs: needs.into_iter().map(ToString::to_string).collect(),
+        axes: components.iter().flat_map(|component| axes(component)).collect(),
+    })
+}
+
+fn refuse_needs(recipe: &Recipe, target: Target) -> Result<()> {
     let refused = |need: &Need| match need {
         _ if !target.compiles() => None,
         Need::System { .. } => Some("it comes from the machine that builds"),
@@ -231,13 +290,14 @@ fn needs(recipe: &Recipe, target: Target) -> Result<Vec<String>> {
         }
         Need::Channel { .. } => None,
     };
-    for need in recipe.needs() {
+    let needs = recipe.needs();
+    for need in needs.values().flatten() {
         if let Some(why) = refused(need) {
             return Err(Error::recipe(format!("a recipe for {target} cannot bring `{}`: {why}", need.name()))
                 .hint("`simpack build` makes the packages, and `simpack generate github` a workflow that calls it"));
         }
     }
-    Ok(recipe.needs().into_iter().map(ToString::to_string).collect())
+    Ok(())
 }
 
 /// Libraries that others link: from the globs by which components name them, or as they were built. A library that
@@ -317,7 +377,11 @@ fn packages(recipes: &RecipeMatrix, built: Option<&Built>, manifests: &Manifests
     let outside = built.map(|built| built.needs.clone()).unwrap_or_default();
     let (licences, vendors) = Default::default();
     let context = PackContext { manifests, outside, compiled_by: BTreeMap::new(), licences, vendors };
-    let found = pack::packages(recipes.own(), &bundles, &context)?.into_iter();
+    let is_shown = |package: &Package| {
+        let host = package.manifest.host.as_ref();
+        host.is_none_or(|host| recipes.own().is_default_variant(package.manifest.component, host))
+    };
+    let found = pack::packages(recipes.own(), &bundles, &context)?.into_iter().filter(is_shown);
     let mut found: Vec<Output> = found.map(|package| output(recipes, &by_release, package)).collect();
     // A release's own one after the other, and whatever brings the others last.
     let release = |output: &Output| recipes.iter().position(|recipe| Some(recipe.cuda) == output.release);
@@ -330,7 +394,9 @@ fn packages(recipes: &RecipeMatrix, built: Option<&Built>, manifests: &Manifests
 fn bundle(recipe: &Recipe, planned: &PlannedBundle, built: Option<&Built>) -> Result<Bundle> {
     if let Some(manifest) = built.and_then(|built| built.manifest_for(planned)) {
         // The C library is that of whoever builds from the texts: its compilers' packages say which.
-        let manifest = BundleManifest { glibc: None, ..manifest.clone() };
+        // And what a variant was linked with is said by the packages that whoever builds gives it.
+        let outside = if planned.host.is_some() { Vec::new() } else { manifest.outside.clone() };
+        let manifest = BundleManifest { glibc: None, outside, ..manifest.clone() };
         return Ok(Bundle::new(PathBuf::new(), manifest));
     }
     let component = recipe.component(planned.component);
@@ -365,7 +431,8 @@ fn output(recipes: &RecipeMatrix, by_release: &[(ComponentKind, bool)], package:
         _ => recipe.component(manifest.component).map(|component| component.files.clone()).unwrap_or_default(),
     };
     let release = manifest.cuda.filter(|_| by_release.contains(&(manifest.component, true)));
-    Output { release, files, package }
+    let source = manifest.host.as_ref().and_then(|_| recipe.variant_source(manifest.component));
+    Output { release, files, axes: source.map(axes).unwrap_or_default(), package }
 }
 
 /// Globs over the device code of a target, in all variants.

@@ -208,7 +208,8 @@ fn circumstances(was: &Provenance, given: &[BundleManifest], rebuilt: &[BundleMa
     let made = |manifest: &&BundleManifest| !manifest.provenance.tools.is_empty();
     for manifest in given.iter().filter(made) {
         let same = |other: &&BundleManifest| {
-            (&other.package, other.target, other.cuda) == (&manifest.package, manifest.target, manifest.cuda)
+            (&other.package, other.target, other.cuda, &other.host)
+                == (&manifest.package, manifest.target, manifest.cuda, &manifest.host)
         };
         if let Some(other) = rebuilt.iter().find(same)
             && other.provenance.plan != manifest.provenance.plan

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::variants::{VariantChoice, specs};
 use crate::arch::Capability;
+use crate::error::Result;
 use crate::fit::{self, Fit};
 use crate::machine::{Device, Driver};
 use crate::manifest::Manifests;
@@ -83,7 +85,15 @@ impl Selected {
     }
 
     /// Judges a simulator and names what to install.
-    pub(super) fn of(source: &Source, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
+    ///
+    /// # Errors
+    /// There is no such host variant.
+    pub(super) fn of(
+        source: &Source,
+        machine: &Machine,
+        (smallest, variants): (bool, &[VariantChoice]),
+        manifests: &Manifests,
+    ) -> Result<Self> {
         let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &source.distribution, manifests);
         let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };
         // Of several CUDA releases' packages of one name the newest that runs here, as every device has it.
@@ -91,9 +101,10 @@ impl Selected {
         let release = |package: &String| steps().filter(|step| step.package == *package).map(|step| step.cuda).max();
         let known = |package: &String| source.kernels.get(&(package.clone(), release(package)?)).cloned();
         let spec = |package: &String| known(package).unwrap_or_else(|| package.clone());
-        let conda = std::iter::once(source.simulator.clone()).chain(packages.iter().map(spec)).collect();
+        let simulator = std::iter::once(source.simulator.clone()).chain(specs(source, variants)?);
+        let conda = simulator.chain(packages.iter().map(spec)).collect();
         let wheels = source.wheels.as_ref().map(|wheels| FromWheels::of(wheels, machine, smallest, manifests));
-        Self {
+        Ok(Self {
             pip: wheels.iter().map(|wheels| wheels.requirement.clone()).collect(),
             requirements: wheels.iter().flat_map(FromWheels::lines).collect(),
             wheels,
@@ -102,7 +113,7 @@ impl Selected {
             conda,
             packages,
             fit,
-        }
+        })
     }
 }
 

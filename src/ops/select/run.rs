@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::answer::{FromWheels, Machine, SELECT_SCHEMA, Selected, Selection};
 use super::files::{FileFormat, commands};
 use super::pixi::{manifest, overrides};
+use super::variants::VariantChoice;
 use crate::arch::{Capability, CudaVersion};
 use crate::data::Data;
 use crate::doctor::Recorded;
@@ -34,6 +35,8 @@ pub struct SelectRequest {
     pub cuda: Option<CudaVersion>,
     /// A machine that `simpack doctor --json` recorded, in the place of this one.
     pub replay: Option<PathBuf>,
+    /// Host variants in the place of the default ones.
+    pub variants: Vec<VariantChoice>,
     /// The fewest packages instead of the best for each device.
     pub smallest: bool,
     /// simpack itself, which opens the driver's libraries in a process of its own; without, this process does.
@@ -80,8 +83,14 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
         paths => paths.to_vec(),
     };
     let found = sources(&paths)?;
+    let wishes = (request.smallest, request.variants.as_slice());
+    let is_conda = matches!(request.format, Format::Text | Format::Conda | Format::Json);
+    if !request.variants.is_empty() && !is_conda {
+        return Err(Error::usage("`--variant` is for conda: other formats have the default variants alone")
+            .hint("select with --format conda"));
+    }
     let simulators: Vec<Selected> =
-        found.iter().map(|source| Selected::of(source, &machine, request.smallest, &manifests)).collect();
+        found.iter().map(|source| Selected::of(source, &machine, wishes, &manifests)).collect::<Result<_>>()?;
     let code = match simulators.iter().all(Selected::serves_all) {
         true => 0,
         false => UNSERVED,

@@ -41,6 +41,10 @@ impl Format for Conda {
         &[".conda"]
     }
 
+    fn has_variants(&self) -> bool {
+        true
+    }
+
     fn write(
         &self,
         packages: &[Package],

@@ -42,7 +42,10 @@ impl<'a> Specs<'a> {
     /// The match spec of a dependency.
     pub fn spec(&self, dependency: &Dependency) -> String {
         match dependency {
-            Dependency::Component { package, version, policy } => compatible(package, *version, *policy),
+            Dependency::Component { package, version, policy, host } => {
+                let build = host.as_ref().map(|host| format!(" {}_*", host.word())).unwrap_or_default();
+                compatible(package, *version, *policy) + &build
+            }
             Dependency::Build { package, version, .. } => match self.builds.get(dependency) {
                 Some(build) => format!("{} {build}", exactly(package, *version)),
                 None => exactly(package, *version),
@@ -112,9 +115,9 @@ fn ranged(name: &str, versions: &Versions) -> String {
 /// How the build string of a package is made. It ends in the build number (CEP 34), so that a rebuild has file names of its
 /// own, but for packages whose bytes no rebuild changes.
 pub fn build_text(package: &Package) -> BuildText {
-    let BundleManifest { target, cuda, kernel_abi, .. } = &package.manifest;
+    let BundleManifest { target, cuda, host, kernel_abi, .. } = &package.manifest;
     match &package.kind {
-        PackageKind::Component => BuildText::Hashed,
+        PackageKind::Component => host.as_ref().map_or(BuildText::Hashed, |host| BuildText::Named(host.word())),
         PackageKind::Kernels => {
             let tag = kernel_abi.as_ref().map(|tag| format!("_{tag}")).unwrap_or_default();
             BuildText::Named(match cuda.filter(|_| *target != Some(KernelTarget::Cpu)) {

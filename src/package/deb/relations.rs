@@ -68,7 +68,7 @@ impl<'a> Names<'a> {
                     found.provides.insert(slot.clone());
                     found.conflicts.insert(slot);
                 }
-                Dependency::Component { package: other, version, policy } => {
+                Dependency::Component { package: other, version, policy, .. } => {
                     let name = plain(other);
                     let is_selector = *other == selector_name(&manifest.simulator);
                     match policy.upper_bound(*version) {

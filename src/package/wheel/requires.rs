@@ -45,7 +45,7 @@ impl Requires<'_> {
             {
                 None
             }
-            Dependency::Component { package, version, policy } => {
+            Dependency::Component { package, version, policy, .. } => {
                 let bound = if *policy == VersionPolicy::Capability { None } else { policy.upper_bound(*version) };
                 let name = self.wheel(package);
                 Some(bound.map_or_else(|| format!("{name}=={version}"), |bound| format!("{name}>={version},<{bound}")))

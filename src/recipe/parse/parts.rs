@@ -7,16 +7,19 @@ use super::words::{is_part_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
 use crate::recipe::diagnostic::Spanned;
-use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue};
+use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
 use crate::recipe::form::{DeviceCompiler, KernelForm};
 use crate::recipe::model::ComponentKind;
+use crate::recipe::need::Need;
+use crate::recipe::variant::PYTHON;
 
-const KINDS: [(&str, ComponentKind); 7] = [
+const KINDS: [(&str, ComponentKind); 8] = [
     ("core", ComponentKind::Core),
     ("rtc", ComponentKind::Rtc),
     ("kernels", ComponentKind::Kernels),
     ("dev", ComponentKind::Dev),
     ("static", ComponentKind::Static),
+    ("python", ComponentKind::Python),
     ("source", ComponentKind::Source),
     ("meta", ComponentKind::Meta),
 ];
@@ -66,9 +69,13 @@ fn component(
 ) -> ComponentTable {
     let policy = fields.get("policy").and_then(|value| reader.choice(value, "version policy", &POLICIES));
     // Kernels are placed from their groups, and meta holds nothing.
-    let (mut build_table, mut files) = (None, None);
+    let (mut build_table, mut files, mut axes) = (None, None, Vec::new());
+    if matches!(kind, ComponentKind::Core | ComponentKind::Python) {
+        axes = fields.get("variants").map(|value| host_variants(reader, value)).unwrap_or_default();
+    }
     if kind != ComponentKind::Meta {
-        build_table = fields.get("build").and_then(|value| build(reader, value, kind));
+        let axes: Vec<&str> = axes.iter().map(|(axis, _)| axis.value.as_str()).collect();
+        build_table = fields.get("build").and_then(|value| build(reader, value, kind, &axes));
     }
     if !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta) {
         files = fields.get("files").and_then(|value| reader.list(value, "files", pattern));
@@ -86,6 +93,7 @@ fn component(
         span: key.span.clone(),
         policy,
         build: build_table,
+        variants: axes,
         files,
         uses: uses.unwrap_or_default(),
         opens: opens.unwrap_or_default(),
@@ -102,31 +110,86 @@ fn library(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     Some(name)
 }
 
-fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind) -> Option<BuildTable> {
+fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind, axes: &[&str]) -> Option<BuildTable> {
     let mut fields = reader.fields(value, format!("build of [component.{kind}]"))?;
     let table = BuildTable {
         span: value.span(),
         driver: fields.get("driver").and_then(|value| reader.choice(value, "build driver", &BuildDriver::NAMES)),
         source: fields.get("source").and_then(|value| relative(reader, value)),
-        options: fields.get("options").map(|value| options(reader, value)).unwrap_or_default(),
+        options: fields.get("options").map(|value| options(reader, value, axes)).unwrap_or_default(),
         inputs: fields.get("inputs").and_then(|value| reader.list(value, "inputs", pattern)),
         targets: fields
             .get("targets")
             .and_then(|value| reader.list(value, "targets", |reader, value| reader.text(value, "a target")))
             .unwrap_or_default(),
-        needs: fields
-            .get("needs")
-            .and_then(|value| {
-                let list = reader.list(value, "needs", |reader, value| reader.parsed(value, "a dependency"))?;
-                Some(reader.unique("needs", list))
-            })
-            .unwrap_or_default(),
+        needs: fields.get("needs").map(|value| needs(reader, value)).unwrap_or_default(),
     };
     fields.finish(reader);
     Some(table)
 }
 
-fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, Spanned<OptionValue>> {
+fn needs(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<Need>> {
+    let list = reader.list(value, "needs", |reader, value| reader.parsed(value, "a dependency"));
+    list.map(|list| reader.unique("needs", list)).unwrap_or_default()
+}
+
+/// `[component.core.variants]`: axes, each a list of values or a table of what they add, in the order of the file.
+fn host_variants(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<String>, Vec<VariantTable>)> {
+    let mut found = Vec::new();
+    let Some(fields) = reader.fields(value, "variants") else { return found };
+    let mut entries = fields.entries();
+    entries.sort_by_key(|(axis, _)| axis.span.start);
+    let axes: Vec<String> = entries.iter().map(|(axis, _)| axis.value.clone()).collect();
+    let axes: Vec<&str> = axes.iter().map(String::as_str).collect();
+    for (axis, value) in entries {
+        if !is_part_name(&axis.value) || PLACEHOLDERS.contains(&axis.value.as_str()) {
+            reader.wrong(axis.span.clone(), name_message("a variant axis", &axis.value));
+        }
+        let mut values: Vec<VariantTable> = if value.get_ref().is_array() {
+            let list = reader.list(value, &axis.value, |reader, value| reader.text(value, "a variant"));
+            let list = reader.unique(&axis.value, list.unwrap_or_default());
+            list.into_iter().map(|name| VariantTable { name, options: BTreeMap::new(), needs: Vec::new() }).collect()
+        } else {
+            let Some(fields) = reader.fields(value, format!("variant axis `{}`", axis.value)) else { continue };
+            fields.entries().into_iter().filter_map(|(name, value)| host_variant(reader, name, value, &axes)).collect()
+        };
+        if values.is_empty() {
+            reader.wrong(axis.span.clone(), format!("variant axis `{}` has no choices", axis.value));
+        }
+        values.retain(|variant| match (axis.value == PYTHON, is_python(&variant.name.value)) {
+            (true, false) => {
+                let message = format!("`{}` is not a version of Python such as \"3.12\"", variant.name.value);
+                reader.wrong(variant.name.span.clone(), message);
+                false
+            }
+            (false, _) if !is_part_name(&variant.name.value) => {
+                reader.wrong(variant.name.span.clone(), name_message("a variant", &variant.name.value));
+                false
+            }
+            _ => true,
+        });
+        values.sort_by_key(|variant| variant.name.span.start);
+        found.push((axis, values));
+    }
+    found
+}
+
+fn host_variant(reader: &mut Reader, name: Spanned<String>, value: &Value<'_>, axes: &[&str]) -> Option<VariantTable> {
+    let mut fields = reader.fields(value, format!("variant `{}`", name.value))?;
+    let options = fields.get("options").map(|value| options(reader, value, axes)).unwrap_or_default();
+    let needs = fields.get("needs").map(|value| needs(reader, value)).unwrap_or_default();
+    fields.finish(reader);
+    Some(VariantTable { name, options, needs })
+}
+
+/// Two numbers: packages of Python modules are made for all patch releases of one.
+fn is_python(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.len() < 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+}
+
+/// `axes` are placeholders, too: of the chosen values.
+fn options(reader: &mut Reader, value: &Value<'_>, axes: &[&str]) -> BTreeMap<String, Spanned<OptionValue>> {
     let mut found = BTreeMap::new();
     let Some(fields) = reader.fields(value, "options") else { return found };
     for (key, value) in fields.entries() {
@@ -140,9 +203,10 @@ fn options(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<String, Spanned<O
         };
         if let OptionValue::Text(text) = &option {
             for word in placeholders(text) {
-                if !PLACEHOLDERS.contains(&word) {
+                if !PLACEHOLDERS.contains(&word) && !axes.contains(&word) {
                     let mistake = reader.mistake(value.span(), format!("unknown placeholder `{{{word}}}`"));
-                    let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
+                    let known: Vec<String> =
+                        PLACEHOLDERS.iter().chain(axes).map(|word| format!("{{{word}}}")).collect();
                     reader.push(mistake.known("known", &known).near(&format!("{{{word}}}"), &known));
                 }
             }

@@ -7,10 +7,12 @@ use crate::arch::{CudaVersion, VersionPolicy};
 use crate::build_system::{BuildDriver, DriverWord};
 use crate::manifest::SonameVersion;
 use crate::recipe::diagnostic::Spanned;
-use crate::recipe::file::{BuildTable, ComponentTable, GroupTable, OptionValue};
+use crate::recipe::file::{BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
 use crate::recipe::form::{DeviceCompiler, KernelForm};
 use crate::recipe::model::{BuildSpec, Component, ComponentKind, Used};
+use crate::recipe::need::Need;
 use crate::recipe::parse::words::{Use, is_obeyed, placeholders};
+use crate::recipe::variant::{NONE, PYTHON, VariantAxis, VariantValue};
 
 pub(in crate::recipe) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
     let file = resolver.file;
@@ -119,9 +121,78 @@ fn component(
         None if kind == ComponentKind::Core => Some(build_spec(resolver, &BuildTable::default())),
         None => None,
     };
+    let variants = axes(resolver, table);
     let uses = table.uses.iter().filter_map(|dependency| used(resolver, dependency, cuda)).collect();
     let opens = table.opens.iter().map(|name| name.value.clone()).collect();
-    Component { kind, policy, build, files, uses, opens }
+    Component { kind, policy, build, variants, files, uses, opens }
+}
+
+/// The axes of a component, the default of each first: what does without, else the first of the recipe. A version of
+/// Python needs that Python.
+fn axes(resolver: &mut Resolver<'_>, table: &ComponentTable) -> Vec<VariantAxis> {
+    let system = table.build.as_ref().and_then(|build| build.driver.as_ref());
+    let system = system.map_or(BuildDriver::Cmake, |driver| driver.value).system();
+    let own = table.build.as_ref().map_or(&[][..], |build| &build.needs);
+    let mut axes = Vec::new();
+    for (axis, values) in &table.variants {
+        if system.tools().is_empty() {
+            resolver.wrong(axis, "`variants` cannot be combined with driver `copy`, which runs nothing");
+        }
+        let value = |variant: &VariantTable| {
+            let text = |option: &Spanned<OptionValue>| match &option.value {
+                OptionValue::Text(text) => text.clone(),
+                OptionValue::Switch(on) => system.switch(*on).to_owned(),
+            };
+            let mut needs: Vec<Need> = variant.needs.iter().map(|need| need.value.clone()).collect();
+            let names_it = |need: &Need| need.is_of_channel() && need.name() == PYTHON;
+            if axis.value == PYTHON && !own.iter().map(|need| &need.value).chain(&needs).any(names_it) {
+                let versions = format!("{}.*", variant.name.value);
+                needs.push(Need::Channel { name: PYTHON.to_owned(), versions, build: None });
+            }
+            VariantValue {
+                name: variant.name.value.clone(),
+                options: variant.options.iter().map(|(key, option)| (key.clone(), text(option))).collect(),
+                needs,
+            }
+        };
+        for (name, at) in values.iter().flat_map(|variant| &variant.options) {
+            if system.sets_variables() && is_obeyed(name) {
+                resolver.wrong(at, format!("option `{name}` {OBEYED}"));
+            }
+        }
+        let mut values: Vec<VariantValue> = values.iter().map(value).collect();
+        values.sort_by_key(|value| value.name != NONE);
+        axes.push(VariantAxis { name: axis.value.clone(), values });
+    }
+    axes
+}
+
+/// What cannot be combined with host variants, and what only is there with them.
+pub(in crate::recipe) fn variants(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let with_axes = file.components.values().find_map(|component| component.variants.first());
+    let cut = file.groups.values().find(|group| group.form.as_ref().is_some_and(|form| form.value.is_exclusive()));
+    if let (Some((axis, _)), Some(_)) = (with_axes, cut) {
+        let mistake = resolver.mistake(axis, "host variants cannot be combined with libraries that ship cut");
+        resolver
+            .mistakes
+            .push(mistake.hint("build the simulator with one MPI, or let its kernels be `cubin` or `library`"));
+    }
+    let Some(python) = file.components.get(&ComponentKind::Python) else { return };
+    let source = match (&python.build, python.variants.first()) {
+        (None, Some((axis, _))) => {
+            let mistake = resolver.mistake(axis, "component `python` has variants and no build");
+            resolver.mistakes.push(mistake.hint("add [component.python.build], or let core have these variants"));
+            return;
+        }
+        (None, None) => file.components.get(&ComponentKind::Core),
+        (Some(_), _) => Some(python),
+    };
+    if !source.is_some_and(|source| source.variants.iter().any(|(axis, _)| axis.value == PYTHON)) {
+        let place = Spanned { value: (), span: python.span.clone() };
+        let mistake = resolver.mistake(&place, "component `python` does not say for which versions of Python it is");
+        resolver.mistakes.push(mistake.hint("add [component.python.variants] with python = [\"3.12\", \"3.13\"]"));
+    }
 }
 
 fn policy(resolver: &mut Resolver<'_>, kind: ComponentKind, table: &ComponentTable) -> VersionPolicy {
@@ -129,6 +200,8 @@ fn policy(resolver: &mut Resolver<'_>, kind: ComponentKind, table: &ComponentTab
         ComponentKind::Kernels => VersionPolicy::Capability,
         // Code compiled on the user's machine sees the core's internals.
         ComponentKind::Rtc => VersionPolicy::MajorMinor,
+        // A module is written against more of core than its interface of C.
+        ComponentKind::Python => VersionPolicy::MajorMinor,
         _ => VersionPolicy::Major,
     };
     let Some(policy) = &table.policy else { return default };
@@ -178,10 +251,14 @@ fn default_files(kind: ComponentKind, name: &str) -> Vec<String> {
             ["include/**", "lib/cmake/**", "lib/pkgconfig/**", "lib/lib*.so"].map(str::to_owned).to_vec()
         }
         ComponentKind::Static => vec!["lib/lib*.a".to_owned()],
+        ComponentKind::Python => vec!["lib/python*/site-packages/**".to_owned()],
         ComponentKind::Source => vec![format!("share/{name}/kernels/**")],
         ComponentKind::Kernels | ComponentKind::Meta => Vec::new(),
     }
 }
+
+/// Why an option is refused.
+const OBEYED: &str = "would be obeyed by the loader, the C library or the shell of every program of the build";
 
 fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     let driver = table.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value);
@@ -200,8 +277,7 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         resolver.mistakes.push(mistake.hint(wrong.hint));
     }
     for (name, at) in table.options.iter().filter(|(name, _)| system.sets_variables() && is_obeyed(name)) {
-        let what = "would be obeyed by the loader, the C library or the shell of every program of the build";
-        resolver.mistakes.push(resolver.mistake(at, format!("option `{name}` {what}")));
+        resolver.wrong(at, format!("option `{name}` {OBEYED}"));
     }
     let text = |value: &OptionValue| match value {
         OptionValue::Text(text) => text.clone(),
@@ -226,15 +302,22 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
 pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
     let file = resolver.file;
     let builds = || file.components.values().filter_map(|component| component.build.as_ref());
-    let mut needs = builds().flat_map(|build| &build.needs).filter(|need| need.value.is_of_channel());
+    let of_variants = || file.components.values().flat_map(|component| &component.variants);
+    let added = of_variants().flat_map(|(_, values)| values).flat_map(|value| &value.needs);
+    let mut needs = builds().flat_map(|build| &build.needs).chain(added).filter(|need| need.value.is_of_channel());
     let channels = &file.dependencies.channels;
+    let python = of_variants().map(|(axis, _)| axis).find(|axis| axis.value == PYTHON);
+    if let (Some(axis), None) = (python, channels.first()) {
+        let mistake = resolver.mistake(axis, "no channel is named that has `python`");
+        resolver.mistakes.push(mistake.hint("add [dependencies] with channels = [\"https://...\"]"));
+    }
     match (needs.next(), channels.first()) {
         (Some(need), None) => {
             let mistake = resolver.mistake(need, format!("no channel is named that has `{}`", need.value.name()));
             let hint = "add [dependencies] with channels = [\"https://...\"], or take the machine's: \"system:NAME\"";
             resolver.mistakes.push(mistake.hint(hint));
         }
-        (None, Some(channel)) => {
+        (None, Some(channel)) if python.is_none() => {
             let mistake = resolver.mistake(channel, "no build needs a package of a channel");
             let hint = "name packages in `needs` of a component's build, or remove [dependencies]";
             resolver.mistakes.push(mistake.hint(hint));
@@ -244,14 +327,18 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
     for channel in channels.iter().filter(|channel| !channel.value.contains("://")) {
         resolver.must_exist(channel, &channel.value);
     }
-    for build in builds() {
+    for component in file.components.values() {
+        let Some(build) = &component.build else { continue };
         let system = build.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value).system();
         if let Some(need) = build.needs.first().filter(|_| system.tools().is_empty()) {
             resolver.wrong(need, "`needs` cannot be combined with driver `copy`, which runs nothing");
         }
         let is_used = |option: &Spanned<OptionValue>| matches!(&option.value, OptionValue::Text(text) if placeholders(text).contains(&"dependencies"));
         let unmet = build.options.values().find(|option| is_used(option));
-        if let Some(option) = unmet.filter(|_| !build.needs.iter().any(|need| need.value.is_of_channel())) {
+        let added = component.variants.iter().flat_map(|(_, values)| values).flat_map(|value| &value.needs);
+        let is_given = build.needs.iter().chain(added).any(|need| need.value.is_of_channel())
+            || component.variants.iter().any(|(axis, _)| axis.value == PYTHON);
+        if let Some(option) = unmet.filter(|_| !is_given) {
             let mistake = resolver
                 .mistake(option, "`{dependencies}` stands for packages of a channel, and this build needs none");
             resolver.mistakes.push(mistake.hint("name them in `needs` of the build"));

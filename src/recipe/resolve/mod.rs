@@ -160,6 +160,7 @@ impl Resolver<'_> {
         let host = self.host();
         let components = components::components(self, cuda);
         components::channels(self);
+        components::variants(self);
         self.places.add_recipe(file);
         let groups = kernels::groups(self);
         let driver = self.driver();

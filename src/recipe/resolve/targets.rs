@@ -6,8 +6,9 @@ use super::Resolver;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
-use crate::recipe::file::RecipeFile;
-use crate::recipe::model::CudaToolchain;
+use crate::recipe::file::{OptionValue, RecipeFile};
+use crate::recipe::model::{ComponentKind, CudaToolchain};
+use crate::recipe::parse::words::placeholders;
 
 /// The release that builds: asked for, the toolchain's, or the first of the matrix.
 pub(in crate::recipe) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion> {
@@ -57,10 +58,35 @@ pub(in crate::recipe) fn cuda(resolver: &mut Resolver<'_>) -> Option<CudaVersion
         }
         return found;
     }
+    if !asks_for_cuda(resolver) {
+        // Nothing that is built, packed or locked follows from it.
+        return toolkits.last().copied();
+    }
     let place = Spanned { value: (), span: file.matrix.span.clone() };
     let mistake = resolver.mistake(&place, "no CUDA release is named").hint("add `cuda = [\"13.0\"]` to [matrix]");
     resolver.mistakes.push(mistake);
     None
+}
+
+/// Whether anything of the recipe follows from the CUDA release: device code, runtime compilation, a vendor's library, an
+/// option of a build, capabilities.
+fn asks_for_cuda(resolver: &Resolver<'_>) -> bool {
+    let file = resolver.file;
+    let (matrix, components) = (&file.matrix, || file.components.values());
+    let names_it = |option: &Spanned<OptionValue>| match &option.value {
+        OptionValue::Text(text) => placeholders(text).iter().any(|word| word.starts_with("cuda")),
+        OptionValue::Switch(_) => false,
+    };
+    let of_variants = components().flat_map(|component| &component.variants).flat_map(|(_, values)| values);
+    let of_builds =
+        components().filter_map(|component| component.build.as_ref()).flat_map(|build| build.options.values());
+    let mut options = of_variants.flat_map(|value| value.options.values()).chain(of_builds);
+    !file.groups.is_empty()
+        || file.components.contains_key(&ComponentKind::Rtc)
+        || matrix.capabilities.is_some()
+        || matrix.ptx.is_some()
+        || components().flat_map(|component| &component.uses).any(|used| !used.value.verbatim)
+        || options.any(names_it)
 }
 
 /// A mistake at a place of the recipe, or in what was asked for.

@@ -85,7 +85,10 @@ fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut H
     let own: BTreeSet<&str> = facts.packages.iter().map(PackageFacts::name).collect();
     let records: Vec<&Record> = facts.indexes.iter().map(|index| &index.record).collect();
     for index in records.iter().filter(|record| own.contains(record.name.as_str())) {
-        let package = facts.packages.iter().find(|package| package.name() == index.name);
+        // Variants of one package were given different things.
+        let packages = || facts.packages.iter().filter(|package| package.name() == index.name);
+        let is_for_python =
+            packages().any(|package| package.manifest.host.as_ref().is_some_and(|it| it.python().is_some()));
         for text in &index.depends {
             let wanted = match Wanted::read(text) {
                 Ok(wanted) => wanted,
@@ -109,8 +112,8 @@ fn dependency_missing(facts: &BundleFacts, parameters: &Parameters, hits: &mut H
                 }
                 continue;
             }
-            let declared =
-                package.is_some_and(|package| package.uses().chain(package.given()).any(|known| known == name));
+            let declared = packages().any(|package| package.uses().chain(package.given()).any(|known| known == name))
+                || is_for_python && ["python", "python_abi"].contains(&name);
             let vendors = facts.rules.manifests.vendor.libraries().any(|library| library.conda == name);
             if !declared && !vendors && !external.contains(&name) && !facts.rules.partial {
                 hits.add(&index.name, format!("needs {text}, which is neither in the release nor declared in `uses`"));

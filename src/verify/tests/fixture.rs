@@ -47,6 +47,7 @@ impl Tree {
             policy,
             platform: (component != ComponentKind::Kernels).then_some(Platform::Linux64),
             target: None,
+            host: None,
             cuda: None,
             kernel_abi: None,
             kernels: Vec::new(),

@@ -43,6 +43,7 @@ pub fn used(text: &str) -> Used {
 
 pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
     let component = |kind, policy, uses: &[&str]| Component {
+        variants: Vec::new(),
         kind,
         policy,
         build: None,
@@ -176,6 +177,7 @@ fn stage(
     let kernels = component == ComponentKind::Kernels;
     let code = matches!(component, ComponentKind::Core | ComponentKind::Rtc);
     let manifest = BundleManifest {
+        host: None,
         schema: MANIFEST_SCHEMA,
         package,
         simulator: recipe.name.clone(),
@@ -292,7 +294,7 @@ pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
     };
     PackContext {
         manifests,
-        outside: BTreeMap::from([(("volley-core".to_owned(), None), [libstdcxx].into_iter().collect())]),
+        outside: BTreeMap::from([(("volley-core".to_owned(), None, None), [libstdcxx].into_iter().collect())]),
         compiled_by: BTreeMap::new(),
         licences: BTreeMap::from([("LICENSE".to_owned(), "Redistribution and use ...\n".to_owned())]),
         vendors: BTreeMap::new(),
