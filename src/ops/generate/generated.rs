@@ -63,6 +63,8 @@ pub(super) fn model(
         None => claims(recipe.component(ComponentKind::Core), &program)?,
     };
     let mut builds: Vec<Build> = recipe.components.iter().filter_map(|one| build(recipe, one)).collect();
+    // Only conda's builders are told of a version of Python.
+    builds.retain(|build| target == Target::Conda || build.component != ComponentKind::Python);
     builds.sort_by_key(|build| build.component);
     Ok(Model {
         name: recipe.name.clone(),
@@ -95,7 +97,11 @@ pub(super) fn model(
         easybuild: easybuild.clone(),
         uses: uses(recipe, manifests),
         needs: needed(recipe, target, false)?,
-        python_needs: match recipe.component(ComponentKind::Python).and_then(|python| python.build.as_ref()) {
+        python_needs: match recipe
+            .component(ComponentKind::Python)
+            .filter(|_| target == Target::Conda)
+            .and_then(|it| it.build.as_ref())
+        {
             Some(_) => Some(needed(recipe, target, true)?),
             None => None,
         },
@@ -151,7 +157,10 @@ fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
 }
 
 fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
-    let spec = component.build.as_ref().filter(|spec| spec.driver != BuildDriver::Copy)?;
+    let mut builds = component.builds();
+    // Whoever knows no variants builds the default one.
+    let VariantBuild { spec, .. } = builds.first().filter(|build| build.spec.driver != BuildDriver::Copy)?.clone();
+    builds.retain(|build| build.host.is_some());
     let fill = |options: &BTreeMap<String, String>| -> BTreeMap<String, String> {
         options.iter().map(|(name, value)| (name.clone(), plan::fill(value, recipe))).collect()
     };
@@ -159,7 +168,7 @@ fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
         Some(BuildVariant { key: variant_key(component, &build.host?), options: fill(&build.spec.options) })
     };
     Some(Build {
-        variants: component.builds().into_iter().filter_map(variant).collect(),
+        variants: builds.into_iter().filter_map(variant).collect(),
         component: component.kind,
         driver: spec.driver,
         source: spec.source.clone(),

@@ -84,8 +84,8 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
     };
     let found = sources(&paths)?;
     let wishes = (request.smallest, request.variants.as_slice());
-    let is_conda = matches!(request.format, Format::Text | Format::Conda | Format::Json);
-    if !request.variants.is_empty() && !is_conda {
+    let is_of_conda = matches!(request.format, Format::Text | Format::Conda | Format::Pixi | Format::Json);
+    if !request.variants.is_empty() && !is_of_conda {
         return Err(Error::usage("`--variant` is for conda: other formats have the default variants alone")
             .hint("select with --format conda"));
     }
