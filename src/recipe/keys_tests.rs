@@ -81,6 +81,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Package", "[package]"),
         ("Conda", "[package.conda]"),
         ("WheelKeys", "[package.wheel]"),
+        ("NixKeys", "[package.nix]"),
         ("SmokeTest", "[smoke]"),
     ];
     places.extend(groups.iter().map(|group| ("KernelGroup", group.as_str())));

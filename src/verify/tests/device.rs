@@ -166,6 +166,20 @@ fn kernels_that_a_device_lacks_are_named() {
     assert_eq!(foreign(&dir.path().join("libsim.so")).verdict(), Verdict::Pass);
 }
 
+/// Libraries of linear algebra have kernels of their own for each GPU.
+#[test]
+fn many_sets_of_kernels_that_devices_lack_are_one_finding() {
+    let targets = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+    let own = targets.map(|target| vec![KernelSignature::new(format!("for_{target}"), Vec::new())]);
+    let pairs: Vec<(&str, &[KernelSignature])> = targets.iter().copied().zip(own.iter().map(Vec::as_slice)).collect();
+    let report = foreign(&shared(&fatbin(&pairs)).path().join("libsim.so"));
+    let found: Vec<String> = said(&report).into_iter().filter(|line| line.starts_with("kernel-hole")).collect();
+    assert_eq!(found, ["kernel-hole | libsim.so | 5 kernels have no code for some of its devices, in 5 sets"]);
+    let finding = report.findings.iter().find(|finding| finding.lint == "kernel-hole").unwrap();
+    assert_eq!(finding.evidence.len(), 5);
+    assert_eq!(finding.evidence[4], "and 1 smaller set");
+}
+
 #[test]
 fn one_kernel_has_one_layout() {
     let wide = vec![kernel("decay", &[(0, 8), (8, 8)]), kernel("spike", &[(0, 8)])];

@@ -224,18 +224,23 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
         let with_kernels: BTreeSet<KernelTarget> = by_targets.keys().flatten().copied().collect();
         let devices: BTreeSet<Capability> =
             with_kernels.iter().filter_map(|target| target.capability()).map(Capability::plain).collect();
-        for (targets, kernels) in by_targets {
-            let missing: Vec<String> = devices
-                .iter()
-                .filter(|device| !runs(**device, &targets, &facts.rules.manifests))
-                .map(ToString::to_string)
-                .collect();
-            if missing.is_empty() {
-                continue;
-            }
+        let holes: Vec<Hole<'_>> = by_targets
+            .into_iter()
+            .map(|(targets, kernels)| {
+                let lacks = |device: &&Capability| !runs(**device, &targets, &facts.rules.manifests);
+                let missing: Vec<String> = devices.iter().filter(lacks).map(ToString::to_string).collect();
+                Hole { targets, kernels, missing: missing.join(", ") }
+            })
+            .filter(|hole| !hole.missing.is_empty())
+            .collect();
+        if holes.len() > MOST_HOLES {
+            many_holes(&unit.subject, holes, hits);
+            continue;
+        }
+        for Hole { targets, kernels, missing } in holes {
             let message = match kernels.as_slice() {
-                [kernel] => format!("`{}` has no code that runs on {}", facts.rules.shown(kernel), missing.join(", ")),
-                _ => format!("{} kernels have no code that runs on {}", kernels.len(), missing.join(", ")),
+                [kernel] => format!("`{}` has no code that runs on {missing}", facts.rules.shown(kernel)),
+                _ => format!("{} kernels have no code that runs on {missing}", kernels.len()),
             };
             let more = kernels.len().saturating_sub(most);
             hits.add(&unit.subject, message)
@@ -249,4 +254,25 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
                 .evidence_lines((more > 0 && kernels.len() > 1).then(|| format!("and {more} more")));
         }
     }
+}
+
+/// Kernels with the same targets, and the devices that these leave out.
+struct Hole<'a> {
+    targets: BTreeSet<KernelTarget>,
+    kernels: Vec<&'a str>,
+    missing: String,
+}
+
+/// Of more sets of targets than this one finding tells: such a library has code of its own for each GPU.
+const MOST_HOLES: usize = 4;
+
+fn many_holes(subject: &str, mut holes: Vec<Hole<'_>>, hits: &mut Hits) {
+    holes.sort_by_key(|hole| std::cmp::Reverse(hole.kernels.len()));
+    let all: usize = holes.iter().map(|hole| hole.kernels.len()).sum();
+    let more = holes.len() - MOST_HOLES;
+    let line = |hole: &Hole<'_>| format!("{} not on {}", hole.kernels.len(), hole.missing);
+    let message = format!("{all} kernels have no code for some of its devices, in {} sets", holes.len());
+    hits.add(subject, message)
+        .evidence_lines(holes.iter().take(MOST_HOLES).map(line))
+        .evidence(format!("and {more} smaller {}", if more == 1 { "set" } else { "sets" }));
 }
