@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::amount::count;
 use crate::attest::SIGNATURE;
 use crate::error::{DENIED, Error, Result};
-use crate::fs::{self, Digest, EntryKind, Tree};
+use crate::fs::{self, Content, Digest, EntryKind, Tree};
 use crate::package::conda;
 use crate::process::check_interrupted;
 use crate::ui::Ui;
@@ -98,7 +98,7 @@ fn add(found: &BTreeMap<String, PathBuf>, channel: &Path) -> Result<Published> {
         let tree = Tree::at(channel)?;
         for path in &added {
             check_interrupted()?;
-            tree.write(path, &fs::read(&found[path])?)?;
+            tree.write(path, Content::open(&found[path])?.bytes())?;
         }
         conda::index(channel, None, Timestamp::now())?;
     }

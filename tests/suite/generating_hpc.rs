@@ -31,6 +31,8 @@ fn easybuild(mut command: Command) -> Option<Command> {
     }
     command.env("LMOD_CMD", lmod).env("EASYBUILD_MODULES_TOOL", "Lmod");
     command.env("EASYBUILD_ALLOW_USE_AS_ROOT_AND_ACCEPT_CONSEQUENCES", "1");
+    // What it leaves behind.
+    command.env("EASYBUILD_TMPDIR", env!("CARGO_TARGET_TMPDIR"));
     // It looks for newer helpers outside: nothing leaves this machine.
     command.env("http_proxy", "http://127.0.0.1:9").env("https_proxy", "http://127.0.0.1:9");
     Some(command)
