@@ -90,6 +90,8 @@ pub struct ReleaseTable {
     pub toolchain: Option<Spanned<String>>,
     /// Host compiler that its compiler calls.
     pub cxx: Option<Spanned<String>>,
+    /// Libraries that components open at run time, instead of what their own tables say.
+    pub opens: BTreeMap<ComponentKind, Vec<Spanned<String>>>,
 }
 
 impl MatrixTable {

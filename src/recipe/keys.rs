@@ -131,6 +131,20 @@ struct Release {
     /// The host compiler that its nvcc calls. Without the key one is found that this nvcc accepts.
     #[schemars(example = &"g++-11")]
     cxx: Option<String>,
+    /// What components that are built for each release open at run time, instead of what their own tables say.
+    opens: Option<ReleaseOpens>,
+}
+
+/// Names that the code passes to `dlopen` where it is built for this release.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct ReleaseOpens {
+    /// Of `rtc`.
+    #[schemars(example = ["libnvrtc.so.11.2"])]
+    rtc: Option<Vec<String>>,
+    /// Of `kernels`, where they are plug-in libraries.
+    #[schemars(example = ["libcurand.so.10"])]
+    kernels: Option<Vec<String>>,
 }
 
 /// How the host part is compiled.

@@ -65,6 +65,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Source", "[source]"),
         ("Matrix", "[matrix]"),
         ("Release", "[matrix.release.\"13.0\"]"),
+        ("ReleaseOpens", "[matrix.release.\"13.0\".opens]"),
         ("Toolchain", "[toolchain]"),
         ("Host", "[toolchain.host]"),
         ("ToolchainCuda", "[toolchain.cuda]"),

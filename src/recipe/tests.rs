@@ -312,6 +312,22 @@ fn mistakes_that_several_releases_share_are_told_once() {
     insta::assert_snapshot!(render_all(&loaded.unwrap_err()));
 }
 
+/// What is built for each release may open other libraries for each; core is built once.
+#[test]
+fn what_is_opened_may_follow_from_the_release() {
+    let load = |opens: &str| {
+        let text = VOLLEY.replace("cuda = [\"13.0\"]", "cuda = [\"13.0\", \"11.8\"]");
+        let release = format!("[matrix.release.\"11.8\"]\ncapabilities = [\"8.0\"]\nopens = {opens}\n\n[toolchain]\n");
+        let text = text.replacen("[toolchain]\n", &release, 1);
+        load_matrix(&text, "simpack.toml", Path::new("."), &files(TABLE), manifests(), &Selection::default())
+    };
+    let matrix = load("{ rtc = [\"libnvrtc.so.11.2\"] }").unwrap();
+    let opens: Vec<_> =
+        matrix.iter().map(|recipe| recipe.component(ComponentKind::Rtc).unwrap().opens.clone()).collect();
+    assert_eq!(opens, [["libnvrtc.so.13"], ["libnvrtc.so.11.2"]]);
+    insta::assert_snapshot!(render_all(&load("{ core = [\"libcuda.so.1\"], rtc = [\"nvrtc\"] }").unwrap_err()));
+}
+
 /// Choosing the compiler that the recipe names changes nothing; another one has no settings in the recipe.
 #[test]
 fn a_chosen_host_compiler_keeps_the_recipes_settings() {

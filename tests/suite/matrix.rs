@@ -24,7 +24,7 @@ impl Built {
         let dir = scratch();
         let recipe = dir.path().join("recipe");
         copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join(original), &recipe);
-        for (path, text) in [("rtc.sh", RTC), ("rtc.cc", "extern \"C\" int release() { return RELEASE; }\n")] {
+        for (path, text) in [("rtc.sh", RTC), ("rtc.cc", RTC_SOURCE)] {
             fs_err::write(recipe.join(path), text).unwrap();
         }
         let path = recipe.join("simpack.toml");
@@ -91,9 +91,15 @@ impl Built {
 /// The build of a component that follows from the CUDA release.
 const RTC: &str = r#"
 $CXX -O1 -shared -fPIC -DRELEASE=$RELEASE -Wl,-soname,librtc.so.1.2 -Wl,-z,relro,-z,now,-z,noexecstack -s -nostdlib \
-  -o librtc.so.1.2 rtc.cc
+  -o librtc.so.1.2 rtc.cc -ldl -lc
 mkdir -p "$PREFIX/lib"
 cp librtc.so.1.2 "$PREFIX/lib/"
+"#;
+
+/// It opens another library for each release.
+const RTC_SOURCE: &str = r#"
+#include <dlfcn.h>
+extern "C" void *release() { return dlopen(RELEASE > 13.2 ? "libnvidia-ml.so.1" : "libcuda.so.1", RTLD_NOW); }
 "#;
 
 /// Digests of package files by package and CUDA release; selectors and what brings others are left out.
@@ -227,9 +233,9 @@ fn slices_and_runtime_compilation_of_two_releases() {
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
     let newest = set_up("SIMPACK_TEST_CUDA_NEWEST");
     need!(newest.is_some(), "no newest CUDA compiler");
-    let new = table("13.5", "", &newest.unwrap());
+    let new = table("13.5", "opens = { rtc = [\"libnvidia-ml.so.1\"] }", &newest.unwrap());
     let matrix = format!("cuda = [\"13.0\", \"13.5\"]\ncapabilities = [\"9.0\"]\nptx = [\"9.0\"]\n{new}");
-    let rtc = "\n[component.rtc]\nfiles = [\"lib/librtc.so.*\"]\n\n[component.rtc.build]\n\
+    let rtc = "\n[component.rtc]\nfiles = [\"lib/librtc.so.*\"]\nopens = [\"libcuda.so.1\"]\n\n[component.rtc.build]\n\
                driver = \"script\"\ntargets = [\"rtc.sh\"]\ninputs = [\"rtc.*\"]\noptions = { RELEASE = \"{cuda}\" }\n";
     let built = Built::new("tests/recipes/whole", &matrix, rtc);
     let expected = [
@@ -244,7 +250,11 @@ fn slices_and_runtime_compilation_of_two_releases() {
     let lints: BTreeSet<&str> = built.findings().into_iter().collect();
     assert_eq!(lints, ["monolithic"].into(), "{}", built.summary["report"]);
     built.run(&["verify", "dist"]).exit(0);
-    for cuda in ["13.0", "13.5"] {
+    for (cuda, opens) in [("13.0", "libcuda.so.1"), ("13.5", "libnvidia-ml.so.1")] {
+        let manifest =
+            built.path(&format!("target/simpack/bundles/whole-rtc-cuda{cuda}/share/simpack/whole-rtc/simpack.json"));
+        let manifest: Value = serde_json::from_slice(&fs_err::read(manifest).unwrap()).unwrap();
+        assert_eq!(manifest["opens"], serde_json::json!([opens]));
         let library = format!("target/simpack/bundles/whole-kernels-sm_90-cuda{cuda}/lib/libwhole.so.1.2.0");
         let inspected = built.run(&["inspect", "--json", "--kernels", &library]).exit(0).json();
         let images = inspected["subjects"][0]["files"][0]["images"].as_array().unwrap();

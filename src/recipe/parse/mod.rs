@@ -242,6 +242,7 @@ fn releases(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<CudaVersion>
             ptx: fields.get("ptx").and_then(|value| capabilities(reader, value, "ptx")),
             toolchain: fields.get("toolchain").and_then(|value| reader.text(value, "toolchain")),
             cxx: fields.get("cxx").and_then(|value| reader.text(value, "cxx")),
+            opens: fields.get("opens").map(|value| parts::opens_of_release(reader, value)).unwrap_or_default(),
         };
         fields.finish(reader);
         found.extend(release.ok().map(|release| (key.with(release), table)));

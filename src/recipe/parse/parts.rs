@@ -84,10 +84,7 @@ fn component(
         let list = reader.list(value, "uses", |reader, value| reader.parsed(value, "a dependency"))?;
         Some(reader.unique("uses", list))
     });
-    let opens = fields.get("opens").and_then(|value| {
-        let list = reader.list(value, "opens", library)?;
-        Some(reader.unique("opens", list))
-    });
+    let opens = fields.get("opens").and_then(|value| opens(reader, value));
     fields.finish(reader);
     ComponentTable {
         span: key.span.clone(),
@@ -98,6 +95,26 @@ fn component(
         uses: uses.unwrap_or_default(),
         opens: opens.unwrap_or_default(),
     }
+}
+
+fn opens(reader: &mut Reader, value: &Value<'_>) -> Option<Vec<Spanned<String>>> {
+    let list = reader.list(value, "opens", library)?;
+    Some(reader.unique("opens", list))
+}
+
+/// What components open where one CUDA release is meant, by component: of those alone that are built for each.
+pub(in crate::recipe) fn opens_of_release(
+    reader: &mut Reader,
+    value: &Value<'_>,
+) -> BTreeMap<ComponentKind, Vec<Spanned<String>>> {
+    let mut found = BTreeMap::new();
+    let Some(mut fields) = reader.fields(value, "opens of a release") else { return found };
+    for (name, kind) in [("rtc", ComponentKind::Rtc), ("kernels", ComponentKind::Kernels)] {
+        let names = fields.get(name).and_then(|value| opens(reader, value));
+        found.extend(names.map(|names| (kind, names)));
+    }
+    fields.finish(reader);
+    found
 }
 
 /// A name as `dlopen` takes it, which the loader searches for.

@@ -123,7 +123,9 @@ fn component(
     };
     let variants = axes(resolver, table);
     let uses = table.uses.iter().filter_map(|dependency| used(resolver, dependency, cuda)).collect();
-    let opens = table.opens.iter().map(|name| name.value.clone()).collect();
+    let release = cuda.and_then(|cuda| resolver.file.matrix.release(cuda));
+    let opens = release.and_then(|release| release.opens.get(&kind)).unwrap_or(&table.opens);
+    let opens = opens.iter().map(|name| name.value.clone()).collect();
     Component { kind, policy, build, variants, files, uses, opens }
 }
 
