@@ -215,6 +215,17 @@ fn a_library_that_ships_cut_may_have_variants() {
         let images = inspected["subjects"][0]["files"][0]["images"].as_array().unwrap();
         assert!(!images.is_empty() && images.iter().all(|image| image["capability"] == "9.0"), "{inspected}");
     }
+    // Ways to ship are compared with both: the cut packages hold what the packages of kernels do.
+    let compared = run(&["plan", "recipe", "--compare", "--json"]).exit(0).json();
+    let sizes = |name: &str| -> u64 {
+        let lib = dir.path().join("target/simpack/bundles").join(name).join("lib");
+        both.iter().map(|library| fs_err::metadata(lib.join(library)).unwrap().len()).sum()
+    };
+    for target in compared["targets"].as_array().unwrap() {
+        let bundle = format!("whole-kernels-{}", target["target"].as_str().unwrap());
+        assert_eq!(target["bytes"], sizes(&bundle), "{compared}");
+    }
+    assert_eq!((&compared["steps"], &compared["measured"]), (&2.into(), &2.into()));
     // The program and what is linked with are those of the first.
     let links = fs_err::read_dir(dir.path().join("target/simpack/bundles/whole-dev/lib")).unwrap();
     let links: Vec<_> = links.map(|link| link.unwrap().file_name()).collect();

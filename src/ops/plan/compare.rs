@@ -132,18 +132,16 @@ struct Measured {
 pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     let plan = &job.plan;
     let mut host = Part::default();
-    // What other CUDA releases build once more.
+    // Of these only the libraries that ship cut are taken: the builds of other releases, and of other variants.
     let mut again: BTreeMap<CudaVersion, Part<'_>> = BTreeMap::new();
     let mut kernels: BTreeMap<(KernelTarget, Option<CudaVersion>), Part<'_>> = BTreeMap::new();
     let release = |cuda: Option<CudaVersion>| cuda.filter(|_| !plan.others.is_empty());
-    // Of libraries with variants the first is compared.
     let own = job.inputs.recipes.own();
-    for step in plan.steps.iter().filter(|step| !step.is_other_variant(own)) {
+    for step in &plan.steps {
+        let cuda = step.cuda.unwrap_or(plan.cuda);
         let part = match step.target() {
-            None => match step.cuda.filter(|cuda| *cuda != plan.cuda) {
-                Some(cuda) => again.entry(cuda).or_default(),
-                None => &mut host,
-            },
+            None if cuda != plan.cuda || step.is_other_variant(own) => again.entry(cuda).or_default(),
+            None => &mut host,
             Some(target) => kernels.entry((target, release(step.cuda))).or_default(),
         };
         match cache.get(step.key)? {
@@ -151,7 +149,8 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
             None => part.open.push(step),
         }
     }
-    let measured = host.measured.len() + kernels.values().map(|part| part.measured.len()).sum::<usize>();
+    let parts = || std::iter::once(&host).chain(again.values()).chain(kernels.values());
+    let measured = parts().map(|part| part.measured.len()).sum();
     let known: Vec<Measured> = kernels.values().flat_map(|part| part.measured.iter().map(of_entry)).collect();
     let hosts: Vec<Measured> = host.measured.iter().map(of_entry).collect();
     let claims = Claims::new(&job.inputs.recipes.own().components)?;
@@ -159,28 +158,34 @@ pub(super) fn compare(job: &Job, cache: &Cache) -> Result<Comparison> {
     for ((target, cuda), part) in kernels {
         targets.push(TargetCost { target, cuda, cost: part.cost(&known, &|_| true)? });
     }
+    let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
     let mut fat = None;
     if job.inputs.recipes.own().is_sliced() {
-        let is_fat = |path: &str| claims.of(path).contains(&ComponentKind::Kernels);
-        let bytes = files(&host.measured, &is_fat).map(|(_, size)| size).sum();
+        let made = |cuda: CudaVersion| -> Vec<&CacheEntry> {
+            let first = host.measured.iter().filter(|_| cuda == plan.cuda);
+            first.chain(again.get(&cuda).into_iter().flat_map(|part| &part.measured)).collect()
+        };
+        let whole = made(plan.cuda);
+        let bytes = files(whole.iter().copied(), &is_fat).map(|(_, size)| size).sum();
         let asked = plan.bundles.iter().filter(|bundle| bundle.component == ComponentKind::Kernels);
         for (target, cuda) in asked.filter_map(|bundle| Some((bundle.target?, bundle.cuda))) {
             let mut cost = Cost::default();
-            let made = cuda.and_then(|cuda| again.get(&cuda)).unwrap_or(&host);
-            for (path, _) in files(&made.measured, &is_fat) {
+            for (path, _) in files(made(cuda.unwrap_or(plan.cuda)), &is_fat) {
                 cost.add_slice(&path, target, &job.inputs.manifests)?;
             }
             targets.push(TargetCost { target, cuda: release(cuda), cost });
         }
-        fat = Some(Cost { bytes, download: packed(&host.measured, &is_fat)?, ..Cost::default() });
+        fat = Some(Cost { bytes, download: packed(whole, &is_fat)?, ..Cost::default() });
     }
     let needed = |path: &str| {
-        let kinds = claims.of(path);
-        let is_fat = kinds.contains(&ComponentKind::Kernels);
-        !is_fat && kinds.iter().any(|kind| matches!(kind, ComponentKind::Core | ComponentKind::Rtc))
+        !is_fat(path) && claims.of(path).iter().any(|kind| matches!(kind, ComponentKind::Core | ComponentKind::Rtc))
     };
+    let cut: u64 = files(&host.measured, &is_fat).map(|(_, size)| size).sum();
+    let again = again.values().map(|part| part.cost(&hosts, &|_| false)).collect::<Result<Vec<_>>>()?;
     let mut host = host.cost(&hosts, &needed)?;
-    host.bytes -= fat.map_or(0, |fat| fat.bytes).min(host.bytes);
+    host.seconds += again.iter().map(|cost| cost.seconds).sum::<f64>();
+    host.estimated |= again.iter().any(|cost| cost.estimated);
+    host.bytes -= cut;
     let ways = match &fat {
         Some(fat) => ways_of_slices(&host, fat, &targets),
         None => ways(&host, &targets),
@@ -266,8 +271,11 @@ impl Cost {
 }
 
 /// Files of the entries that fit, with their sizes.
-fn files<'a>(entries: &'a [CacheEntry], fits: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = (PathBuf, u64)> + 'a {
-    entries.iter().flat_map(move |entry| {
+fn files<'a>(
+    entries: impl IntoIterator<Item = &'a CacheEntry>,
+    fits: &'a dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = (PathBuf, u64)> {
+    entries.into_iter().flat_map(move |entry| {
         entry.artifacts.iter().filter(|one| fits(&one.path)).filter_map(|one| match one.kind {
             ArtifactKind::File { size, .. } => Some((entry.root.join(&one.path), size)),
             ArtifactKind::Link { .. } => None,
@@ -276,8 +284,11 @@ fn files<'a>(entries: &'a [CacheEntry], fits: &'a dyn Fn(&str) -> bool) -> impl 
 }
 
 /// Bytes of those of the entries' files that fit in one compressed archive, without what the archive adds.
-fn packed(entries: &[CacheEntry], fits: &dyn Fn(&str) -> bool) -> Result<u64> {
-    let size = files(entries, fits).map(|(_, size)| size).sum();
+fn packed<'a>(
+    entries: impl IntoIterator<Item = &'a CacheEntry> + Clone,
+    fits: &'a dyn Fn(&str) -> bool,
+) -> Result<u64> {
+    let size = files(entries.clone(), fits).map(|(_, size)| size).sum();
     let mut sink = zstd::Encoder::new(Counted(0), package::level_of(size))?;
     for (path, _) in files(entries, fits) {
         copy(&path, &mut sink)?;
