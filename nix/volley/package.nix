@@ -4,13 +4,13 @@
   config,
   cmake,
   ninja,
+  cudaPackages,
+  autoAddDriverRunpath,
+  nix-update-script,
+  testers,
   stdenvNoCC,
   patchelf,
   symlinkJoin,
-  autoAddDriverRunpath,
-  cudaPackages,
-  nix-update-script,
-  testers,
   runCommand,
   # Capabilities whose device code is built: those of the configuration, as far as nixpkgs finds them good for its CUDA
   # release; the recipe's without any.
@@ -40,9 +40,14 @@ let
   release = cudaPackages.cudaMajorMinorVersion;
   targets = recipeTargets.${release} or [ ];
   isPtx = lib.hasPrefix "compute_";
+
+  # nixpkgs holds the configuration's capabilities against its CUDA release; those of an override are held against it here.
+  unsupported = lib.subtractLists backendStdenv.supportedCudaCapabilities cudaCapabilities;
   machineCode =
     if cudaCapabilities == [ ] then
       lib.filter (target: !isPtx target) targets
+    else if unsupported != [ ] then
+      throw "CUDA ${release} compiles for no ${lib.concatStringsSep ", " unsupported}"
     else
       map (capability: "sm_" + lib.replaceStrings [ "." ] [ "" ] capability) cudaCapabilities;
   kernelTargets = machineCode ++ lib.optionals cudaForwardCompat (lib.filter isPtx targets);
@@ -60,9 +65,10 @@ let
   # CUDA 13 on not even those that its output includes.
   kernelsFor =
     target:
-    backendStdenv.mkDerivation {
-      pname = "volley-kernels-${target}";
-      inherit version src meta;
+    backendStdenv.mkDerivation (finalAttrs: {
+      pname = "volley-kernels-${finalAttrs.kernelTarget}";
+      inherit (core) version src;
+      kernelTarget = target;
 
       __structuredAttrs = true;
       strictDeps = true;
@@ -80,29 +86,29 @@ let
       installPhase = ''
         runHook preInstall
         export CPU_COUNT=$((NIX_BUILD_CORES > 0 ? NIX_BUILD_CORES : 1))
-        PREFIX=$out CUDA_RELEASE=${release} bash ${./kernels.sh} ${lib.escapeShellArg target}
+        PREFIX=$out CUDA_RELEASE=${release} bash ${./kernels.sh} "$kernelTarget"
         runHook postInstall
       '';
-    };
+
+      meta = meta // {
+        description = "${meta.description} (device code for ${finalAttrs.kernelTarget})";
+      };
+    });
   kernels = lib.genAttrs kernelTargets kernelsFor;
-
-  version = "1.0.0";
-
-  src = lib.cleanSource ../../recipes/volley;
 
   meta = {
     description = "Spiking networks on CPU and GPU";
-    license = lib.getLicenseFromSpdxId "BSD-3-Clause";
+    license = lib.licenses.bsd3;
     platforms = [ "x86_64-linux" ];
     # The recipe knows no targets for other releases of CUDA.
     broken = !(recipeTargets ? ${release});
-    mainProgram = "volley";
   };
 
   # The host part. No capability enters it, so that another list of them does not build it again.
   core = backendStdenv.mkDerivation {
     pname = "volley-core";
-    inherit version src meta;
+    version = "1.0.0";
+    src = lib.cleanSource ../../recipes/volley;
 
     __structuredAttrs = true;
 
@@ -165,14 +171,15 @@ let
       done
     '';
 
+    meta = meta // {
+      mainProgram = "volley";
+    };
   };
 in
 # Core and kernels, joined: the simulator looks for device code beside its library, so the library is a copy. Nothing is compiled.
 stdenvNoCC.mkDerivation (finalAttrs: {
   pname = "volley";
-  inherit version meta;
-
-  inherit (core) outputs;
+  inherit (core) version outputs;
 
   __structuredAttrs = true;
   strictDeps = true;
@@ -224,8 +231,9 @@ stdenvNoCC.mkDerivation (finalAttrs: {
       cudaMerged
       kernels
       kernelTargets
-      src
       ;
+    # What is updated.
+    inherit (core) src;
     updateScript = nix-update-script { };
     tests = {
       version = testers.testVersion { package = finalAttrs.finalPackage; };
@@ -238,5 +246,9 @@ stdenvNoCC.mkDerivation (finalAttrs: {
         exit 1
       '';
     };
+  };
+
+  meta = meta // {
+    mainProgram = "volley";
   };
 })

@@ -16,8 +16,13 @@ struct Values<'a> {
     attribute: &'a str,
     /// The summary as nixpkgs writes descriptions.
     description: String,
+    licences: Vec<Licence<'a>>,
     /// Function that fetches the source.
     fetcher: Option<&'static str>,
+    /// The address of an archive, cut where it says the version.
+    address: Vec<&'a str>,
+    /// Core says something of itself: its version, in the address.
+    core_refers: bool,
     /// Tools of the builds.
     tools: Vec<&'static str>,
     /// Attributes of `cudaPackages` that the components use.
@@ -42,6 +47,13 @@ struct Values<'a> {
 }
 
 #[derive(Serialize)]
+struct Licence<'a> {
+    id: &'a str,
+    /// Its name below `lib.licenses`.
+    attribute: Option<&'static str>,
+}
+
+#[derive(Serialize)]
 struct Opened<'a> {
     name: &'a str,
     nix: &'a str,
@@ -61,10 +73,18 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     libraries.sort_unstable();
     libraries.dedup();
     let is_split = outputs.contains(&"lib");
+    let address = match &model.source.of {
+        Source::Url { url, .. } => around(url, &model.version.to_string()),
+        _ => Vec::new(),
+    };
+    let of_index = model.source.listed.as_ref().is_some_and(|listed| listed.version == model.version.to_string());
     let values = Values {
         model,
         attribute: &model.name,
         description: description(&model.summary),
+        licences: model.licenses.iter().map(|id| Licence { id, attribute: licence(id) }).collect(),
+        core_refers: address.len() > 1 || of_index,
+        address,
         fetcher: match &model.source.of {
             Source::Url { .. } => Some("fetchurl"),
             Source::Pypi { .. } => Some("fetchPypi"),
@@ -111,6 +131,52 @@ fn description(summary: &str) -> String {
     let plain = article.unwrap_or(summary).trim_end_matches('.');
     let mut letters = plain.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A text, cut where a version stands that is no part of a longer one.
+fn around<'a>(text: &'a str, version: &str) -> Vec<&'a str> {
+    let is_part = |sign: Option<char>| sign.is_some_and(|sign| sign.is_ascii_alphanumeric());
+    let continues = |rest: &str| {
+        let mut signs = rest.chars();
+        let first = signs.next();
+        is_part(first) || first == Some('.') && signs.next().is_some_and(|next| next.is_ascii_digit())
+    };
+    let mut pieces = Vec::new();
+    let mut begin = 0;
+    for (at, _) in text.match_indices(version) {
+        let before = text[..at].chars().next_back();
+        let is_whole = before == Some('v') || !(is_part(before) || before == Some('.'));
+        if is_whole && !continues(&text[at + version.len()..]) {
+            pieces.push(&text[begin..at]);
+            begin = at + version.len();
+        }
+    }
+    pieces.push(&text[begin..]);
+    pieces
+}
+
+/// The attribute of `lib.licenses` for an identifier of SPDX, where it is one of those that simulators have (nixpkgs'
+/// lib/licenses.nix); `lib.getLicenseFromSpdxId` finds all others.
+fn licence(id: &str) -> Option<&'static str> {
+    Some(match id {
+        "AGPL-3.0-only" => "agpl3Only",
+        "AGPL-3.0-or-later" => "agpl3Plus",
+        "Apache-2.0" => "asl20",
+        "BSD-2-Clause" => "bsd2",
+        "BSD-3-Clause" => "bsd3",
+        "BSL-1.0" => "boost",
+        "GPL-2.0-only" => "gpl2Only",
+        "GPL-2.0-or-later" => "gpl2Plus",
+        "GPL-3.0-only" => "gpl3Only",
+        "GPL-3.0-or-later" => "gpl3Plus",
+        "LGPL-2.1-only" => "lgpl21Only",
+        "LGPL-2.1-or-later" => "lgpl21Plus",
+        "LGPL-3.0-only" => "lgpl3Only",
+        "LGPL-3.0-or-later" => "lgpl3Plus",
+        "MIT" => "mit",
+        "MPL-2.0" => "mpl20",
+        _ => return None,
+    })
 }
 
 fn tools(model: &Model) -> Vec<&'static str> {
@@ -188,6 +254,18 @@ fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_cut_at_the_version_alone() {
+        for (address, pieces) in [
+            ("https://a.example/v1.2.0/sim-1.2.0.tar.gz", &["https://a.example/v", "/sim-", ".tar.gz"][..]),
+            ("https://a.example/sim-11.2.0.tgz", &["https://a.example/sim-11.2.0.tgz"]),
+            ("https://a.example/1.2.0.1/sim-1.2.0b1", &["https://a.example/1.2.0.1/sim-1.2.0b1"]),
+            ("1.2.0", &["", ""]),
+        ] {
+            assert_eq!(around(address, "1.2.0"), pieces);
+        }
+    }
 
     #[test]
     fn descriptions_are_nixpkgs_own() {

@@ -35,7 +35,7 @@ const NAMES: [&str; 14] = [
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 15] = [
+const FILTERS: [Escape; 16] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -50,6 +50,7 @@ const FILTERS: [Escape; 15] = [
     ("spec", spec),
     ("pattern", pattern),
     ("indented", indented),
+    ("inside", inside),
     ("smoke", smoke),
 ];
 
@@ -70,6 +71,11 @@ fn spec(text: &str) -> Option<String> {
 fn indented(text: &str) -> Option<String> {
     let quoted = escape::shell(text)?;
     (!quoted.contains('\n')).then(|| quoted.replace("''", "'''").replace("${", "''${"))
+}
+
+/// A part of a string of nix, whose quotes stand in the template.
+fn inside(text: &str) -> Option<String> {
+    Some(escape::nix_string(text)?.strip_prefix('"')?.strip_suffix('"')?.to_owned())
 }
 
 /// A word of a smoke test inside an indented string of nix: the first GPU, and the target of a loop around it.

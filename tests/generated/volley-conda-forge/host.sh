@@ -5,6 +5,10 @@ set -euo pipefail
 shopt -s extglob globstar dotglob
 prefix=$PREFIX
 jobs=${CPU_COUNT:-1}
+# conda-forge's packages of CUDA have their headers where only its own compiler of CUDA looks.
+if [ -d "$PREFIX/targets/x86_64-linux/include" ]; then
+  export CPATH=$PREFIX/targets/x86_64-linux/include${CPATH:+:$CPATH}
+fi
 top=$PWD
 [ $# -gt 0 ] || set -- core source
 # Everything is installed below this directory first, where nothing of others lies.

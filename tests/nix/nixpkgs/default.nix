@@ -13,6 +13,7 @@ let
   # The machine's tools by directory, and CUDA; nothing where expressions are only evaluated.
   path = builtins.getEnv "STANDIN_PATH";
   cuda = builtins.getEnv "STANDIN_CUDA";
+  driver = builtins.getEnv "STANDIN_DRIVER";
 
   raw =
     attributes:
@@ -87,6 +88,14 @@ let
       at = "lib/strings.nix@00f9c30eaa17";
       value = one: other: builtins.compareVersions one other >= 0;
     };
+    subtractLists = {
+      at = "lib/lists.nix@00976b194fe3";
+      value = remove: list: builtins.filter (one: !(builtins.elem one remove)) list;
+    };
+    concatStringsSep = {
+      at = "lib/strings.nix@00f9c30eaa17";
+      value = builtins.concatStringsSep;
+    };
     elem = {
       at = "lib/lists.nix@00976b194fe3";
       value = builtins.elem;
@@ -123,6 +132,17 @@ let
       value = {
         somebody = {
           github = "somebody";
+        };
+      };
+    };
+    licenses = {
+      at = "lib/licenses.nix@00976b194fe3";
+      value = {
+        bsd3 = {
+          spdxId = "BSD-3-Clause";
+        };
+        mit = {
+          spdxId = "MIT";
         };
       };
     };
@@ -211,7 +231,7 @@ let
     in
     raw {
       name = "${pname}-${version}";
-      inherit src;
+      inherit src doCheck;
       crates = builtins.getEnv "STANDIN_CRATES";
       checksums = builtins.concatStringsSep "" (map (crate: "${crate.checksum}  ${crate.name}.crate\n") locked);
       passAsFile = [ "checksums" ];
@@ -274,8 +294,22 @@ let
       value = component "cuda_crt" (wheel "cuda_crt" "$dev");
     };
     backendStdenv = {
-      at = "pkgs/development/cuda-modules/packages/backendStdenv.nix@08f56497aa94";
-      value = { inherit mkDerivation; };
+      at = "pkgs/development/cuda-modules/packages/backendStdenv.nix@c10e8fecb907";
+      value = {
+        inherit mkDerivation;
+        # pkgs/development/cuda-modules/_cuda/db has the releases of CUDA of each capability.
+        supportedCudaCapabilities = [
+          "7.5"
+          "8.0"
+          "8.6"
+          "8.7"
+          "8.9"
+          "9.0"
+          "9.0a"
+          "10.0"
+          "12.0"
+        ];
+      };
     };
     # One output; NVVM is copied into it from CUDA 13 on, and its profile names the headers of CCCL, but those of neither the
     # runtime nor crt.
@@ -365,7 +399,8 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
       at = "pkgs/by-name/au/autoAddDriverRunpath/package.nix@5e3666d1e47b";
       value = raw {
         name = "auto-add-driver-runpath-hook";
-        args = script "mkdir -p $out/nix-support; echo /run/opengl-driver/lib > $out/nix-support/driver";
+        # After it a test's own driver.
+        args = script "mkdir -p $out/nix-support; echo /run/opengl-driver/lib:${driver} > $out/nix-support/driver";
       };
     };
     nix-update-script = {

@@ -1,4 +1,4 @@
 {
   description = "A stand-in for nixpkgs";
-  outputs = { self }: { };
+  outputs = _: { };
 }
