@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::generating_conda::compilers;
-use crate::support::{Ran, client, conda_index, copy_tree, scratch, set_up, simpack};
+use crate::support::{Ran, client, conda_index, copy_tree, need, scratch, set_up, simpack};
 
 /// The recipe beside a channel, in a directory of its own.
 struct Variants {
@@ -56,6 +56,19 @@ impl Variants {
         found
     }
 
+    /// What g++ links, which conda's compilers bring as packages, in a channel of its own; nothing without a client.
+    fn runtime(&self) -> Option<()> {
+        let beside = |name: &str| {
+            let said = Ran::of(Command::new("g++").arg(format!("-print-file-name={name}"))).exit(0).stdout;
+            fs_err::canonicalize(said.trim()).unwrap().parent().unwrap().to_owned()
+        };
+        for (package, library) in [("libstdcxx", "libstdc++.so.6"), ("libgcc", "libgcc_s.so.1")] {
+            let mut vendor = client("vendor.py")?;
+            Ran::of(vendor.arg(self.path("runtime")).args([package, "99.0"]).arg(beside(library))).exit(0);
+        }
+        Some(())
+    }
+
     /// Installs into a prefix what specs ask for, with py-rattler.
     fn install(&self, prefix: &str, specs: &[&str]) -> Vec<String> {
         let mut install = client("install.py").unwrap();
@@ -88,15 +101,7 @@ fn built() -> Option<&'static Variants> {
         let variants = Variants::new()?;
         variants.simpack(&["lock"]).exit(0);
         variants.simpack(&["build", "--locked", "--work", "../work", "--dist", "../dist"]).exit(0);
-        // What g++ links, which conda's compilers bring as packages.
-        let beside = |name: &str| {
-            let said = Ran::of(Command::new("g++").arg(format!("-print-file-name={name}"))).exit(0).stdout;
-            fs_err::canonicalize(said.trim()).unwrap().parent().unwrap().to_owned()
-        };
-        for (package, library) in [("libstdcxx", "libstdc++.so.6"), ("libgcc", "libgcc_s.so.1")] {
-            let mut vendor = client("vendor.py")?;
-            Ran::of(vendor.arg(variants.path("runtime")).args([package, "99.0"]).arg(beside(library))).exit(0);
-        }
+        variants.runtime()?;
         Some(variants)
     });
     made.as_ref()
@@ -104,6 +109,29 @@ fn built() -> Option<&'static Variants> {
 
 fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+}
+
+/// The Python of Debian's next release, which brings a newer C library than this machine has: a module is built for it,
+/// installed and imported.
+#[test]
+fn a_module_for_the_python_of_the_next_debian() {
+    if set_up("SIMPACK_TEST_CUDA").is_none() {
+        return;
+    }
+    let Some(variants) = Variants::new() else { return };
+    let has = variants.path("channel/linux-64/python_abi-3.13-0_cp313.conda").exists();
+    need!(has, "no Python 3.13 in the channel: tests/setup/debian-channel of an earlier time made it");
+    variants.change("python = [\"3.11\", \"3.9\"]", "python = [\"3.13\"]");
+    variants.change("openmpi = { needs = [\"openmpi >=4\"] }\nmpich = { needs = [\"mpich >=4\"] }\n", "");
+    variants.simpack(&["lock"]).exit(0);
+    variants.simpack(&["build", "--locked", "--work", "../work", "--dist", "../dist"]).exit(0);
+    if variants.runtime().is_none() {
+        return;
+    }
+    let installed = variants.install("next", &["ranks-python"]);
+    assert!(installed.iter().any(|package| package.starts_with("ranks-python py313_h")), "{installed:?}");
+    let line = "python -c 'import ranks, sys; print(sys.version_info[:2], ranks.sum(3))'";
+    assert_eq!(variants.run("next", line), "(3, 13) ('none', 1, 3)\n");
 }
 
 #[test]
