@@ -6,8 +6,10 @@ use std::borrow::Cow;
 /// What a terminal shows of a text: control characters but line ends and tabs are spelled out, as are marks that turn
 /// the direction of writing, and no line is a command of a workflow (`::error`, `##[error]`).
 pub fn text(text: &str) -> Cow<'_, str> {
-    let is_plain = !text.chars().any(is_escaped) && !text.contains("##[") && !text.contains("##vso[");
-    if is_plain && !text.lines().any(is_command) {
+    // Most text has no byte that such a letter is made of.
+    let may_be_raw = text.bytes().any(|byte| byte >= 0x7f || (byte < b' ' && !matches!(byte, b'\n' | b'\t')));
+    let is_raw = may_be_raw && text.chars().any(is_escaped);
+    if !is_raw && !text.contains("##[") && !text.contains("##vso[") && !text.lines().any(is_command) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -35,7 +37,9 @@ pub fn word(text: &str) -> Cow<'_, str> {
 /// JSON that was printed, with the same value, in which no reader of logs finds a command and no terminal an escape.
 pub fn json(json: &str) -> Cow<'_, str> {
     let is_raw = |letter: char| letter != '\n' && is_escaped(letter);
-    if !json.contains(is_raw) && !json.contains("##") {
+    // Most text has no byte that such a letter is made of.
+    let may_be_raw = json.bytes().any(|byte| byte >= 0x7f || (byte < b' ' && byte != b'\n'));
+    if !(may_be_raw && json.contains(is_raw)) && memchr::memmem::find(json.as_bytes(), b"##").is_none() {
         return Cow::Borrowed(json);
     }
     // Outside of strings none of these occur.

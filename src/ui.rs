@@ -1,6 +1,7 @@
 //! The one place that writes to the terminal.
 
 mod colour;
+mod json;
 mod running;
 
 use std::io::{IsTerminal, Write};
@@ -192,13 +193,13 @@ impl Ui {
     /// Standard output cannot be written, or the value is none that JSON can hold.
     pub fn json(&self, value: &impl Serialize) -> Result<bool, Error> {
         if self.json && self.results {
-            let named = self.data.as_ref();
-            // A list has no place for a name.
-            let named = named.and_then(|data| serde_json::to_string_pretty(&WithData { result: value, data }).ok());
-            let text = named
-                .map_or_else(|| serde_json::to_string_pretty(value), Ok)
-                .map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
-            self.out(&printable::json(&text));
+            let out = || std::io::stdout().lock();
+            let written = self.bars.suspend(|| match self.data.as_ref().map(|data| WithData { result: value, data }) {
+                // A list has no place for a name.
+                Some(named) if serde_json::to_writer(std::io::sink(), &named).is_ok() => json::write(&named, out()),
+                _ => json::write(value, out()),
+            });
+            written.map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
         }
         Ok(self.json)
     }

@@ -60,7 +60,7 @@ pub fn ptx(bytes: &[u8]) -> Result<PtxModule, CodeError> {
 
 /// As [`ptx`], within a budget that others share.
 pub(super) fn ptx_within(bytes: &[u8], budget: &Budget) -> Result<PtxModule, CodeError> {
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let bytes = &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())];
     let text = String::from_utf8_lossy(bytes);
     let mut tokens = Tokens::new(&text);
     let mut version = None;
@@ -73,12 +73,9 @@ pub(super) fn ptx_within(bytes: &[u8], budget: &Budget) -> Result<PtxModule, Cod
         compilers: compilers(&text, budget),
         kernels: Vec::new(),
     };
-    let mut depth = 0usize;
     while let Some(token) = tokens.next() {
         match token {
-            "{" => depth += 1,
-            "}" => depth = depth.saturating_sub(1),
-            _ if depth > 0 => {}
+            "{" => tokens.skip_block(),
             ".version" => version = tokens.next().and_then(parse_version),
             ".target" => (target, module.debug) = read_target(&mut tokens),
             ".address_size" => {
@@ -267,6 +264,45 @@ impl<'t> Tokens<'t> {
         self.rest = rest;
         Some(token)
     }
+
+    /// Behind an opening brace: to what follows the one that closes it. Nearly all of a module is bodies, so they are
+    /// not read word by word.
+    fn skip_block(&mut self) {
+        let bytes = self.rest.as_bytes();
+        let end = bytes.len();
+        let sign = |at: usize| memchr::memchr3(b'{', b'}', b'"', &bytes[at..]).map_or(end, |found| at + found);
+        let slash = |at: usize| memchr::memchr(b'/', &bytes[at..]).map_or(end, |found| at + found);
+        let (mut next_sign, mut next_slash) = (sign(0), slash(0));
+        let mut depth = 1usize;
+        while next_sign.min(next_slash) < end {
+            let at = if next_slash < next_sign {
+                let comment = &self.rest[next_slash + 1..];
+                let rest = match comment.as_bytes().first() {
+                    Some(b'/') => comment.split_once('\n').map_or("", |(_, rest)| rest),
+                    Some(b'*') => comment[1..].split_once("*/").map_or("", |(_, rest)| rest),
+                    _ => comment,
+                };
+                end - rest.len()
+            } else {
+                match bytes[next_sign] {
+                    b'{' => depth += 1,
+                    b'}' => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    self.rest = &self.rest[next_sign + 1..];
+                    return;
+                }
+                match bytes[next_sign] {
+                    b'"' => end - after_quote(&self.rest[next_sign + 1..]).len(),
+                    _ => next_sign + 1,
+                }
+            };
+            next_sign = if next_sign < at { sign(at) } else { next_sign };
+            next_slash = if next_slash < at { slash(at) } else { next_slash };
+        }
+        self.rest = "";
+    }
 }
 
 fn after_quote(text: &str) -> &str {
@@ -331,6 +367,32 @@ mod tests {
         assert_eq!(layout, [(0, 4), (8, 8), (16, 1), (18, 2), (20, 12), (32, 16), (48, 8), (56, 1), (60, 12)]);
         assert_eq!(module.kernels[0].max_threads, Some([256, 2, 1]));
         assert_eq!(module.kernels[2].max_threads, Some([32, 1, 1]));
+    }
+
+    /// What stands in a body is skipped without being read: comments and texts in it may hold braces.
+    #[test]
+    fn bodies_end_at_their_own_brace() {
+        for body in [
+            "}",
+            " ret; }",
+            "{ { } ld.v2 {%f1, %f2}; } }",
+            "// }\n }",
+            "/* } */ }",
+            "/* } \" */ \"}\" }",
+            "\"a \\\" } \" }",
+            "a / b; // \"\n{ /* */ } }",
+            "/}",
+            "/* x **/ // {\n } ",
+            "\"\\\\\" }",
+        ] {
+            let module = ptx(format!(".version 8.0\n.target sm_90\n.entry a() {{{body} .entry b {{ }}").as_bytes());
+            let names: Vec<String> = module.unwrap().kernels.into_iter().map(|it| it.signature.name).collect();
+            assert_eq!(names, ["a", "b"], "{body}");
+        }
+        for endless in ["", "{ }", "// }", "/* }", "\" }", "/* } *", "/"] {
+            let module = ptx(format!(".version 8.0\n.target sm_90\n.entry a() {{{endless}").as_bytes());
+            assert_eq!(module.unwrap().kernels.len(), 1, "{endless}");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(super) fn inspect(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     found.packages.dedup_by(|next, kept| next.path == kept.path && next.format == PackageFormat::Simpack);
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     found.unexamined.sort();
+    // In the order of the files, so that the same names are read each time.
+    found.files.iter_mut().for_each(|file| file.images.read_names());
     Ok(found)
 }
 

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::facts::FileFacts;
 use crate::arch::{Capability, KernelTarget};
-use crate::elf::demangled;
 use crate::gpu::{CodeImage, CodeKind, Look};
 
 /// Rows and columns.
@@ -52,45 +51,61 @@ impl Coverage {
     /// The matrix of files; with kernels, where they were read.
     pub fn of(files: &[FileFacts], look: Look) -> Self {
         let mut columns: BTreeMap<Key, Column> = BTreeMap::new();
-        let mut cells: BTreeMap<(String, Option<String>), BTreeMap<Key, usize>> = BTreeMap::new();
-        let mut groups: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
-        for (file, image) in files.iter().flat_map(|file| file.images.iter().map(move |image| (file, image))) {
+        let all = || files.iter().flat_map(|file| file.images.iter().map(move |image| (file, image)));
+        for (_, image) in all() {
             let key = key(image);
-            let column = columns.entry(key.clone()).or_insert_with(|| Column {
-                kind: image.kind,
-                device: key.2.clone(),
-                pieces: 0,
-                stored_size: 0,
-                unpacked_size: 0,
-            });
+            let device = key.2.clone();
+            let new = || Column { kind: image.kind, device, pieces: 0, stored_size: 0, unpacked_size: 0 };
+            let column = columns.entry(key).or_insert_with(new);
             column.pieces += 1;
             column.stored_size += image.stored_size;
             column.unpacked_size += image.unpacked_size;
-            let group = group(file, image);
+        }
+        let places: BTreeMap<&Key, usize> = columns.keys().zip(0..).collect();
+        let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
+        for (file, image) in all() {
+            let place = places[&key(image)];
+            let group = groups.entry(group(file, image)).or_default();
             if !look.kernels {
-                *cells.entry((group, None)).or_default().entry(key).or_default() += 1;
+                *group.rows.entry(None).or_default().1.entry(place).or_default() += 1;
                 continue;
             }
             if image.target().is_some() {
-                groups.entry(group.clone()).or_default().insert(key.clone());
+                group.has.insert(place);
             }
             for kernel in &image.kernels {
-                let row = (group.clone(), Some(kernel.signature.name.clone()));
-                *cells.entry(row).or_default().entry(key.clone()).or_default() += 1;
+                let name = kernel.signature.name.as_str();
+                let row = group.rows.entry(Some(name)).or_insert_with(|| (file.images.words(name), BTreeMap::new()));
+                *row.1.entry(place).or_default() += 1;
             }
         }
-        let keys: Vec<Key> = columns.keys().cloned().collect();
-        let rows = cells.into_iter().map(|((group, kernel), found)| {
-            let has = groups.get(&group);
-            let lacks = |key: &&Key| has.is_some_and(|has| has.contains(*key)) && !found.contains_key(*key);
-            let missing = keys.iter().filter(lacks).map(name).collect();
-            let demangled = kernel.as_deref().and_then(demangled);
-            let cells = keys.iter().map(|key| found.get(key).copied().unwrap_or(0)).collect();
-            Row { group, kernel, demangled, cells, missing }
-        });
-        Self { rows: rows.collect(), columns: columns.into_values().collect() }
+        let names: Vec<String> = columns.keys().map(name).collect();
+        let mut rows = Vec::new();
+        for (group, Group { has, rows: found }) in groups {
+            for (kernel, (demangled, cells)) in found {
+                let missing = has.iter().filter(|place| !cells.contains_key(*place)).map(|place| names[*place].clone());
+                rows.push(Row {
+                    group: group.clone(),
+                    kernel: kernel.map(str::to_owned),
+                    demangled: demangled.map(str::to_owned),
+                    missing: missing.collect(),
+                    cells: (0..names.len()).map(|place| cells.get(&place).copied().unwrap_or(0)).collect(),
+                });
+            }
+        }
+        Self { rows, columns: columns.into_values().collect() }
     }
 }
+
+/// What is counted of a group: in which columns it has code, and the pieces of each of its kernels, or of it, by column.
+#[derive(Default)]
+struct Group<'a> {
+    has: BTreeSet<usize>,
+    rows: BTreeMap<Option<&'a str>, Cells<'a>>,
+}
+
+/// A kernel in words, and its pieces by column.
+type Cells<'a> = (Option<&'a str>, BTreeMap<usize, usize>);
 
 fn key(image: &CodeImage) -> Key {
     let kind = match image.kind {
@@ -135,8 +150,9 @@ mod tests {
     use crate::gpu::device_code_with;
 
     fn file(path: &str, bytes: &[u8], look: Look) -> FileFacts {
-        let file =
-            super::super::examine::examine(path, bytes, look, &crate::budget::Budget::of(bytes), None).file.unwrap();
+        let budget = crate::budget::Budget::of(bytes);
+        let mut file = super::super::examine::examine(path, bytes, look, &budget, None).file.unwrap();
+        file.images.read_names();
         assert!(!device_code_with(bytes, look).unwrap().is_empty());
         file
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
 
-use super::facts::{ElfFacts, FileFacts, Gap, Objects};
+use super::facts::{Code, ElfFacts, FileFacts, Gap, Objects};
 use crate::arch::GlibcVersion;
 use crate::budget::Budget;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
@@ -54,7 +54,13 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget, fil
     let images = code.images;
     let objects = objects.and_then(|bytes| count_objects(bytes, &images, budget));
     if elf.is_some() || objects.is_some() || !images.is_empty() || !found.gaps.is_empty() {
-        found.file = Some(FileFacts { path: path.to_owned(), size: bytes.len() as u64, elf, objects, images });
+        found.file = Some(FileFacts {
+            path: path.to_owned(),
+            size: bytes.len() as u64,
+            elf,
+            objects,
+            images: Code::new(images),
+        });
     }
     found
 }

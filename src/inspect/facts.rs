@@ -1,6 +1,7 @@
 //! What an inspection found: the values that `--json` prints.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use schemars::JsonSchema;
@@ -34,15 +35,12 @@ impl Inspected {
     /// Keeps the kernels whose symbol, or name in words, is wanted, and the code and files that have such.
     pub fn keep_kernels(&mut self, wanted: &dyn Fn(&str) -> bool) {
         for file in &mut self.files {
-            let names = words(&file.images);
-            let is_wanted = |name: &str| wanted(name) || names.get(name).and_then(Option::as_deref).is_some_and(wanted);
-            let kept: std::collections::BTreeSet<String> =
-                names.keys().filter(|name| is_wanted(name)).map(|name| (*name).to_owned()).collect();
-            drop(names);
-            for image in &mut file.images {
-                image.kernels.retain(|kernel| kept.contains(&kernel.signature.name));
+            let Code { images, words } = &mut file.images;
+            words.retain(|name, words| wanted(name) || words.as_deref().is_some_and(wanted));
+            for image in images.iter_mut() {
+                image.kernels.retain(|kernel| words.contains_key(&kernel.signature.name));
             }
-            file.images.retain(|image| !image.kernels.is_empty());
+            images.retain(|image| !image.kernels.is_empty());
         }
         self.files.retain(|file| !file.images.is_empty());
     }
@@ -84,9 +82,8 @@ pub struct FileFacts {
     /// Objects of a static archive.
     pub objects: Option<Objects>,
     /// Device code, in the order of the file.
-    #[serde(serialize_with = "print")]
     #[schemars(with = "Vec<ImageFacts<'static>>")]
-    pub images: Vec<CodeImage>,
+    pub images: Code,
 }
 
 /// Objects of a static archive.
@@ -169,7 +166,7 @@ struct KernelFacts<'a> {
 }
 
 impl<'a> ImageFacts<'a> {
-    fn new(image: &'a CodeImage, words: &'a Words<'a>) -> Self {
+    fn new(image: &'a CodeImage, code: &'a Code) -> Self {
         Self {
             place: &image.place,
             at: image.at,
@@ -185,48 +182,83 @@ impl<'a> ImageFacts<'a> {
             hidden: image.hidden,
             empty: image.empty,
             compilers: &image.compilers,
-            kernels: image.kernels.iter().map(|kernel| KernelFacts::new(kernel, words)).collect(),
+            kernels: image.kernels.iter().map(|kernel| KernelFacts::new(kernel, code)).collect(),
             spirv: image.spirv.as_ref(),
         }
     }
 }
 
 impl<'a> KernelFacts<'a> {
-    fn new(kernel: &'a Kernel, words: &'a Words<'a>) -> Self {
+    fn new(kernel: &'a Kernel, code: &'a Code) -> Self {
         let Kernel { signature, resources } = kernel;
-        let demangled = words.get(signature.name.as_str()).and_then(Option::as_deref);
+        let demangled = code.words(&signature.name);
         Self { name: &signature.name, demangled, params: &signature.params, resources: *resources }
     }
 }
 
-/// Symbols of kernels in words, where they are mangled.
-pub(super) type Words<'a> = BTreeMap<&'a str, Option<String>>;
+/// The device code of a file, with the names of its kernels as people wrote them.
+#[derive(Debug, Default)]
+pub struct Code {
+    images: Vec<CodeImage>,
+    /// Symbols of kernels in words, where they are mangled.
+    words: HashMap<String, Option<String>>,
+}
 
-/// The words of all kernels of a file. What all names of an output together become is in proportion to them: those that
-/// come when it is spent stay as they are.
-pub(super) fn words<'a>(images: impl IntoIterator<Item = &'a CodeImage>) -> Words<'a> {
-    let mut all = Words::new();
-    for kernel in images.into_iter().flat_map(|image| &image.kernels) {
-        let name = kernel.signature.name.as_str();
-        all.entry(name).or_insert_with(|| {
-            let left = WORDS_LEFT.fetch_add(2 * name.len() as u64, Relaxed);
-            if left == 0 || !name.starts_with('_') {
-                return None;
-            }
-            let words = demangled(name);
-            // A name that nobody would read has cost as much as the longest that somebody would.
-            let spent = words.as_ref().map_or_else(|| most_words(name), String::len) as u64;
-            let _ = WORDS_LEFT.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(spent)));
-            words
-        });
+impl Code {
+    /// The code, its names not read yet.
+    pub(super) fn new(images: Vec<CodeImage>) -> Self {
+        Self { images, words: HashMap::new() }
     }
-    all
+
+    /// Reads each of the names once. What all names of an output together become is in proportion to them: those that
+    /// come when it is spent stay as they are.
+    pub(super) fn read_names(&mut self) {
+        let Self { images, words } = self;
+        for kernel in images.iter().flat_map(|image| &image.kernels) {
+            let name = kernel.signature.name.as_str();
+            if words.contains_key(name) {
+                continue;
+            }
+            let left = WORDS_LEFT.fetch_add(2 * name.len() as u64, Relaxed);
+            let is_read = left > 0 && name.starts_with('_');
+            let found = is_read.then(|| demangled(name)).flatten();
+            if is_read {
+                // A name that nobody would read has cost as much as the longest that somebody would.
+                let spent = found.as_ref().map_or_else(|| most_words(name), String::len) as u64;
+                let _ = WORDS_LEFT.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(spent)));
+            }
+            words.insert(name.to_owned(), found);
+        }
+    }
+
+    /// A symbol in words, where it is mangled.
+    pub fn words(&self, name: &str) -> Option<&str> {
+        self.words.get(name)?.as_deref()
+    }
+}
+
+impl Deref for Code {
+    type Target = [CodeImage];
+
+    fn deref(&self) -> &[CodeImage] {
+        &self.images
+    }
+}
+
+impl<'a> IntoIterator for &'a Code {
+    type Item = &'a CodeImage;
+    type IntoIter = std::slice::Iter<'a, CodeImage>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.images.iter()
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(|image| ImageFacts::new(image, self)))
+    }
 }
 
 /// Bytes of words that may still be printed by this process.
 static WORDS_LEFT: AtomicU64 = AtomicU64::new(32 << 20);
-
-fn print<S: Serializer>(images: &[CodeImage], serializer: S) -> Result<S::Ok, S::Error> {
-    let words = words(images);
-    serializer.collect_seq(images.iter().map(|image| ImageFacts::new(image, &words)))
-}

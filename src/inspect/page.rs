@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::coverage::{Column, Coverage, Row};
-use super::facts::{ElfFacts, FileFacts, Inspected, PackageFacts, words};
+use super::facts::{Code, ElfFacts, FileFacts, Inspected, PackageFacts};
 use crate::amount::count;
 use crate::elf::FileKind;
 use crate::gpu::{CodeImage, CodeKind, Kernel, Look, SpirvBinding, SpirvMember, SpirvModule};
@@ -11,8 +11,8 @@ use crate::printable;
 use crate::ui::size;
 use crate::wrap::{columns, terminal, width, wrap};
 
-/// Room for columns beside names that fill a line.
-const LEAST_CELLS: usize = 60;
+/// Names up to this length stand before the columns.
+const LONGEST_BEFORE: usize = 44;
 /// Rows of a list before the rest is only counted; `--json` has all.
 const MOST_ROWS: usize = 40;
 
@@ -212,7 +212,7 @@ impl Page {
         self.field("made by", &compilers.into_iter().collect::<Vec<_>>().join("; "));
         self.matrix(coverage, look);
         if look.kernels && !inspected.is_tree {
-            self.kernels(&images);
+            inspected.files.iter().for_each(|file| self.kernels(&file.images));
         }
     }
 
@@ -230,9 +230,10 @@ impl Page {
             (None, None) => row.group.clone(),
         };
         let longest = order.iter().map(|row| label(row).chars().count() + 2).max().unwrap_or(0);
-        // Who reads a file or a pipe wants whole names.
-        let first = if terminal().is_some() || !look.kernels { longest.clamp(18, 44) } else { longest.max(18) };
-        let room = if terminal().is_some() { width() } else { width().max(first + LEAST_CELLS) };
+        // Who reads a file or a pipe wants whole names: where they are long they stand behind the columns.
+        let is_behind = terminal().is_none() && look.kernels && longest > LONGEST_BEFORE;
+        let first = if is_behind { 0 } else { longest.clamp(18, LONGEST_BEFORE) };
+        let room = if is_behind { usize::MAX } else { width() };
         let mut rest: &[Column] = &coverage.columns;
         let mut start = 0;
         while !rest.is_empty() {
@@ -256,6 +257,7 @@ impl Page {
         self.more(holes.len(), "kernels with holes");
     }
 
+    /// Columns beside each other; with room for names, which is `first`, before them, and without behind.
     fn part(&mut self, rows: &[&Row], columns: &[Column], start: usize, first: usize, label: &dyn Fn(&Row) -> String) {
         self.line("");
         // A kind stands above the first of its columns.
@@ -270,15 +272,21 @@ impl Page {
         }
         self.line(&kinds);
         self.line(&devices);
+        let name = |name: &str| if first > 0 { format!("{:<first$}", format!("  {name}")) } else { String::new() };
+        let behind = |name: &str| if first > 0 { String::new() } else { format!("  {name}") };
         let mut group = "";
         for row in rows {
             if row.kernel.is_some() && row.group != group {
                 self.line(&format!("  {}", row.group));
                 group = &row.group;
             }
-            let short =
-                if row.kernel.is_some() { cut(&label(row), first - 2) } else { cut_front(&label(row), first - 2) };
-            let mut line = format!("{:<first$}", format!("  {short}"));
+            let label = label(row);
+            let short = match (first, row.kernel.is_some()) {
+                (0, _) => label.clone(),
+                (first, true) => cut(&label, first - 2),
+                (first, false) => cut_front(&label, first - 2),
+            };
+            let mut line = name(&short);
             for (column, cell) in columns.iter().zip(&row.cells[start..]) {
                 let text = match (cell, row.kernel.is_some()) {
                     (0, _) => "-".to_owned(),
@@ -287,28 +295,28 @@ impl Page {
                 };
                 line.push_str(&format!("{text:>width$}", width = cell_width(column)));
             }
+            line.push_str(&behind(&label));
             self.line(&line);
         }
-        let mut line = format!("{:<first$}", "  bytes");
+        let mut line = name("bytes");
         columns.iter().for_each(|column| {
             line.push_str(&format!("{:>width$}", size(column.stored_size), width = cell_width(column)));
         });
+        line.push_str(&behind("bytes"));
         self.line(&line);
     }
 
     /// Of one file: what each kernel takes and uses.
-    fn kernels(&mut self, images: &[&CodeImage]) {
+    fn kernels(&mut self, code: &Code) {
         let mut by_name: BTreeMap<&str, Vec<(&CodeImage, &Kernel)>> = BTreeMap::new();
-        for image in images.iter().filter(|image| image.spirv.is_none()) {
+        for image in code.iter().filter(|image| image.spirv.is_none()) {
             for kernel in &image.kernels {
                 by_name.entry(&kernel.signature.name).or_default().push((image, kernel));
             }
         }
-        let words = words(images.iter().copied());
         for (name, found) in by_name {
             self.line("");
-            let words = words.get(name).and_then(Option::as_ref);
-            self.line(&words.map_or(name.to_owned(), |words| format!("{words}  {name}")));
+            self.line(&code.words(name).map_or(name.to_owned(), |words| format!("{words}  {name}")));
             let params = |kernel: &Kernel| {
                 let list = kernel.signature.params.iter().map(|param| format!("{}:{}", param.offset, param.size));
                 if kernel.signature.params.is_empty() { "none".to_owned() } else { list.collect::<Vec<_>>().join(" ") }

@@ -39,6 +39,7 @@ struct Hit {
     evidence: Vec<String>,
     fix: Option<String>,
     at: Option<Place>,
+    weight: Option<Level>,
 }
 
 /// A hit that can still get evidence and its own fix.
@@ -48,7 +49,7 @@ impl Hits {
     /// Something is wrong with `subject`.
     pub fn add(&mut self, subject: impl Into<String>, message: impl Into<String>) -> HitBuilder<'_> {
         let (subject, message) = (subject.into(), message.into());
-        self.hits.push(Hit { subject, message, evidence: Vec::new(), fix: None, at: None });
+        self.hits.push(Hit { subject, message, evidence: Vec::new(), fix: None, at: None, weight: None });
         let last = self.hits.len() - 1;
         HitBuilder(&mut self.hits[last])
     }
@@ -86,6 +87,12 @@ impl HitBuilder<'_> {
     /// Says what to do in this case, in place of the lint's own words.
     pub fn fix(self, fix: impl Into<String>) -> Self {
         self.0.fix = Some(fix.into());
+        self
+    }
+
+    /// This case weighs another level than the lint, unless the user gave the lint one.
+    pub fn weighs(self, level: Level) -> Self {
+        self.0.weight = Some(level);
         self
     }
 
@@ -225,7 +232,7 @@ impl<F> Registry<F> {
             for hit in hits.hits {
                 let foreign = info.foreign.as_ref().filter(|_| is_foreign(&hit.subject));
                 let is_default = !settings.levels.contains_key(*id);
-                let own = foreign.and_then(|foreign| foreign.level).filter(|_| is_default);
+                let own = hit.weight.or(foreign.and_then(|foreign| foreign.level)).filter(|_| is_default);
                 let fix = foreign.and_then(|foreign| foreign.fix.clone()).or(hit.fix);
                 let finding = Finding {
                     lint: (*id).to_owned(),

@@ -1,7 +1,7 @@
 //! Symbol versions of the compiler's libraries, against what the machines of the recipe's or
 //! the wheel's glibc have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BundleFacts, Contents, FileFacts, PackageFacts};
 use crate::elf::{self, Facts};
@@ -23,30 +23,77 @@ const FAMILIES: [(&str, &str, [&str; 2]); 3] = [
 /// The level of manylinux that the recipe's glibc makes, or that a wheel's platform tag names: the highest one
 /// that is not above it.
 fn runtime_ceiling(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
+    let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
     let levels = &facts.rules.manifests.glibc;
     if let Some(level) = facts.rules.glibc_ceiling.and_then(|glibc| levels.highest_within(glibc)) {
         for package in &facts.packages {
-            judge(&package.contents, level, |names| brings(package, names), parameters, hits);
+            for needs in above(&package.contents, level, |names| brings(package, names), most) {
+                let lines = (!needs.symbols.is_empty()).then(|| format!("because of {}", needs.symbols));
+                hits.add(&needs.subject, message(&[&needs], level)).evidence_lines(lines);
+            }
         }
     }
     for wheel in &facts.foreign {
         let promised = wheel.platform.as_deref().and_then(|tags| levels.promised_by(tags));
         if let Some(level) = promised.and_then(|glibc| levels.highest_within(glibc)) {
-            judge(wheel, level, |_| false, parameters, hits);
+            of_a_wheel(wheel, level, most, hits);
         }
     }
 }
 
+/// What a wheel needs above the level that it promises: one finding, because its tag, or its compiler, is the one cause.
+fn of_a_wheel(wheel: &Contents, level: &GlibcLevel, most: usize, hits: &mut Hits) {
+    let needs = above(wheel, level, |_| false, most);
+    let mut highest: BTreeMap<&str, &Needs> = BTreeMap::new();
+    for one in &needs {
+        let known = highest.entry(one.family).or_insert(one);
+        if known.version < one.version {
+            *known = one;
+        }
+    }
+    let highest: Vec<&Needs> = highest.into_values().collect();
+    if highest.is_empty() {
+        return;
+    }
+    let line = |one: &Needs| {
+        let what = format!("{}: {}", one.subject, one.version());
+        if one.symbols.is_empty() { what } else { format!("{what} because of {}", one.symbols) }
+    };
+    hits.add(&wheel.name, message(&highest, level)).evidence_lines(needs.iter().map(line));
+}
+
+/// `needs GLIBCXX_3.4.21 of libstdc++.so.6; machines of manylinux_2_17 have 3.4.19`, of one or several families.
+fn message(needs: &[&Needs], level: &GlibcLevel) -> String {
+    let wanted: Vec<String> = needs.iter().map(|one| format!("{} of {}", one.version(), one.library)).collect();
+    let have = |one: &&Needs| match needs {
+        [_] => dotted(&one.limit),
+        _ => format!("{}_{}", one.family, dotted(&one.limit)),
+    };
+    let have: Vec<String> = needs.iter().map(have).collect();
+    format!("needs {}; machines of {} have {}", wanted.join(" and "), level.name, have.join(" and "))
+}
+
+/// A family of versions that a file needs above a level.
+struct Needs {
+    subject: String,
+    family: &'static str,
+    library: &'static str,
+    version: Vec<u32>,
+    limit: Vec<u32>,
+    /// The symbols because of which, as far as they are shown.
+    symbols: String,
+}
+
+impl Needs {
+    fn version(&self) -> String {
+        format!("{}_{}", self.family, dotted(&self.version))
+    }
+}
+
 /// Every file against a level. What the package itself holds or brings may be newer than the machine's.
-fn judge(
-    contents: &Contents,
-    level: &GlibcLevel,
-    brings: impl Fn(&[&str]) -> bool,
-    parameters: &Parameters,
-    hits: &mut Hits,
-) {
-    let most = usize::try_from(parameters.number("most-symbols")).unwrap_or(usize::MAX);
+fn above(contents: &Contents, level: &GlibcLevel, brings: impl Fn(&[&str]) -> bool, most: usize) -> Vec<Needs> {
     let held: BTreeSet<&str> = contents.files.iter().map(FileFacts::name).collect();
+    let mut found = Vec::new();
     for (family, library, brought_by) in FAMILIES {
         if held.contains(library) || brings(&brought_by) {
             continue;
@@ -55,18 +102,17 @@ fn judge(
         for (subject, _, elf) in contents.loaded() {
             // A copy under a name of its own defines what it likes.
             let versions = elf.version_needs.get(library).into_iter().flatten();
-            let Some(needs) = elf::highest(versions, family).filter(|needs| *needs > limit) else { continue };
-            let symbols = symbols_above(elf, family, &limit);
-            let rest = symbols.len().saturating_sub(most);
-            let mut evidence = symbols[..symbols.len() - rest].join(", ");
+            let Some(version) = elf::highest(versions, family).filter(|needs| *needs > limit) else { continue };
+            let names = symbols_above(elf, family, &limit);
+            let rest = names.len().saturating_sub(most);
+            let mut symbols = names[..names.len() - rest].join(", ");
             if rest > 0 {
-                evidence.push_str(&format!(" and {rest} more"));
+                symbols.push_str(&format!(" and {rest} more"));
             }
-            let (needs, limit, name) = (dotted(&needs), dotted(&limit), &level.name);
-            hits.add(&subject, format!("needs {family}_{needs} of {library}; machines of {name} have {limit}"))
-                .evidence_lines((!evidence.is_empty()).then(|| format!("because of {evidence}")));
+            found.push(Needs { subject, family, library, version, limit: limit.clone(), symbols });
         }
     }
+    found
 }
 
 fn ceiling<'a>(level: &'a GlibcLevel, family: &str) -> &'a str {

@@ -1,11 +1,12 @@
 //! RUNPATH and RPATH: where the loader looks because a file says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BundleFacts, PackageFacts};
 use crate::bundle::Dependency;
 use crate::elf;
 use crate::lint::{Hits, Parameters, Predicate};
+use crate::report::Level;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -88,12 +89,22 @@ fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, S
     }
 }
 
-/// Directories of the machine that built, relative ones, and ones above the prefix.
+/// What is wrong with an entry of a search path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Astray {
+    BuildMachine,
+    Outside,
+    Empty,
+    CurrentDirectory,
+}
+
+/// Directories of the machine that built, relative ones, and ones above the prefix: a finding for each kind in a file.
 fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let rules = &facts.rules;
     let beside = beside_wheels(facts);
+    let mut found: BTreeMap<(String, &'static str, Astray), Vec<String>> = BTreeMap::new();
     each(facts, |subject, tag, entry, dir| {
-        let message = match dir {
+        let astray = match dir {
             SearchDir::Prefix(_) => return,
             SearchDir::Absolute(path) => {
                 let path = path.trim_end_matches('/');
@@ -102,17 +113,44 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                     // Other lints speak of loader defaults and stubs.
                     return;
                 }
-                format!("{tag} names {entry}, a directory of the build machine")
+                Astray::BuildMachine
             }
             SearchDir::Outside if beside.contains(&(subject.clone(), entry.to_owned())) => return,
-            SearchDir::Outside => format!("{tag} entry {entry} leads out of the prefix"),
-            SearchDir::Relative if entry.is_empty() => {
+            SearchDir::Outside => Astray::Outside,
+            SearchDir::Relative if entry.is_empty() => Astray::Empty,
+            SearchDir::Relative => Astray::CurrentDirectory,
+        };
+        found.entry((subject, tag, astray)).or_default().push(entry.to_owned());
+    });
+    let made_by_us: BTreeSet<String> =
+        facts.packages.iter().flat_map(|package| package.loaded().map(|(subject, ..)| subject)).collect();
+    for ((subject, tag, astray), entries) in found {
+        // In a package of others they lead to where nobody but the machine's owner writes: of no use, and no harm.
+        let is_harmless = astray == Astray::Outside && !made_by_us.contains(&subject);
+        let hit = hits.add(subject, astray.message(tag, &entries));
+        let hit = if entries.len() > 1 && astray != Astray::Empty { hit.evidence_lines(entries) } else { hit };
+        if is_harmless {
+            hit.weighs(Level::Note);
+        }
+    }
+}
+
+impl Astray {
+    fn message(self, tag: &str, entries: &[String]) -> String {
+        match (self, entries) {
+            (Self::BuildMachine, [one]) => format!("{tag} names {one}, a directory of the build machine"),
+            (Self::BuildMachine, many) => format!("{tag} names {} directories of the build machine", many.len()),
+            (Self::Outside, [one]) => format!("{tag} entry {one} leads out of the prefix"),
+            (Self::Outside, many) => format!("{} entries of {tag} lead out of the prefix", many.len()),
+            (Self::Empty, _) => {
                 format!("{tag} has an empty entry, which is the current directory of whoever starts the program")
             }
-            SearchDir::Relative => format!("{tag} entry {entry} depends on the current directory"),
-        };
-        hits.add(subject, message);
-    });
+            (Self::CurrentDirectory, [one]) => format!("{tag} entry {one} depends on the current directory"),
+            (Self::CurrentDirectory, many) => {
+                format!("{} entries of {tag} depend on the current directory", many.len())
+            }
+        }
+    }
 }
 
 fn runpath_loader_default(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {

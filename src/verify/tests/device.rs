@@ -114,6 +114,19 @@ fn newer_devices_need_plain_ptx() {
     assert!(report.findings[0].message.starts_with("nothing runs on 12.0, 12.1, whatever comes: "));
 }
 
+/// Libraries of others that lack nothing but PTX for what is to come are one finding, and nobody misses anything yet.
+#[test]
+fn what_is_to_come_is_a_warning_about_all_libraries_of_a_package() {
+    let every = ["sm_80", "sm_90", "sm_100", "sm_103", "sm_107", "sm_120", "sm_121"];
+    let dir = shared(&all(&every));
+    library(dir.path(), "libother.so", &all(&every[..6]), ".nv_fatbin", "int a;", &SHARED);
+    let report = foreign(dir.path());
+    let coverage: Vec<_> = report.findings.iter().filter(|finding| finding.lint == "device-coverage").collect();
+    let [finding] = coverage.as_slice() else { panic!("{:?}", said(&report)) };
+    assert_eq!(finding.message, "runs on GPUs of today alone, and on none that is newer: it holds no PTX");
+    assert_eq!((finding.level, finding.subjects().count(), finding.evidence.len()), (Level::Warn, 2, 2));
+}
+
 /// Who maintains a package that simpack did not make has no recipe; names are as long as people read.
 #[test]
 fn others_are_told_what_they_can_do() {

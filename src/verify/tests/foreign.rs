@@ -10,7 +10,7 @@ use super::fixture::context;
 use crate::elf::fixture::{compile, dir};
 use crate::fs::Digest;
 use crate::lint::Settings;
-use crate::report::{Report, Verdict};
+use crate::report::{Level, Report, Verdict};
 use crate::verify::open;
 
 /// A project of Python in a directory, as a wheel is unpacked.
@@ -244,4 +244,62 @@ fn lists_lead_nowhere_else() {
     let found = said(&report(root.path()), "record-mismatch");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("lists 2 files that are not there"), "{found:?}");
+}
+
+/// Entries that lead past the directory of all projects find nothing and harm nobody: one note about all of a file.
+#[test]
+fn search_paths_that_lead_past_all_projects_are_one_note() {
+    let (tree, out) = (dir(), dir());
+    let entries = ["$ORIGIN/../../nvidia/cudnn/lib", "$ORIGIN/../../nvidia/nccl/lib"];
+    let path = |entries: &[&str]| format!("-Wl,--disable-new-dtags,-rpath,{}", entries.join(":"));
+    let project = Project::new(tree.path(), "torch")
+        .library("torch/_C.so", "", &[], &[&path(&[entries[0], "$ORIGIN/lib", entries[1]])])
+        .library("torch/lib/libc10.so", "libc10.so", &[], &[&path(&["/build/a", "/build/b", entries[0]])])
+        .seal();
+    let found = report(&project.wheel(out.path()));
+    assert_eq!(
+        said(&found, "runpath-build-path"),
+        [
+            "torch-1.0: torch/lib/libc10.so | RPATH names 2 directories of the build machine | /build/a, /build/b"
+                .to_owned(),
+            format!("torch-1.0: torch/_C.so | 2 entries of RPATH lead out of the prefix | {}", entries.join(", ")),
+        ],
+        "from torch/lib the first entry stays among the projects"
+    );
+    let levels: Vec<Level> = found.findings.iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Deny, Level::Note]);
+    let strict = Settings::default().level("runpath-build-path", Level::Warn);
+    let asked = open(&[project.wheel(out.path())]).unwrap().verify(&context().partial(true), &strict);
+    assert!(asked.findings.iter().all(|finding| finding.level == Level::Warn), "{:?}", asked.findings);
+}
+
+/// One tag promises too little for several files: one finding, with each file and the symbols because of which.
+#[test]
+fn what_a_tag_promises_too_little_for_is_one_finding() {
+    let (tree, out, work) = (dir(), dir(), dir());
+    let map = "GLIBCXX_3.4.29 { global: newer; }; GLIBCXX_3.4.30 { global: newest; }; CXXABI_1.3.13 { global: ends; };";
+    std::fs::write(work.path().join("map"), map).unwrap();
+    let script = format!("-Wl,--version-script={}", work.path().join("map").display());
+    let flags = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libstdc++.so.6", &script];
+    let source = "void newer(void) {} void newest(void) {} void ends(void) {}";
+    let runtime = compile(work.path(), "libstdc++.so.6", source, &flags);
+    let module = |symbols: &[&str]| {
+        let calls: String =
+            symbols.iter().map(|it| format!("void {it}(void); void go_{it}(void) {{ {it}(); }}")).collect();
+        let link = ["-shared", "-fPIC", "-nostdlib", runtime.to_str().unwrap(), "-Wl,-z,noexecstack,-z,relro,-z,now"];
+        std::fs::read(compile(work.path(), "module", &calls, &link)).unwrap()
+    };
+    let project = Project::new(tree.path(), "cupy")
+        .file("cupy/a.so", module(&["newer"]))
+        .file("cupy/b.so", module(&["newest", "ends"]))
+        .seal();
+    let found = report(&project.wheel(out.path()));
+    assert_eq!(
+        said(&found, "runtime-ceiling"),
+        ["cupy-1.0 | needs CXXABI_1.3.13 of libstdc++.so.6 and GLIBCXX_3.4.30 of libstdc++.so.6; machines of \
+          manylinux_2_28 have CXXABI_1.3.11 and GLIBCXX_3.4.24 | cupy-1.0: cupy/a.so: GLIBCXX_3.4.29 because of \
+          newer@GLIBCXX_3.4.29, cupy-1.0: cupy/b.so: GLIBCXX_3.4.30 because of newest@GLIBCXX_3.4.30, cupy-1.0: \
+          cupy/b.so: CXXABI_1.3.13 because of ends@CXXABI_1.3.13"]
+    );
+    assert!(found.findings[0].fix.as_ref().unwrap().contains("auditwheel repair"), "{:?}", found.findings);
 }

@@ -10,6 +10,7 @@ use crate::gpu::{Available, CodeImage, choose};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::Manifests;
 use crate::recipe::ComponentKind;
+use crate::report::Level;
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -24,6 +25,8 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 /// Device code that stands or falls together: a release's kernel packages, one library, one archive.
 struct Unit<'a> {
     subject: String,
+    /// The package of others that it is in.
+    package: Option<&'a str>,
     /// It holds host code for x86-64, beside which there is no system on a chip.
     is_x86: bool,
     images: Vec<&'a CodeImage>,
@@ -33,7 +36,7 @@ struct Unit<'a> {
 impl<'a> Unit<'a> {
     fn new(subject: String, images: Vec<&'a CodeImage>) -> Self {
         let targets = images.iter().filter_map(|image| image.target()).collect();
-        Self { subject, is_x86: false, images, targets }
+        Self { subject, package: None, is_x86: false, images, targets }
     }
 
     fn sass(&self) -> impl Iterator<Item = Capability> {
@@ -74,12 +77,13 @@ fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a
             match embedded(file) {
                 images if !images.is_empty() => {
                     let is_x86 = file.objects.iter().any(|object| object.elf.machine == Machine::X86_64);
-                    units.push(Unit { is_x86, ..Unit::new(contents.subject(&file.path), images) });
+                    let package = Some(&*contents.name);
+                    units.push(Unit { package, is_x86, ..Unit::new(contents.subject(&file.path), images) });
                 }
                 _ => loose.extend(file.device.images.iter().filter(|image| image.place.is_empty() && !image.empty)),
             }
         }
-        units.push(Unit::new(contents.name.clone(), loose));
+        units.push(Unit { package: Some(&contents.name), ..Unit::new(contents.name.clone(), loose) });
     }
     units.retain(|unit| !unit.targets.is_empty());
     units
@@ -137,17 +141,22 @@ fn devices(unit: &Unit<'_>, bottom: Capability, manifests: &Manifests) -> Vec<Ca
     devices
 }
 
+/// What stands for all devices that nobody knows yet.
+const TO_COME: &str = "whatever comes";
+
 fn device_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let manifests = &facts.rules.manifests;
-    for unit in units(facts) {
+    // Libraries of others that lack nothing but PTX for what is to come, by package: one list of targets is the cause.
+    let mut without_future: BTreeMap<(&str, String), Vec<&Unit<'_>>> = BTreeMap::new();
+    let units = units(facts);
+    for unit in &units {
         let Some(bottom) = unit.bottom() else { continue };
-        let devices = devices(&unit, bottom, manifests);
+        let devices = devices(unit, bottom, manifests);
         // Behind each gap begins what another machine code reaches.
         let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
         for device in devices.iter().filter(|device| !runs(**device, &unit.targets, manifests)) {
-            // The one that nobody knows stands for all to come.
             let is_last = Some(device) == devices.last();
-            let name = if is_last { "whatever comes".to_owned() } else { device.to_string() };
+            let name = if is_last { TO_COME.to_owned() } else { device.to_string() };
             missing.entry(unit.below(*device).unwrap_or(bottom)).or_default().push(name);
         }
         let ptx: Vec<String> = unit.ptx().map(Capability::compute).collect();
@@ -155,9 +164,23 @@ fn device_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             [] => "it holds no PTX".to_owned(),
             _ => format!("its PTX is {}, which does not reach them", ptx.join(", ")),
         };
+        let is_future_alone = missing.values().flatten().eq([TO_COME]);
+        if let Some(package) = unit.package.filter(|_| is_future_alone) {
+            without_future.entry((package, why)).or_default().push(unit);
+            continue;
+        }
         for (below, names) in missing {
             let what = format!("nothing runs on {}: newer than {}, and {why}", names.join(", "), below.sm());
             hits.add(&unit.subject, what).evidence(format!("it holds {}", list(&unit.targets)));
+        }
+    }
+    for ((_, why), units) in without_future {
+        // The same words for each, so that they are one finding. Today nobody misses anything.
+        let lines: Vec<String> =
+            units.iter().map(|unit| format!("{} holds {}", unit.subject, list(&unit.targets))).collect();
+        for unit in units {
+            let what = format!("runs on GPUs of today alone, and on none that is newer: {why}");
+            hits.add(&unit.subject, what).evidence_lines(lines.iter().cloned()).weighs(Level::Warn);
         }
     }
 }
