@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 use crate::fit::Distribution;
 use crate::fs::{self, Root};
 use crate::pack::{self, Offer};
-use crate::package::conda::exactly;
+use crate::package::conda::{exactly, spelled};
+use crate::package::manifest;
+use crate::recipe::HostVariant;
 use crate::verify;
 
 pub use wheels::Wheels;
@@ -34,7 +36,8 @@ pub struct Source {
     pub simulator: String,
     /// Match specs of kernel packages, by package and CUDA release.
     pub kernels: BTreeMap<(String, CudaVersion), String>,
-    /// Build strings of the packages that may be there in host variants, where they came from a channel.
+    /// Build strings of the packages that may be there in host variants, where they came from a channel: by these
+    /// [`Source::variants`] finds them.
     pub builds: BTreeMap<String, BTreeSet<String>>,
     /// Its wheels, where there are any.
     pub wheels: Option<Wheels>,
@@ -46,6 +49,27 @@ impl Source {
         let wheels = self.wheels.map(|wheels| wheels.distribution);
         let is_other = |wheels: &Distribution| *wheels != self.distribution;
         wheels.filter(is_other).into_iter().chain([self.distribution.clone()]).collect()
+    }
+
+    /// The host variants of its packages, by package: those say it themselves, so they are opened.
+    ///
+    /// # Errors
+    /// A package of the channel is not there or damaged.
+    pub fn variants(&self) -> Result<BTreeMap<String, BTreeSet<HostVariant>>> {
+        let mut found: BTreeMap<String, BTreeSet<HostVariant>> = BTreeMap::new();
+        let Some(channel) = &self.channel else { return Ok(found) };
+        for (package, builds) in &self.builds {
+            for build in builds {
+                let name = format!("{package}-{}-{build}.conda", spelled(self.distribution.version));
+                let mut places = SUBDIRS.iter().map(|subdir| channel.join(subdir).join(&name));
+                let file = places.find(|place| place.is_file()).ok_or_else(|| {
+                    Error::file(channel.join(&name), "is in the channel's index and not in the channel")
+                })?;
+                let host = manifest(&file)?.and_then(|manifest| manifest.host);
+                found.entry(package.clone()).or_default().extend(host);
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -46,6 +46,11 @@ impl Effort {
         }
     }
 
+    /// For what is one file of so many bytes.
+    pub fn for_size(bytes: u64) -> Self {
+        if bytes <= STRONG_BYTES { Self::Strong } else { Self::Fast }
+    }
+
     /// The level of deflate; none for what is stored.
     pub fn deflate(self) -> Option<i64> {
         match self {
@@ -63,11 +68,6 @@ impl Effort {
             Self::Strong => 19,
         }
     }
-}
-
-/// zstd's level for what is one file of so many bytes.
-pub fn level_of(bytes: u64) -> i32 {
-    if bytes <= STRONG_BYTES { Effort::Strong.zstd() } else { Effort::Fast.zstd() }
 }
 
 /// What is done with each file of a package.

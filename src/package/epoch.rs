@@ -1,6 +1,5 @@
 //! The one time stamp of an archive: SOURCE_DATE_EPOCH.
 
-use super::Package;
 use crate::bundle::EARLIEST;
 use crate::error::{Error, Result};
 
@@ -37,9 +36,9 @@ pub(super) fn archive_time(epoch: u64) -> u64 {
     epoch.clamp(EARLIEST, LATEST)
 }
 
-/// The time of a package's entries as zip archives spell it.
-pub(super) fn zip_time(package: &Package) -> Result<zip::DateTime> {
-    let seconds = i64::try_from(package.time()).unwrap_or_default();
+/// The time of entries, in seconds since 1970, as zip archives spell it.
+pub(super) fn zip_time(seconds: u64) -> Result<zip::DateTime> {
+    let seconds = i64::try_from(seconds).unwrap_or_default();
     let stamp = jiff::Timestamp::from_second(seconds).map(|stamp| stamp.to_zoned(jiff::tz::TimeZone::UTC));
     let stamp = stamp.map_err(|error| Error::bug("a time stamp is none").because(error))?;
     let part = |number: i8| u8::try_from(number).unwrap_or_default();

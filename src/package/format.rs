@@ -7,10 +7,12 @@ use std::str::FromStr;
 
 use super::conda::Conda;
 use super::deb::Deb;
+use super::kept::KeptList;
 use super::oci::Oci;
 use super::tar::Tar;
 use super::wheel::Wheel;
 use super::{BuiltPackage, Package};
+use crate::bundle::BundleManifest;
 use crate::error::Result;
 use crate::manifest::Manifests;
 use crate::near::nearest;
@@ -33,6 +35,17 @@ pub trait Format: Sync {
     /// Whether its clients choose among host variants of one package. Otherwise the default ones are written, and no
     /// module for Python.
     fn has_variants(&self) -> bool {
+        false
+    }
+
+    /// What this format's client, or the package itself, keeps of the files of a package in a prefix, with digests; none
+    /// where another client installed it.
+    fn kept(&self, _prefix: &Path, _manifest: &BundleManifest) -> Option<KeptList> {
+        None
+    }
+
+    /// Whether this format's client has installed packages in a prefix.
+    fn has_installed(&self, _prefix: &Path) -> bool {
         false
     }
 

@@ -97,7 +97,15 @@ fn names(dir: &Path) -> Vec<String> {
 
 /// The projects whose own directories lie directly in `site`, sorted by name.
 pub fn projects(site: &Path) -> Vec<PythonProject> {
-    let infos = names(site).into_iter().filter(|name| name.ends_with(INFO) && site.join(name).is_dir());
+    projects_named(site, "")
+}
+
+/// Those of them whose normalised names begin like `start`.
+pub(super) fn projects_named(site: &Path, start: &str) -> Vec<PythonProject> {
+    let start = normalised(start);
+    let infos = names(site)
+        .into_iter()
+        .filter(|name| name.ends_with(INFO) && normalised(name).starts_with(&start) && site.join(name).is_dir());
     let mut projects: Vec<PythonProject> = infos.map(|info| project(site, info)).collect();
     projects.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     projects

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
+use super::kept::sums_of;
 use super::tar::header;
 use super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Named, Package, PackageWriter, feed, with_files,
@@ -60,7 +61,9 @@ impl Format for Oci {
         let blobs = dir.join("blobs/sha256");
         fs_err::create_dir_all(&blobs)?;
         let layers = write_all(&with_files(packages), jobs, |package, _| {
-            feed(package, &with_licences(package, context)?, LayerWriter::new(package, &blobs)?)
+            let mut beside = with_licences(package, context)?;
+            beside.push(sums_of(package, &beside)?);
+            feed(package, &beside, LayerWriter::new(package, &blobs)?)
         })?;
         let mut manifests = Vec::new();
         for (tag, of) in images(&layers) {

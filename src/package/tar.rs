@@ -3,18 +3,20 @@
 //!
 //! All archives of a distribution unpack into one prefix and never clash.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
+use super::kept::{KeptDigest, KeptFile, KeptList, sums, sums_of, sums_path};
 use super::lmod::module;
 use super::{
-    BuiltPackage, Content, Efforts, Format, FormatContext, Frame, Named, Package, PackageWriter, Rendered, feed,
-    with_licences, write_all,
+    BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Frame, Named, Package, PackageWriter, Rendered,
+    feed, with_licences, write_all,
 };
-use crate::bundle::{Artifact, ArtifactKind};
+use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::error::{Error, Result};
+use crate::fs;
 use crate::recipe::ComponentKind;
 
 /// Plain archives, one for every package that has files of its own.
@@ -34,6 +36,20 @@ impl Format for Tar {
         &[".tar.zst"]
     }
 
+    /// No client keeps a list, so packages bring one.
+    fn kept(&self, prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
+        let place = sums_path(manifest);
+        let path = prefix.join(&place);
+        let file = |(digest, path): (&str, &str)| {
+            let digest = KeptDigest::Sha256(digest.parse().map_err(|error| format!("{path}: {error}"))?);
+            Ok(KeptFile { path: path.to_owned(), digest })
+        };
+        let read = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
+        let files = |text: &str| sums(text)?.into_iter().map(file).collect();
+        let files = path.is_file().then(|| read(&path).and_then(|text| files(&text)))?;
+        Some(KeptList::new(place, prefix, "", files, manifest))
+    }
+
     /// Archives ask for nothing. They are called as conda's packages of the same content, so that one name stands for
     /// one build everywhere.
     fn write(
@@ -48,6 +64,7 @@ impl Format for Tar {
         write_all(&with_files, jobs, |spec, threads| {
             let mut beside = with_licences(spec.package, context)?;
             beside.extend((spec.package.manifest.component == ComponentKind::Core).then(|| module(spec.package)));
+            beside.push(sums_of(spec.package, &beside)?);
             feed(spec.package, &beside, TarWriter::new(spec, dir, threads)?)
         })
     }
@@ -104,14 +121,19 @@ impl<W: Write> PackedTar<W> {
         let ArtifactKind::File { size, executable, .. } = artifact.kind else {
             return Err(Error::bug(format!("{} is no file", artifact.path)));
         };
-        self.archive.get_mut().turn_to(self.efforts.get(&artifact.path))?;
+        let effort = self.efforts.get(&artifact.path);
+        match content {
+            Content::Bytes(bytes) => self.entry(&artifact.path, size, executable, effort, bytes),
+            Content::File(file) => self.entry(&artifact.path, size, executable, effort, file.file()),
+        }
+    }
+
+    /// A file of `size` bytes.
+    pub fn entry(&mut self, path: &str, size: u64, executable: bool, effort: Effort, content: impl Read) -> Result<()> {
+        self.archive.get_mut().turn_to(effort)?;
         let mode = if executable { 0o755 } else { 0o644 };
         let mut header = header(tar::EntryType::Regular, mode, size, self.time);
-        match content {
-            Content::Bytes(bytes) => self.archive.append_data(&mut header, &artifact.path, bytes)?,
-            Content::File(file) => self.archive.append_data(&mut header, &artifact.path, file.file())?,
-        }
-        Ok(())
+        Ok(self.archive.append_data(&mut header, path, content)?)
     }
 
     pub fn link(&mut self, path: &str, to: &str) -> Result<()> {

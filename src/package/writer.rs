@@ -130,11 +130,12 @@ pub fn with_licences(package: &Package, context: &FormatContext<'_>) -> Result<V
 }
 
 /// Whether a file below the prefix is one that formats put beside those of the manifest: the manifest itself, the bill of
-/// materials, licences, a module, what every package of Debian carries.
+/// materials, digests, licences, a module, what every package of Debian carries.
 pub fn is_beside(manifest: &BundleManifest, path: &str) -> bool {
     let BundleManifest { package, simulator, .. } = manifest;
     path == manifest.path()
         || path == manifest.sbom_path()
+        || path == super::kept::sums_path(manifest)
         || path.starts_with(&format!("share/simpack/{package}/licenses/"))
         || (manifest.component == ComponentKind::Core && path.starts_with(&format!("share/modulefiles/{simulator}/")))
         || super::deb::is_text(manifest, path)

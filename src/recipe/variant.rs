@@ -43,9 +43,14 @@ impl HostVariant {
     /// What build strings begin with, as conda-forge has it: `nompi`, `mpi_openmpi`, `mpi_openmpi_py311`. Python stands
     /// last.
     pub fn word(&self) -> String {
+        self.words().map(|(_, word)| word).collect::<Vec<_>>().join("_")
+    }
+
+    /// The same as a part for each axis.
+    pub fn words(&self) -> impl Iterator<Item = (&str, String)> {
         let others = self.choices().filter(|(axis, _)| *axis != PYTHON);
-        let python = self.python().map(|version| choice_word(PYTHON, version));
-        others.map(|(axis, value)| choice_word(axis, value)).chain(python).collect::<Vec<_>>().join("_")
+        let python = self.python().map(|version| (PYTHON, version));
+        others.chain(python).map(|(axis, value)| (axis, choice_word(axis, value)))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::bundle::{Condition, is_manifest, read_manifest};
 use crate::container::{Form, Stop, unpack};
 use crate::error::{Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
+use crate::package::Effort;
 use crate::package::conda::{INDEX, INFO, PATHS, selection};
 
 mod write;
@@ -31,8 +32,8 @@ pub struct CondaLabel {
     pub conditions: Vec<Condition>,
     /// What is added to the build number: a solver prefers the slice to the fat package.
     pub preference: u64,
-    /// zstd level of the archives.
-    pub level: i32,
+    /// How hard the files are compressed.
+    pub effort: Effort,
 }
 
 /// Where slicing put the build number of the fat package.
@@ -306,7 +307,7 @@ mod tests {
         let conda = Conda::unpack(path, &root)?;
         fs_err::write(dir.join("cut"), b"\x7fELF less")?;
         let sliced = conda.members()?.into_iter().map(|member| (member.name, dir.join("cut"))).collect();
-        let label = CondaLabel { word: "sm90".into(), conditions: vec![hopper()], preference: 1, level: 1 };
+        let label = CondaLabel { word: "sm90".into(), conditions: vec![hopper()], preference: 1, effort: Effort::Fast };
         let name = conda.name(&label)?;
         conda.write(&sliced, &label, &scratch, &dir.join(&name))?;
         Ok(name)

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::facts::{BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, Stray};
+use super::facts::{BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
@@ -16,7 +16,7 @@ use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
-use crate::package::is_beside;
+use crate::package::{is_beside, is_installed, kept};
 use crate::parallel::{side_by_side, threads};
 use crate::report::{self, Incomplete};
 
@@ -137,7 +137,11 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let mut packages: Vec<PackageFacts> = bundles
         .iter()
         .zip(contents)
-        .map(|(bundle, contents)| PackageFacts { manifest: bundle.manifest.clone(), contents })
+        .map(|(bundle, contents)| PackageFacts {
+            manifest: bundle.manifest.clone(),
+            contents,
+            kept: kept_of(bundle, needs),
+        })
         .collect();
     let order = |package: &PackageFacts| {
         let BundleManifest { target, cuda, host, .. } = &package.manifest;
@@ -166,6 +170,18 @@ fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
             && (!shared || own.contains(entry.path.as_str()))
     });
     Ok(entries)
+}
+
+/// What was kept of a package's installation, where it is installed.
+fn kept_of(bundle: &Bundle, needs: Needs) -> Kept {
+    if !needs.recorded || needs.depth == Depth::Symbols {
+        return Kept::Nothing;
+    }
+    match kept(&bundle.root, &bundle.manifest) {
+        Some(list) => Kept::List { place: list.place.clone(), differences: list.differences() },
+        None if is_installed(&bundle.root) => Kept::NoList,
+        None => Kept::Nothing,
+    }
 }
 
 fn gap(subject: &str, topic: &str, reason: &str) -> Incomplete {

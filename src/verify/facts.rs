@@ -8,8 +8,8 @@ use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsL
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
-use crate::package::PythonProject;
 use crate::package::conda::Record;
+use crate::package::{KeptState, PythonProject};
 use crate::recipe::ComponentKind;
 
 use super::{Loads, Rules};
@@ -38,6 +38,25 @@ pub struct PackageFacts {
     pub manifest: BundleManifest,
     /// What is in it, without its manifest.
     pub contents: Contents,
+    /// What the list says that was kept of its installation.
+    pub kept: Kept,
+}
+
+/// What lists with digests say of an installed package: of what lies beside its manifest, and of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Kept {
+    /// Nothing lies beside the manifest, or nobody asked.
+    #[default]
+    Nothing,
+    /// Something does, and nobody has kept its digest.
+    NoList,
+    /// A list, with the files that are not as it says, or why it cannot be compared.
+    List {
+        /// The list, as the prefix or root has it.
+        place: String,
+        /// Files that are not as they were installed, sorted.
+        differences: Result<Vec<(KeptState, String)>, String>,
+    },
 }
 
 /// Files under one name: those of a package, or a library, wheel or directory that others made.

@@ -17,7 +17,7 @@ mod unpack;
 
 pub use context::{Declared, Depth, Rules, VerifyContext};
 pub use facts::{
-    BundleFacts, Contents, FileFacts, ObjectFacts, PackageFacts, PackageIndex, ReplacedSearchPath, Staging, Stray,
+    BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, ReplacedSearchPath, Staging, Stray,
 };
 pub use input::{Foreign, Opened, open};
 pub use loads::{Load, Loads};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::doctor_machine::{compiled, doctor, fired, fired_of_cuda, put, record, stand_in};
+use crate::formats::{BESIDE_CORE, changes_are_found};
 use crate::installing::installed;
 use crate::support::{Prefix, Ran, copy_tree, python, scratch, set_up, skip, volley};
 
@@ -108,6 +109,7 @@ fn a_conda_environment_whole_and_damaged() {
     let dir = scratch();
     let copy = dir.path().join("prefix");
     copy_tree(&installed.prefix, &copy);
+    changes_are_found(&copy, &copy, &BESIDE_CORE);
     let program = copy.join("bin/volley");
     let mut bytes = fs_err::read(&program).unwrap();
     bytes.push(0);

@@ -50,6 +50,42 @@ fn diagnosed(prefix: &Path) {
     assert!(lib.is_file(), "{}", lib.display());
 }
 
+/// A byte changed in one of these files of a prefix is found when `subject`, which is it or what it is in, is verified;
+/// before, nothing is.
+pub fn changes_are_found(subject: &Path, prefix: &Path, files: &[&str]) {
+    let found = || -> Vec<String> {
+        let report = Ran::of(simpack(Path::new("."), &["verify", "--json"]).arg(subject)).json();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let own = findings.filter(|finding| finding["lint"] == "record-mismatch").map(ToString::to_string);
+        own.chain(report["incomplete"].as_array().unwrap().iter().map(ToString::to_string)).collect()
+    };
+    assert_eq!(found(), [""; 0], "{}", subject.display());
+    for file in files {
+        let path = prefix.join(file);
+        let good = fs_err::read(&path).unwrap();
+        let mut bad = good.clone();
+        // A letter in the middle of a word: what it is in stays JSON.
+        let is_inside = |at: &usize| bad[*at].is_ascii_lowercase() && bad[at - 1].is_ascii_lowercase();
+        let at = (bad.len() / 2..bad.len()).chain(1..bad.len() / 2).find(is_inside).unwrap();
+        bad[at] = if bad[at] == b'q' { b'z' } else { b'q' };
+        // Clients link files into prefixes: the changed one is another file.
+        fs_err::remove_file(&path).unwrap();
+        fs_err::write(&path, &bad).unwrap();
+        let said = found();
+        assert!(!said.is_empty(), "{file} of {}, byte {at}", subject.display());
+        fs_err::write(&path, &good).unwrap();
+    }
+    let path = prefix.join(files[0]);
+    let good = fs_err::read(&path).unwrap();
+    fs_err::remove_file(&path).unwrap();
+    assert!(found().iter().any(|finding| finding.contains("not there")), "{:?}", found());
+    fs_err::write(&path, good).unwrap();
+}
+
+/// The files of core that lie beside those of its manifest, and the manifest, wherever it is installed.
+pub const BESIDE_CORE: [&str; 2] =
+    ["share/simpack/volley-core/sbom.cdx.json", "share/simpack/volley-core/simpack.json"];
+
 #[test]
 fn plain_archives_unpack_into_one_prefix_with_a_module() {
     need!(which::which("zstd").is_ok(), "zstd, which tar calls, is not installed");
@@ -64,7 +100,15 @@ fn plain_archives_unpack_into_one_prefix_with_a_module() {
     }
     assert!(spikes(prefix.path()) > 0);
     diagnosed(prefix.path());
-    assert!(prefix.path().join("share/simpack/volley-core/licenses/LICENSE").is_file());
+    let licence = "share/simpack/volley-core/licenses/LICENSE";
+    assert!(prefix.path().join(licence).is_file());
+    // What each archive brings is a list that coreutils read; a change is found by them, and by the verifier.
+    let sums = "share/simpack/volley-core/SHA256SUMS";
+    let check =
+        || Ran::of(Command::new("sha256sum").args(["--check", "--strict", "--quiet", sums]).current_dir(prefix.path()));
+    check().exit(0);
+    let more = [licence, sums, "share/modulefiles/volley/1.0.0.lua"];
+    changes_are_found(prefix.path(), prefix.path(), &[&BESIDE_CORE[..], &more].concat());
 
     if can_build() {
         serves(prefix.path());
@@ -108,7 +152,9 @@ fn images_share_layers_and_are_unpacked_by_umoci() {
         Ran::of(Command::new(&umoci).args(["unpack", "--rootless", "--image", &image]).arg(&bundle)).exit(0);
         assert!(spikes(&bundle.join("rootfs/opt/volley")) > 0, "{tag}");
     }
-    diagnosed(&dir.path().join("1.0.0-sm_90/rootfs/opt/volley"));
+    let unpacked = dir.path().join("1.0.0-sm_90/rootfs/opt/volley");
+    diagnosed(&unpacked);
+    changes_are_found(&unpacked, &unpacked, &BESIDE_CORE);
     let config = fs_err::read_to_string(dir.path().join("1.0.0-cpu/config.json")).unwrap();
     assert!(config.contains("/opt/volley/bin/volley") && config.contains("PATH=/opt/volley/bin:"), "{config}");
     assert!(!dir.path().join("1.0.0-cpu/rootfs/opt/volley/lib/volley").exists(), "no kernels");
@@ -125,6 +171,16 @@ fn images_share_layers_and_are_unpacked_by_umoci() {
     let again: serde_json::Value =
         serde_json::from_str(&run(&["inspect", &format!("oci:{}:sm_90", copy.display())])).unwrap();
     assert_eq!((&again["Layers"], &again["Digest"]), (&inspected["Layers"], &inspected["Digest"]));
+    // What it puts into a directory is run by the host's loader, too.
+    let (blobs, root) = (dir.path().join("blobs"), dir.path().join("root"));
+    run(&["copy", &from, &format!("dir:{}", blobs.display())]);
+    fs_err::create_dir(&root).unwrap();
+    for layer in inspected["Layers"].as_array().unwrap() {
+        let blob = blobs.join(layer.as_str().unwrap().trim_start_matches("sha256:"));
+        Ran::of(Command::new("tar").arg("-xzf").arg(blob).arg("-C").arg(&root)).exit(0);
+    }
+    assert!(spikes(&root.join("opt/volley")) > 0);
+    diagnosed(&root.join("opt/volley"));
     // As docker takes it: the layers unpacked and compressed anew, their digests checked on the way.
     let archive = dir.path().join("volley.tar");
     run(&["copy", &from, &format!("docker-archive:{}:volley:1.0.0", archive.display())]);
@@ -168,6 +224,7 @@ fn packages_of_debian_are_installed_checked_and_removed_by_dpkg() {
     diagnosed(&root.join("usr"));
     let audit = dpkg(&root, &["--verify"], &[]).exit(0);
     assert_eq!(audit.stdout, "", "dpkg's own digests");
+    changes_are_found(&root.join("usr"), &root.join("usr"), &BESIDE_CORE);
     // What is changed is found by dpkg, and by the verifier in the file.
     Ran::of(simpack(Path::new("."), &["verify"]).args([&core, &kernels])).exit(0);
     let said = Ran::of(simpack(Path::new("."), &["inspect"]).arg(&core)).exit(0).stdout;

@@ -224,6 +224,9 @@ fn other_clients_take_a_release(built: &Built) {
         assert!(select(driver, "deb").contains(&kernels(cuda)), "{driver}: {}", select(driver, "deb"));
         let image = format!(":1.0.0-cuda{cuda}-sm_90 ");
         assert!(select(driver, "oci").contains(&image), "{driver}: {}", select(driver, "oci"));
+        // Archives are called as conda's packages: of two releases of one major, their content tells them apart.
+        let archive = format!("/volley-kernels-sm_90-1.0.0-{}.tar.zst", built.build("volley-kernels-sm_90", cuda));
+        assert!(select(driver, "tar").contains(&archive), "{driver}: {}", select(driver, "tar"));
     }
 }
 

@@ -14,6 +14,7 @@ use simpack::recipe::ComponentKind;
 use crate::clients::sample;
 use crate::consumers::{can_build, serves};
 use crate::doctor_machine::{doctor, stand_in};
+use crate::formats::changes_are_found;
 use crate::support::{Ran, changed, digests, files, need, python, scratch, set_up, simpack, skip, volley};
 
 /// The shared build's bundles once more, as wheels beside a channel; nothing is compiled.
@@ -160,6 +161,15 @@ fn the_selected_wheels_install_and_run() {
         for named in ["site-packages/volley: volley-core 1.0.0", "volley-kernels-sm_90-cu13 1.0.0", "nothing broken"] {
             assert!(words.contains(named), "{named}: {page}");
         }
+        let (site, root) = (environment.site_packages(), environment.path());
+        let mut infos = fs_err::read_dir(&site).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let info = infos.find(|name| name.starts_with("volley-1.0.0") && name.ends_with(".dist-info")).unwrap();
+        let boms = environment.installed().into_iter().filter(|file| file.starts_with(&format!("{info}/sboms/")));
+        let boms: Vec<String> = boms.collect();
+        let manifest = "volley/share/simpack/volley-core/simpack.json";
+        let changed: Vec<&str> = boms.iter().map(String::as_str).chain([manifest]).collect();
+        changes_are_found(&root, &site, &changed);
+        changes_are_found(&site.join("volley"), &site, &changed);
         // A file that is not what was installed is found, and so is what installs it again.
         let kernels = environment.installed();
         let cubin = kernels.iter().find(|file| file.ends_with(".cubin")).unwrap();

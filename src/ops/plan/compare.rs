@@ -256,7 +256,7 @@ impl Cost {
             Err(SliceError::Code(error)) => return Err(error.at(path)),
         };
         let size = parts.iter().map(Piece::size).sum();
-        let mut sink = zstd::Encoder::new(Counted(0), package::level_of(size))?;
+        let mut sink = zstd::Encoder::new(Counted(0), package::Effort::for_size(size).zstd())?;
         for part in parts {
             match part {
                 Piece::Copy { from, size } => sink.write_all(&bytes[from as usize..(from + size) as usize])?,
@@ -289,7 +289,7 @@ fn packed<'a>(
     fits: &'a dyn Fn(&str) -> bool,
 ) -> Result<u64> {
     let size = files(entries.clone(), fits).map(|(_, size)| size).sum();
-    let mut sink = zstd::Encoder::new(Counted(0), package::level_of(size))?;
+    let mut sink = zstd::Encoder::new(Counted(0), package::Effort::for_size(size).zstd())?;
     for (path, _) in files(entries, fits) {
         copy(&path, &mut sink)?;
     }

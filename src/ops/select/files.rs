@@ -6,6 +6,7 @@ use super::answer::{Selected, Selection};
 use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::package::manifest;
 
 /// Formats whose packages are files that are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +64,17 @@ fn command(format: FileFormat, place: &Path, selected: &Selected) -> Result<Stri
     let files = wanted.map(|package| {
         let cuda = release(selected, &package);
         let found = names.iter().filter(|name| is_file_of(format, name, &package, &version, cuda));
-        match found.collect::<Vec<_>>().as_slice() {
+        let mut found: Vec<&String> = found.collect();
+        if format == FileFormat::Tar && found.len() > 1 {
+            // Names of archives say the major alone: of two releases of one, what is in them tells.
+            let mut of_release = Vec::new();
+            for name in found {
+                let manifest = manifest(&place.join(name))?;
+                of_release.extend(manifest.is_some_and(|manifest| manifest.cuda == cuda).then_some(name));
+            }
+            found = of_release;
+        }
+        match found.as_slice() {
             [name] => Ok(quoted(&place.join(name))),
             [] => Err(Error::usage(format!("{} holds no file of {package} {version}", place.display()))
                 .hint(format!("build it: simpack build --format {}", format.name()))),

@@ -1,4 +1,4 @@
-//! A manifest of pixi: a workspace whose platform is the machine that was selected for.
+//! What a machine is to conda's clients, and a workspace of pixi for it.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,8 @@ use super::answer::{Machine, Selection};
 use crate::arch::Capability;
 use crate::error::{Error, Result};
 use crate::machine::Driver;
-use crate::package::conda::Wanted;
-
-/// The first pixi that knows platforms with virtual packages, and `__cuda_arch` among them.
-const OLDEST: &str = ">=0.71";
+use crate::package::conda::PixiManifest;
+use crate::printable;
 
 /// What a machine is to conda's clients, as variables that outweigh what they find: for machines without that GPU, such
 /// as login nodes. `__cuda_arch` is the lowest capability of the machine's GPUs (CEP 46).
@@ -34,7 +32,6 @@ fn described(machine: &Machine) -> Option<(&Driver, Capability)> {
 /// Something was not selected from a channel.
 pub(super) fn manifest(selection: &Selection) -> Result<String> {
     let mut channels: Vec<String> = Vec::new();
-    let mut dependencies = String::new();
     for selected in &selection.simulators {
         let place = selected.channel.as_ref().ok_or_else(|| {
             Error::usage(format!(
@@ -49,51 +46,15 @@ pub(super) fn manifest(selection: &Selection) -> Result<String> {
         if !channels.contains(&channel.to_string()) {
             channels.push(channel.to_string());
         }
-        for spec in &selected.conda {
-            dependencies.push_str(&dependency(spec)?);
-        }
     }
-    // What the vendor's libraries come from.
-    channels.push("conda-forge".to_owned());
     let names: Vec<&str> = selection.simulators.iter().map(|selected| selected.fit.simulator.as_str()).collect();
-    let list = |items: &[String]| items.iter().map(quoted).collect::<Vec<_>>().join(", ");
     let machine = &selection.machine;
-    let platform = match (described(machine), &machine.driver) {
-        (Some((driver, lowest)), _) => {
-            let name = format!("linux-64-cuda-{}", lowest.number());
-            let cuda = format!("{{ driver = {}, arch = {} }}", quoted(driver.cuda), quoted(lowest));
-            format!("{{ name = {}, platform = \"linux-64\", cuda = {cuda} }}", quoted(name))
-        }
-        (None, Some(driver)) => {
-            format!("{{ name = \"linux-64-cuda\", platform = \"linux-64\", cuda = {} }}", quoted(driver.cuda))
-        }
-        (None, None) => quoted("linux-64"),
-    };
+    let driver = machine.driver.as_ref().map(|driver| driver.cuda);
+    let lowest = described(machine).map(|(_, lowest)| lowest);
+    let mut manifest = PixiManifest::new(names.join("-"), channels, driver, lowest);
+    selection.simulators.iter().flat_map(|selected| &selected.conda).try_for_each(|spec| manifest.add(spec))?;
     let variables: Vec<String> =
-        overrides(machine).into_iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
-    Ok(format!(
-        "# A workspace for this machine. Where pixi runs on another, such as a login node, it wants\n# {}\n\
-         [workspace]\nname = {}\nrequires-pixi = {}\nchannels = [{}]\nplatforms = [{platform}]\n\n\
-         [dependencies]\n{}",
-        variables.join(" "),
-        quoted(names.join("-")),
-        quoted(OLDEST),
-        list(&channels),
-        dependencies.trim_end(),
-    ))
-}
-
-/// A line of `[dependencies]`.
-fn dependency(spec: &str) -> Result<String> {
-    let wanted = Wanted::read(spec).map_err(|why| Error::usage(format!("`{spec}` is no match spec: {why}")))?;
-    let name = wanted.name().ok_or_else(|| Error::usage(format!("`{spec}` names no package")))?;
-    let version = quoted(wanted.version().unwrap_or_else(|| "*".to_owned()));
-    Ok(match wanted.build() {
-        Some(build) => format!("{name} = {{ version = {version}, build = {} }}\n", quoted(build)),
-        None => format!("{name} = {version}\n"),
-    })
-}
-
-fn quoted(text: impl ToString) -> String {
-    toml::Value::from(text.to_string()).to_string()
+        overrides(machine).into_iter().map(|(name, value)| format!("{name}={}", printable::word(&value))).collect();
+    let head = "# A workspace for this machine. Where pixi runs on another, such as a login node, it wants";
+    Ok(format!("{head}\n# {}\n{}", variables.join(" "), manifest.text()?.trim_end()))
 }

@@ -1,11 +1,12 @@
-//! Host variants that somebody asked for, as match specs: package managers tell them apart by build strings alone.
+//! Host variants that somebody asked for, as match specs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::offers::Source;
-use crate::package::conda::exactly;
-use crate::recipe::choice_word;
+use crate::package::conda::of_variant;
+use crate::recipe::HostVariant;
 
 /// A choice on the command line: `mpi=openmpi`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +16,8 @@ pub struct VariantChoice {
 }
 
 impl VariantChoice {
-    /// Whether a build string is that of a package of this variant.
-    fn place_in(&self, build: &str) -> Option<usize> {
-        let word = format!("{}_", choice_word(&self.axis, &self.value));
-        match build.starts_with(&word) {
-            true => Some(0),
-            false => build.find(&format!("_{word}")).map(|at| at + 1),
-        }
+    fn is_of(&self, host: &HostVariant) -> bool {
+        host.of(&self.axis) == Some(&self.value)
     }
 }
 
@@ -44,42 +40,40 @@ impl FromStr for VariantChoice {
 /// Match specs that bring what was asked for, of each package that is there in such variants.
 ///
 /// # Errors
-/// There is no such variant.
+/// There is no such variant, or a package cannot be read.
 pub(super) fn specs(source: &Source, asked: &[VariantChoice]) -> Result<Vec<String>> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let variants = source.variants()?;
     for choice in asked {
-        if !source.builds.values().flatten().any(|build| choice.place_in(build).is_some()) {
-            return Err(absent(source, &format!("{}={}", choice.axis, choice.value)));
+        if !variants.values().flatten().any(|host| choice.is_of(host)) {
+            return Err(absent(source, &variants, &[choice]));
         }
     }
     let mut specs = Vec::new();
-    for (package, builds) in &source.builds {
-        let is_of_it = |choice: &&VariantChoice| builds.iter().any(|build| choice.place_in(build).is_some());
-        let of_it: Vec<&VariantChoice> = asked.iter().filter(is_of_it).collect();
+    for (package, hosts) in &variants {
+        let of_it: Vec<&VariantChoice> =
+            asked.iter().filter(|choice| hosts.iter().any(|host| choice.is_of(host))).collect();
         if of_it.is_empty() {
             continue;
         }
-        let places = |build: &String| -> Option<Vec<(usize, String)>> {
-            of_it.iter().map(|one| Some((one.place_in(build)?, choice_word(&one.axis, &one.value)))).collect()
-        };
-        let Some(mut places) = builds.iter().find_map(places) else {
-            let together: Vec<String> = of_it.iter().map(|one| format!("{}={}", one.axis, one.value)).collect();
-            return Err(absent(source, &together.join(" ")));
-        };
-        places.sort();
-        let first = if places[0].0 == 0 { "" } else { "*_" };
-        let words: Vec<String> = places.into_iter().map(|(_, word)| word).collect();
-        specs.push(format!("{} {first}{}_*", exactly(package, source.distribution.version), words.join("_*")));
+        let host = hosts.iter().find(|host| of_it.iter().all(|choice| choice.is_of(host)));
+        let host = host.ok_or_else(|| absent(source, &variants, &of_it))?;
+        let axes: BTreeSet<&str> = of_it.iter().map(|choice| choice.axis.as_str()).collect();
+        specs.push(of_variant(package, source.distribution.version, host, &axes));
     }
     Ok(specs)
 }
 
-fn absent(source: &Source, asked: &str) -> Error {
+fn absent(source: &Source, variants: &BTreeMap<String, BTreeSet<HostVariant>>, asked: &[&VariantChoice]) -> Error {
     let distribution = &source.distribution;
-    let error = Error::usage(format!("{} {} has no variant {asked}", distribution.simulator, distribution.version));
-    let builds = source.builds.iter().flat_map(|(package, builds)| builds.iter().map(move |build| (package, build)));
-    let error = builds.fold(error, |error, (package, build)| error.detail(format!("{package} {build}")));
+    let asked: Vec<String> = asked.iter().map(|one| format!("{}={}", one.axis, one.value)).collect();
+    let what = format!("{} {} has no variant {}", distribution.simulator, distribution.version, asked.join(" "));
+    let pairs = variants.iter().flat_map(|(package, hosts)| hosts.iter().map(move |host| (package, host)));
+    let error = pairs.fold(Error::usage(what), |error, (package, host)| error.detail(format!("{package}: {host}")));
     match source.channel {
-        Some(_) => error.hint("the build strings begin with what was chosen: nompi, mpi_openmpi, py312"),
+        Some(_) => error.hint("ask for what is there, as axis=value"),
         None => error.hint("variants are builds of conda's packages: name a channel, or the dist/ of a build"),
     }
 }
@@ -87,15 +81,21 @@ fn absent(source: &Source, asked: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Version;
+
+    fn host(choices: &[(&str, &str)]) -> HostVariant {
+        HostVariant::new(choices.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())))
+    }
 
     #[test]
-    fn choices_are_found_in_build_strings() {
-        let place = |choice: &str, build: &str| choice.parse::<VariantChoice>().unwrap().place_in(build);
-        assert_eq!(place("mpi=openmpi", "mpi_openmpi_py311_h1_0"), Some(0));
-        assert_eq!(place("python=3.11", "mpi_openmpi_py311_h1_0"), Some(12));
-        assert_eq!(place("python=3.1", "mpi_openmpi_py311_h1_0"), None);
-        assert_eq!(place("mpi=none", "nompi_h1_100"), Some(0));
-        assert_eq!(place("mpi=mpich", "mpi_openmpi_h1_0"), None);
+    fn choices_are_compared_as_values_and_said_as_build_strings() {
+        let both = host(&[("mpi", "openmpi"), ("python", "3.11")]);
+        let is_of = |choice: &str| choice.parse::<VariantChoice>().unwrap().is_of(&both);
+        assert!(is_of("mpi=openmpi") && is_of("python=3.11") && !is_of("python=3.1") && !is_of("mpi=none"));
+        let spec = |axes: &[&str]| of_variant("a", Version::new(1, 0, 0), &both, &axes.iter().copied().collect());
+        assert_eq!(spec(&["mpi"]), "a ==1.0.0 mpi_openmpi_*");
+        assert_eq!(spec(&["python"]), "a ==1.0.0 *_py311_*");
+        assert_eq!(spec(&["mpi", "python"]), "a ==1.0.0 mpi_openmpi_py311_*");
         for odd in ["mpi", "mpi=", "=x", "mpi=a b", "mpi=*"] {
             assert!(odd.parse::<VariantChoice>().is_err(), "{odd}");
         }

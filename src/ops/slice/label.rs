@@ -4,7 +4,7 @@ use crate::arch::{Capability, KernelTarget, Suffix};
 use crate::bundle::{Condition, DeviceRange};
 use crate::gpu::slice::{PtxRule, SlicePlan, SliceSpec};
 use crate::manifest::Manifests;
-use crate::package::{device_range, level_of, preference};
+use crate::package::{Effort, device_range, preference};
 use crate::slice::CondaLabel;
 
 /// `sm80.sm90`, `ptx90`: a wheel's local version.
@@ -52,7 +52,7 @@ pub(super) fn conda_label<'a>(
         word: words(ask).join("_"),
         conditions: vec![Condition::Device { ranges: ranges(ask, plans, manifests), if_unknown: false }],
         preference: target.map_or(0, preference),
-        level: level_of(bytes),
+        effort: Effort::for_size(bytes),
     }
 }
 

@@ -14,13 +14,14 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::super::epoch::zip_time;
+use super::super::kept::KeptList;
 use super::super::tar::PackedTar;
 use super::super::{
-    BuiltPackage, Content, Efforts, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed,
+    BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed,
     write_all,
 };
-use super::{Specs, index, info};
-use crate::bundle::Artifact;
+use super::{Specs, index, info, kept};
+use crate::bundle::{Artifact, BundleManifest};
 use crate::error::{Error, Result};
 use crate::manifest::Vendor;
 
@@ -43,6 +44,14 @@ impl Format for Conda {
 
     fn has_variants(&self) -> bool {
         true
+    }
+
+    fn kept(&self, prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
+        kept::kept(prefix, manifest)
+    }
+
+    fn has_installed(&self, prefix: &Path) -> bool {
+        kept::has_installed(prefix)
     }
 
     fn write(
@@ -80,39 +89,102 @@ impl Conda {
 
 type Zip = ZipWriter<BufWriter<NamedTempFile>>;
 
-/// Streams the package's files into the first packed archive.
+/// A `.conda` archive in the making: first the files, then what describes them.
+pub struct CondaArchive {
+    part: PackedTar<Zip>,
+    stem: String,
+    time: u64,
+    options: SimpleFileOptions,
+    threads: NonZeroUsize,
+}
+
+impl CondaArchive {
+    /// An archive in the directory `dir`, whose parts are named after `stem`; all entries have the time `time` in
+    /// seconds since 1970, and files the efforts that `efforts` says. Compresses on so many threads.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(dir: &Path, stem: &str, time: u64, efforts: Efforts, threads: NonZeroUsize) -> Result<Self> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(zip_time(time)?)
+            .large_file(true);
+        let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
+        let mut zip = ZipWriter::new(BufWriter::new(file));
+        let about = serde_json::to_vec(&PackageMetadata::default())
+            .map_err(|error| Error::bug("the version of a package's format does not print").because(error))?;
+        zip.start_file("metadata.json", options).map_err(|error| failed(stem, error))?;
+        zip.write_all(&about)?;
+        zip.start_file(format!("pkg-{stem}.tar.zst"), options).map_err(|error| failed(stem, error))?;
+        let part = PackedTar::new(zip, time, efforts, threads)?;
+        Ok(Self { part, stem: stem.to_owned(), time, options, threads })
+    }
+
+    /// Adds a file whose effort is not among those that were said at the start.
+    ///
+    /// # Errors
+    /// It cannot be read or written.
+    pub fn entry(
+        &mut self,
+        path: &str,
+        size: u64,
+        executable: bool,
+        effort: Effort,
+        file: &fs_err::File,
+    ) -> Result<()> {
+        self.part.entry(path, size, executable, effort, file.file())
+    }
+
+    /// Adds a symbolic link.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn link(&mut self, path: &str, to: &str) -> Result<()> {
+        self.part.link(path, to)
+    }
+
+    /// What comes from here on describes the files.
+    ///
+    /// # Errors
+    /// The end of the files cannot be written.
+    pub fn about(self) -> Result<Self> {
+        let Self { part, stem, time, options, threads } = self;
+        let mut zip = part.finish()?;
+        zip.start_file(format!("info-{stem}.tar.zst"), options).map_err(|error| failed(&stem, error))?;
+        let part = PackedTar::new(zip, time, Efforts::default(), threads)?;
+        Ok(Self { part, stem, time, options, threads })
+    }
+
+    /// Completes it; it still has to get its name.
+    ///
+    /// # Errors
+    /// The end cannot be written.
+    pub fn finish(self) -> Result<NamedTempFile> {
+        let file = self.part.finish()?.finish().map_err(|error| failed(&self.stem, error))?;
+        file.into_inner().map_err(|error| Error::from(error.into_error()))
+    }
+}
+
+fn failed(stem: &str, error: ZipError) -> Error {
+    Error::file(format!("{stem}.conda"), "cannot be written").because(error)
+}
+
+/// Streams the package's files into the archive.
 struct CondaWriter<'a> {
     spec: &'a Rendered<'a>,
     target: PathBuf,
-    options: SimpleFileOptions,
-    files: PackedTar<Zip>,
+    archive: CondaArchive,
     artifacts: Vec<Artifact>,
-    threads: NonZeroUsize,
 }
 
 impl<'a> CondaWriter<'a> {
     fn new(spec: &'a Rendered<'a>, dir: &Path, threads: NonZeroUsize) -> Result<Self> {
         let parent = dir.join(&spec.subdir);
         fs_err::create_dir_all(&parent)?;
-        let target = parent.join(format!("{}.conda", spec.stem()));
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
-            .last_modified_time(zip_time(spec.package)?)
-            .large_file(true);
-        let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
-        let mut zip = ZipWriter::new(BufWriter::new(file));
-        let about = serde_json::to_vec(&PackageMetadata::default())
-            .map_err(|error| Error::bug("the version of a package's format does not print").because(error))?;
-        zip.start_file("metadata.json", options).map_err(|error| failed(&target, error))?;
-        zip.write_all(&about)?;
-        zip.start_file(format!("pkg-{}.tar.zst", spec.stem()), options).map_err(|error| failed(&target, error))?;
-        let files = PackedTar::new(zip, spec.package.time(), Efforts::of(spec.package)?, threads)?;
-        Ok(Self { spec, target, options, files, artifacts: Vec::new(), threads })
+        let (stem, efforts) = (spec.stem(), Efforts::of(spec.package)?);
+        let archive = CondaArchive::new(&parent, &stem, spec.package.time(), efforts, threads)?;
+        Ok(Self { spec, target: parent.join(format!("{stem}.conda")), archive, artifacts: Vec::new() })
     }
-}
-
-fn failed(target: &Path, error: ZipError) -> Error {
-    Error::file(target, "cannot be written").because(error)
 }
 
 impl PackageWriter for CondaWriter<'_> {
@@ -120,24 +192,19 @@ impl PackageWriter for CondaWriter<'_> {
 
     fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
         self.artifacts.push(artifact.clone());
-        self.files.file(artifact, content)
+        self.archive.part.file(artifact, content)
     }
 
     fn link(&mut self, artifact: &Artifact, to: &str) -> Result<()> {
         self.artifacts.push(artifact.clone());
-        self.files.link(&artifact.path, to)
+        self.archive.link(&artifact.path, to)
     }
 
     fn finish(self) -> Result<BuiltPackage> {
-        let mut zip = self.files.finish()?;
-        let wrong = |error| failed(&self.target, error);
-        zip.start_file(format!("info-{}.tar.zst", self.spec.stem()), self.options).map_err(wrong)?;
-        let mut about = PackedTar::new(zip, self.spec.package.time(), Efforts::default(), self.threads)?;
+        let mut about = self.archive.about()?;
         for (path, bytes) in info::files(self.spec, &self.artifacts)? {
-            about.text(&path, &bytes)?;
+            about.part.text(&path, &bytes)?;
         }
-        let file = about.finish()?.finish().map_err(wrong)?;
-        let file = file.into_inner().map_err(|error| Error::from(error.into_error()))?;
-        BuiltPackage::publish(file, self.target, self.spec.named())
+        BuiltPackage::publish(about.finish()?, self.target, self.spec.named())
     }
 }

@@ -5,7 +5,6 @@
 //! used: it needs a runtime.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -16,7 +15,9 @@ use rattler_digest::{Md5, Sha256, compute_file_digest};
 use serde_json::{Value, json};
 
 use super::{info, shards};
+use crate::container::{Form, Limits, read as read_container, read_tar};
 use crate::error::{Error, Result};
+use crate::fs::Content;
 
 /// zstd level of the indexes: small, and read more often than written.
 pub(super) const INDEX_LEVEL: i32 = 19;
@@ -156,18 +157,31 @@ fn read(path: &Path, identifier: DistArchiveIdentifier) -> Result<Entry> {
     Ok(Entry { identifier, record, run_exports })
 }
 
+/// What the second of its archives says; the first, with the files, is not read.
 fn about(path: &Path) -> Result<(IndexJson, RunExportsJson), Box<dyn std::error::Error + Send + Sync>> {
-    let file = BufReader::new(crate::fs::open(path)?);
-    let mut archive = rattler_package_streaming::seek::stream_conda_info(file)?;
-    let (mut index, mut run_exports) = (None, RunExportsJson::default());
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let path = entry.path()?.into_owned();
-        if path == IndexJson::package_path() {
-            index = Some(IndexJson::from_reader(&mut entry)?);
-        } else if path == RunExportsJson::package_path() {
-            run_exports = RunExportsJson::from_reader(&mut entry)?;
-        }
-    }
-    Ok((index.ok_or("it holds no info/index.json")?, run_exports))
+    let content = Content::map(&crate::fs::open(path)?)?;
+    let quota = Limits::USUAL.quota(content.bytes().len() as u64);
+    let (mut index, mut run_exports) = (None, None);
+    let read = read_container(Form::Zip, content.bytes(), &quota, &mut |member| {
+        let member = member?;
+        let Some(Form::Tar(packing)) = Form::of_name(&member.path).filter(|_| member.path.starts_with("info-")) else {
+            return Ok(());
+        };
+        read_tar(packing, member.content, &quota, &mut |entry| {
+            let entry = entry?;
+            let mut text = Vec::new();
+            if Path::new(&entry.path) == IndexJson::package_path() {
+                entry.content.read_to_end(&mut text)?;
+                index = Some(text);
+            } else if Path::new(&entry.path) == RunExportsJson::package_path() {
+                entry.content.read_to_end(&mut text)?;
+                run_exports = Some(text);
+            }
+            Ok(())
+        })
+    });
+    read.map_err(|stop| stop.to_string())?;
+    let index = serde_json::from_slice(&index.ok_or("it holds no info/index.json")?)?;
+    let run_exports = run_exports.map(|text| serde_json::from_slice(&text)).transpose()?.unwrap_or_default();
+    Ok((index, run_exports))
 }

@@ -4,6 +4,8 @@ mod archive;
 mod channel;
 mod info;
 mod install;
+mod kept;
+mod pixi;
 mod read;
 mod selection;
 mod shards;
@@ -11,11 +13,12 @@ mod solve;
 mod specs;
 
 pub use self::{
-    archive::Conda,
+    archive::{Conda, CondaArchive},
     channel::index,
     install::{Installation, Installed},
+    pixi::PixiManifest,
     solve::{ChannelIndex, Chosen, Wishes, solve},
-    specs::{BuildText, Specs, build_text},
+    specs::{BuildText, Specs, build_text, of_variant},
 };
 pub use read::{INDEX, INFO, PATHS, Record, Wanted, exactly, records, spelled, version};
 pub use selection::{Selection, selection};

@@ -13,6 +13,7 @@ use crate::bundle::{BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::manifest::Vendor;
+use crate::recipe::HostVariant;
 
 /// How a build string is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +97,18 @@ impl<'a> Specs<'a> {
         info::check(&rendered)?;
         Ok(rendered)
     }
+}
+
+/// The match spec of the builds of a package that are of a host variant in these of its axes, whatever the others are:
+/// build strings begin with words of all axes.
+pub fn of_variant(package: &str, version: Version, host: &HostVariant, axes: &BTreeSet<&str>) -> String {
+    let words = host.words().map(|(axis, word)| if axes.contains(axis) { word } else { "*".to_owned() });
+    let mut pattern = words.collect::<Vec<_>>().join("_");
+    // What stands behind the last word that counts is any other word and the hash.
+    while let Some(shorter) = pattern.strip_suffix("_*") {
+        pattern = shorter.to_owned();
+    }
+    format!("{} {pattern}_*", exactly(package, version))
 }
 
 /// `volley-core >=1.0.0,<2.0a0`: everything from this version on that keeps the policy's promise.

@@ -7,6 +7,7 @@
 
 mod archive;
 mod control;
+mod kept;
 mod relations;
 mod texts;
 
@@ -17,8 +18,9 @@ use self::archive::DebWriter;
 pub(super) use self::control::metadata;
 use self::relations::Names;
 pub(super) use self::texts::is_text;
+use super::kept::KeptList;
 use super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed, write_all};
-use crate::bundle::ArtifactKind;
+use crate::bundle::{ArtifactKind, BundleManifest};
 use crate::error::Result;
 use crate::recipe::ComponentKind;
 
@@ -44,6 +46,14 @@ impl Format for Deb {
 
     fn endings(&self) -> &'static [&'static str] {
         &[".deb"]
+    }
+
+    fn kept(&self, prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
+        kept::kept(prefix, manifest)
+    }
+
+    fn has_installed(&self, prefix: &Path) -> bool {
+        kept::has_installed(prefix)
     }
 
     fn write(

@@ -34,7 +34,7 @@ pub(super) fn write(wheel: &Planned<'_>, dir: &Path, scratch: &Path, jobs: NonZe
     let target = dir.join(wheel.file_name());
     let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
     let failed = |error: ZipError| Error::file(&target, "cannot be written").because(error);
-    let options = SimpleFileOptions::default().last_modified_time(zip_time(wheel.package)?);
+    let options = SimpleFileOptions::default().last_modified_time(zip_time(wheel.package.time())?);
     let large: Vec<&Member> = wheel.members.iter().filter(|member| member.size >= ALONE).collect();
     // Each becomes an archive of its own, whose compressed bytes are copied as they are.
     let packed = until_failure(&large, jobs.get(), |member| {

@@ -8,6 +8,7 @@
 mod archive;
 mod describe;
 mod index;
+mod kept;
 mod layout;
 mod level;
 mod links;
@@ -22,7 +23,9 @@ mod variants;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use super::kept::KeptList;
 use super::{BuiltPackage, Format, FormatContext, Package, write_all};
+use crate::bundle::BundleManifest;
 use crate::error::Result;
 
 pub use level::{Level, level};
@@ -45,6 +48,10 @@ impl Format for Wheel {
 
     fn endings(&self) -> &'static [&'static str] {
         &[".whl"]
+    }
+
+    fn kept(&self, prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
+        kept::kept(prefix, manifest)
     }
 
     fn write(

@@ -1,15 +1,16 @@
-//! The archive of a laid-out package, by rattler's writer.
+//! The archive of a laid-out package.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-
-use rattler_conda_types::compression_level::CompressionLevel;
-use rattler_package_streaming::write::write_conda_package;
 
 use super::{Conda, CondaLabel, agrees, extract};
 use crate::bundle::EARLIEST;
 use crate::error::{Error, Result};
-use crate::fs::{self, EntryKind};
+use crate::fs::{self, Entry, EntryKind, Tree};
+use crate::package::conda::{CondaArchive, INFO};
+use crate::package::{Effort, Efforts, check_epoch};
+use crate::parallel::threads;
 
 impl Conda {
     /// Writes the package with other content for the files in `sliced` (file by name) to `output`; `scratch`
@@ -30,29 +31,35 @@ impl Conda {
     }
 
     fn pack(&self, layout: &Path, label: &CondaLabel, scratch: &Path, output: &Path) -> Result<()> {
-        let files = fs::walk(layout)?.into_iter().filter(|entry| entry.kind != EntryKind::Directory);
-        let paths: Vec<PathBuf> = files.map(|entry| layout.join(entry.path)).collect();
+        let tree = Tree::at(layout)?;
+        let (about, files): (Vec<Entry>, Vec<Entry>) =
+            fs::walk(layout)?.into_iter().partition(|entry| entry.path.starts_with(INFO));
         let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs_err::create_dir_all(parent)?;
-        let seconds = self.index["timestamp"].as_i64().unwrap_or(0).div_euclid(1000).max(EARLIEST.cast_signed());
-        let time = jiff::Timestamp::from_second(seconds).map_err(|error| Error::file(&self.path, error))?;
-        let mut archive = tempfile::Builder::new().prefix(".simpack-").tempfile_in(parent)?;
-        write_conda_package(
-            std::io::BufWriter::new(archive.as_file_mut()),
-            layout,
-            &paths,
-            CompressionLevel::Numeric(label.level),
-            None,
-            &self.stem(label)?,
-            Some(&time),
-            None,
-        )
-        .map_err(|error| Error::file(output, "cannot be written").because(error))?;
+        let seconds = self.index["timestamp"].as_i64().unwrap_or(0).div_euclid(1000);
+        let time = check_epoch(u64::try_from(seconds).unwrap_or(0).max(EARLIEST))
+            .map_err(|error| Error::incomplete(&self.path, "its time stamp is none").because(error))?;
+        let threads = NonZeroUsize::new(threads()).unwrap_or(NonZeroUsize::MIN);
+        let mut archive = CondaArchive::new(parent, &self.stem(label)?, time, Efforts::default(), threads)?;
+        files.iter().try_for_each(|entry| add(&mut archive, &tree, entry, label.effort))?;
+        let mut archive = archive.about()?;
+        about.iter().try_for_each(|entry| add(&mut archive, &tree, entry, Effort::Strong))?;
+        let archive = archive.finish()?;
         read_back(archive.path(), &scratch.join("again"))?;
         fs::set_mode(archive.path(), 0o644)?;
         archive.as_file().sync_data()?;
         archive.persist(output).map_err(|error| Error::file(output, error.error))?;
         Ok(())
+    }
+}
+
+fn add(archive: &mut CondaArchive, tree: &Tree, entry: &Entry, effort: Effort) -> Result<()> {
+    match &entry.kind {
+        EntryKind::Directory => Ok(()),
+        EntryKind::Link(to) => archive.link(&entry.path, to),
+        EntryKind::File { size, executable } => {
+            archive.entry(&entry.path, *size, *executable, effort, &tree.open(&entry.path)?)
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use simpack::error::Result;
+use simpack::package::Effort;
 use simpack::slice::{Conda, CondaLabel};
 
 use crate::scratch::scratch;
@@ -20,7 +21,7 @@ fn cut(bytes: &[u8], dir: &Path) -> Result<()> {
     fs::write(&place, b"\x7fELF without what was cut")?;
     let conda = Conda::unpack(&path, &root)?;
     let sliced = conda.members()?.into_iter().map(|member| (member.name, place.clone())).collect();
-    let label = CondaLabel { word: "sm90".into(), conditions: Vec::new(), preference: 1, level: 1 };
+    let label = CondaLabel { word: "sm90".into(), conditions: Vec::new(), preference: 1, effort: Effort::Store };
     conda.name(&label)?;
     conda.lay_out(&sliced, &label, &dir.join("layout"))?;
     let mut entries: Vec<String> =

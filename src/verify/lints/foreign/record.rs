@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::fs::EntryKind;
 use crate::lint::{Hits, Parameters};
-use crate::package::{PythonProject, RecordedDigest, RecordedFile};
-use crate::verify::{BundleFacts, Contents, FileFacts};
+use crate::package::{KeptState, PythonProject, RecordedDigest, RecordedFile};
+use crate::verify::{BundleFacts, Contents, FileFacts, Kept, PackageFacts};
 
 pub(in super::super) fn record_mismatch(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
     let most = usize::try_from(parameters.number("most-names")).unwrap_or(usize::MAX);
+    facts.packages.iter().for_each(|package| installed(package, most, hits));
     for contents in &facts.foreign {
         let Some(project) = &contents.project else {
             hits.not_run(
@@ -26,12 +27,37 @@ pub(in super::super) fn record_mismatch(facts: &BundleFacts, parameters: &Parame
             }
         };
         for (what, names) in (Comparison { contents, project, lines }).differences() {
-            let more = names.len().saturating_sub(most);
-            let count = names.len();
-            hits.add(&subject, what.message(count))
-                .evidence_lines(names.into_iter().take(most))
-                .evidence_lines((more > 0).then(|| format!("and {more} more")))
-                .fix(what.fix());
+            add(&subject, what, &names, what.fix(), most, hits);
+        }
+    }
+}
+
+fn add(subject: &str, what: Difference, names: &[String], fix: &str, most: usize, hits: &mut Hits) {
+    let more = names.len().saturating_sub(most);
+    hits.add(subject, what.message(names.len()))
+        .evidence_lines(names.iter().take(most).cloned())
+        .evidence_lines((more > 0).then(|| format!("and {more} more")))
+        .fix(fix);
+}
+
+/// What was kept of the installation of a package of simpack's.
+fn installed(package: &PackageFacts, most: usize, hits: &mut Hits) {
+    let (place, differences) = match &package.kept {
+        Kept::Nothing => return,
+        Kept::NoList => {
+            return hits.not_run(package.label(), "nothing keeps digests of what lies beside its simpack.json");
+        }
+        Kept::List { place, differences } => (package.subject(place), differences),
+    };
+    let found = match differences {
+        Ok(found) => found,
+        Err(reason) => return hits.incomplete(place, reason),
+    };
+    for (state, what) in [(KeptState::Missing, Difference::Missing), (KeptState::Changed, Difference::Changed)] {
+        let names: Vec<String> =
+            found.iter().filter(|(kind, _)| *kind == state).map(|(_, path)| path.clone()).collect();
+        if !names.is_empty() {
+            add(&place, what, &names, "install the package again", most, hits);
         }
     }
 }
