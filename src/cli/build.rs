@@ -1,6 +1,6 @@
 //! `simpack build` and `simpack plan`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -9,9 +9,10 @@ use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::ops;
-use crate::ops::plan::PlanView;
+use crate::ops::plan::{PlanView, ShardFormat};
 use crate::package::FormatName;
-use crate::pipeline::{BuildRequest, CudaSource, SandboxMode};
+use crate::pipeline::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
+use crate::plan::{MOST_SHARDS, Shard};
 use crate::recipe::HostKind;
 use crate::ui::Ui;
 
@@ -50,6 +51,27 @@ impl From<SandboxArg> for SandboxMode {
             SandboxArg::Auto => Self::Auto,
             SandboxArg::Off => Self::Off,
             SandboxArg::Require => Self::Require,
+        }
+    }
+}
+
+/// How a division of the plan is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DivisionFormat {
+    /// The matrix of a job of GitHub, on one line
+    Github,
+    /// A pipeline of GitLab that divides, builds and merges
+    Gitlab,
+    /// The whole division
+    Json,
+}
+
+impl From<DivisionFormat> for ShardFormat {
+    fn from(format: DivisionFormat) -> Self {
+        match format {
+            DivisionFormat::Github => Self::Github,
+            DivisionFormat::Gitlab => Self::Gitlab,
+            DivisionFormat::Json => Self::Json,
         }
     }
 }
@@ -98,10 +120,19 @@ Examples:
   simpack build --format conda,tar                  each package as conda's and as a plain archive
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
   simpack build --sign minisign.key                 packages with signatures beside them
+  simpack build --shard 2/8                         the second of eight parts, for `simpack merge`
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
     job: JobArgs,
+
+    /// Build one part of the plan, such as 2/8, into a directory for `simpack merge`; all machines divide the plan alike
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["format", "sign", "warn", "allow", "deny"])]
+    shard: Option<Shard>,
+
+    /// Take the part's steps from this file, which `simpack plan --shards N --format json` printed: balanced by measured time
+    #[arg(long, value_name = "FILE", requires = "shard")]
+    division: Option<PathBuf>,
 
     /// Package only these components (repeat or separate by commas), such as core or kernels
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
@@ -143,9 +174,9 @@ pub(super) struct BuildArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Directory of the finished packages
-    #[arg(long, value_name = "DIR", default_value = "dist")]
-    dist: PathBuf,
+    /// Directory of the finished packages [default: dist; of a part: shards/I-of-N]
+    #[arg(long, value_name = "DIR")]
+    dist: Option<PathBuf>,
 
     /// Directory of logs and intermediate files
     #[arg(long, value_name = "DIR", default_value = "target/simpack")]
@@ -171,7 +202,11 @@ Examples:
   simpack plan --json             the same as one JSON value, with every part of every key
   simpack plan --why 'kernels/neuron.cu sm_90 (fixed)'
   simpack plan --why-rebuilt      after a build: which input changed
-  simpack plan --compare          after a build: what fat, sliced and split packages cost")]
+  simpack plan --compare          after a build: what fat, sliced and split packages cost
+  simpack plan --shards 8         which steps each of eight machines would take
+  simpack plan --shards 8 --format json > .division.json       for `simpack build --shard 1/8 --division .division.json`
+  simpack plan --shards 8 --format github                      the matrix of a job
+  simpack plan --shards 8 --format gitlab > .gitlab/simpack.yml")]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -183,6 +218,15 @@ pub(super) struct PlanArgs {
     /// Compare ways to ship: fat, sliced, rebuilt, compiled per capability; from steps that ran here
     #[arg(long, conflicts_with_all = ["why", "why_rebuilt"])]
     compare: bool,
+
+    /// Divide the steps among N machines, balanced by the time that they took here or are expected to take
+    #[arg(long, value_name = "N", conflicts_with_all = ["why", "why_rebuilt", "compare"],
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    shards: Option<u32>,
+
+    /// Print the division as a CI service or `simpack build --division` takes it
+    #[arg(long, value_enum, requires = "shards")]
+    format: Option<DivisionFormat>,
 
     /// Show which inputs changed between the last two builds in the work directory
     #[arg(long)]
@@ -229,6 +273,9 @@ impl PlanArgs {
     }
 
     pub(super) fn view(&self) -> PlanView {
+        if let Some(shards) = self.shards {
+            return PlanView::Shards(shards, self.format.map_or(ShardFormat::Table, ShardFormat::from));
+        }
         match (&self.why, self.why_rebuilt) {
             _ if self.compare => PlanView::Compare,
             (Some(step), _) => PlanView::Why(step.clone()),
@@ -240,22 +287,20 @@ impl PlanArgs {
 
 impl BuildArgs {
     pub(super) fn run(&self, ui: &Ui) -> Result<u8> {
-        match self.list_formats {
-            true => ops::build::list_formats(ui),
-            false => ops::build::build(&self.options()?, ui),
+        if self.list_formats {
+            return ops::build::list_formats(ui);
+        }
+        let request = self.options()?;
+        match &request.shard {
+            Some(asked) => ops::build::build_shard(&request, asked, ui),
+            None => ops::build::build(&request, ui),
         }
     }
 
     fn options(&self) -> Result<BuildRequest> {
-        let mut formats = Vec::new();
-        for format in &self.format {
-            if !formats.contains(format) {
-                formats.push(*format);
-            }
-        }
         Ok(BuildRequest {
             components: self.component.clone(),
-            formats,
+            formats: each_once(&self.format),
             jobs: self.jobs.map(usize::from).or(config::current().count("jobs")),
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
@@ -263,7 +308,12 @@ impl BuildArgs {
             sign: self.sign.clone(),
             sign_password: self.sign_password.clone(),
             dry_run: self.dry_run,
-            dist: self.dist.clone(),
+            dist: match (&self.dist, self.shard) {
+                (Some(dist), _) => dist.clone(),
+                (None, Some(shard)) => Path::new("shards").join(shard.word()),
+                (None, None) => PathBuf::from("dist"),
+            },
+            shard: self.shard.map(|shard| ShardRequest { shard, division: self.division.clone() }),
             work: self.work.clone(),
             warn: self.warn.clone(),
             allow: self.allow.clone(),
@@ -271,6 +321,17 @@ impl BuildArgs {
             ..self.job.request()?
         })
     }
+}
+
+/// Formats in the order in which they were asked for.
+pub(super) fn each_once(asked: &[FormatName]) -> Vec<FormatName> {
+    let mut formats = Vec::new();
+    for format in asked {
+        if !formats.contains(format) {
+            formats.push(*format);
+        }
+    }
+    formats
 }
 
 /// How many steps at a time.

@@ -18,13 +18,13 @@ use crate::ops::schema::{Form, of};
 use crate::ops::select::{SELECT_SCHEMA, Selection};
 use crate::ops::verify::OriginReport;
 use crate::ops::{abi, inspect, resolve, slice};
-use crate::pipeline::Summary;
-use crate::plan::{BuildPlan, PLAN_SCHEMA};
+use crate::pipeline::{ShardSummary, Summary};
+use crate::plan::{BuildPlan, DIVISION_SCHEMA, Division, PLAN_SCHEMA};
 use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 28] = [
+pub const FORMS: [Form; 30] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -32,7 +32,12 @@ pub const FORMS: [Form; 28] = [
         schema: of::<Baseline>,
     },
     Form { name: "abi-diff", version: 1, about: "`simpack abi diff --json`", schema: of::<abi::DiffAnswer> },
-    Form { name: "build", version: 1, about: "`simpack build --json` and dist/build.json", schema: of::<Summary> },
+    Form {
+        name: "build",
+        version: 1,
+        about: "`simpack build --json`, `simpack merge --json` and dist/build.json",
+        schema: of::<Summary>,
+    },
     Form { name: "cache-gc", version: 1, about: "`simpack cache gc --json`", schema: of::<Collected> },
     Form { name: "cache-stat", version: 1, about: "`simpack cache stat --json`", schema: of::<Stat> },
     Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
@@ -40,6 +45,12 @@ pub const FORMS: [Form; 28] = [
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "compose", version: 1, about: "`simpack compose --json`", schema: of::<Composed> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form {
+        name: "division",
+        version: DIVISION_SCHEMA,
+        about: "`simpack plan --shards N --format json`",
+        schema: of::<Division>,
+    },
     Form { name: "doctor", version: DOCTOR_SCHEMA, about: "`simpack doctor --json`", schema: of::<DoctorJson> },
     Form {
         name: "error",
@@ -82,5 +93,6 @@ pub const FORMS: [Form; 28] = [
     Form { name: "report", version: REPORT_SCHEMA, about: "`simpack verify --json`", schema: of::<ReportJson> },
     Form { name: "resolve", version: 1, about: "`simpack resolve --json`", schema: of::<resolve::Answers> },
     Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
+    Form { name: "shard", version: 1, about: "`simpack build --shard I/N --json`", schema: of::<ShardSummary> },
     Form { name: "slice", version: 1, about: "`simpack slice --json`", schema: of::<slice::SliceReport> },
 ];

@@ -13,6 +13,7 @@ mod generate;
 mod help;
 mod init;
 mod lock;
+mod merge;
 mod publish;
 mod rebuild;
 mod root;

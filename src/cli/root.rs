@@ -19,6 +19,7 @@ use super::files::verify::VerifyArgs;
 use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::lock::LockArgs;
+use super::merge::MergeArgs;
 use super::publish::PublishArgs;
 use super::rebuild::RebuildArgs;
 use super::schema::SchemaArgs;
@@ -80,6 +81,8 @@ enum Verb {
     Build(BuildArgs),
     /// Show the whole job of a build without doing it
     Plan(PlanArgs),
+    /// Make packages from the parts that several machines built
+    Merge(MergeArgs),
     /// Write or check the digests of everything that a build takes from outside
     Lock(LockArgs),
     /// Make packages again from what they say about themselves, and compare
@@ -211,7 +214,7 @@ impl Verb {
     /// What stays of an interrupted run, for verbs that take long and leave something; the others just end.
     fn kept(&self) -> Option<&'static str> {
         match self {
-            Self::Build(_) => Some(
+            Self::Build(_) | Self::Merge(_) => Some(
                 "the packages are as they were; what was fetched and built is kept, and the next run goes on from there",
             ),
             Self::Plan(_) | Self::Check(_) | Self::Lock(_) | Self::Rebuild(_) | Self::Toolchain(_) => {
@@ -228,6 +231,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Check(args) => args.run(ui),
         Verb::Build(args) => args.run(ui),
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
+        Verb::Merge(args) => args.run(ui),
         Verb::Lock(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),

@@ -1,13 +1,17 @@
 //! What steps are expected to take, and which of them one call may take: by which the engine arranges them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use super::history::History;
+use super::cache::Cache;
+use super::history::{HISTORY, History};
 use super::run::BuildOptions;
 use super::slots::Waiting;
 use super::step::kernel::{InCommon, shareable};
 use super::step::shared::LONG;
-use crate::plan::{Action, BuildPlan, Step};
+use crate::build_system::BuildDriver;
+use crate::manifest::TimeModel;
+use crate::plan::{Action, BuildPlan, Step, Weight};
 
 /// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
 const SMALLEST: u64 = 8 << 20;
@@ -51,4 +55,42 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
     let unknown = if matches!(step.action, Action::Host { .. }) { f64::MAX } else { UNKNOWN };
     let seconds = if took.seconds > 0.0 { took.seconds } else { unknown };
     Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false, family: None }
+}
+
+/// What the steps of a whole plan are expected to take, by which they are divided among machines, and of how many that was
+/// measured: in the cache `known`, if one is given. A unit that was compiled for other capabilities is expected to take
+/// what these took, and what was never compiled what the model says of its bytes below `source`.
+pub fn weights(plan: &BuildPlan, known: Option<&Cache>, source: &Path, model: &TimeModel) -> (Vec<Weight>, usize) {
+    let history = known.map(|cache| History::read(&cache.root().join(HISTORY), &plan.simulator)).unwrap_or_default();
+    let measured = |step: &Step| history.of(&step.id).map(|took| took.seconds).filter(|seconds| *seconds > 0.0);
+    let mut units: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for step in &plan.steps {
+        if let (Action::Kernel { source, .. }, Some(seconds)) = (&step.action, measured(step)) {
+            let (sum, count) = units.entry(source).or_default();
+            (*sum, *count) = (*sum + seconds, *count + 1.0);
+        }
+    }
+    let bytes = |path: &str| std::fs::metadata(source.join(path)).map_or(0, |data| data.len());
+    let micros = |seconds: f64| (seconds * 1e6) as u64;
+    let expected = |step: &Step| match (&step.action, measured(step)) {
+        (_, Some(seconds)) => micros(seconds),
+        (Action::Kernel { source, .. }, None) => match units.get(source.as_str()) {
+            Some((sum, count)) => micros(sum / count),
+            None => model.expected("nvcc", bytes(source)),
+        },
+        (Action::Host { driver: BuildDriver::Copy, .. }, None) => 0,
+        (Action::Host { .. }, None) => {
+            model.expected("host", step.inputs().map(|(path, _)| bytes(path)).fold(0, u64::saturating_add))
+        }
+    };
+    let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
+    let weight = |step| {
+        let family = shareable(step).map(|(common, _)| {
+            let next = families.len();
+            *families.entry(common).or_insert(next)
+        });
+        Weight { micros: expected(step), family }
+    };
+    let found = plan.steps.iter().map(weight).collect();
+    (found, plan.steps.iter().filter(|step| measured(step).is_some()).count())
 }

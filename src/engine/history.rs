@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::cache::Made;
+use super::cache::{Cache, CacheEntry, Made};
 use crate::error::{Error, Result};
 use crate::fs;
+
+/// Directory of the cache for what steps took.
+pub(super) const HISTORY: &str = ".history";
 
 /// What one step took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,16 @@ impl History {
             .map_err(|error| Error::bug("a history does not print as JSON").because(error))?;
         fs::write_atomic(&self.path, &text)
     }
+}
+
+/// Notes in a cache what steps took, wherever they ran.
+///
+/// # Errors
+/// It cannot be written.
+pub fn remember<'a>(cache: &Cache, simulator: &str, entries: impl Iterator<Item = &'a CacheEntry>) -> Result<()> {
+    let mut history = History::read(&cache.own_dir(HISTORY)?, simulator);
+    entries.for_each(|entry| history.note(&entry.made));
+    history.write()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! into bundles.
 //!
 //! `scheduler` decides over numbers, an `executor` starts and collects calls, `local` is the one of this machine, and
-//! `run` ties them to plan, cache and user.
+//! `run` ties them to plan, cache and user; `portable` carries what steps made between machines.
 
 mod cache;
 mod executor;
@@ -10,6 +10,7 @@ mod expected;
 mod history;
 mod local;
 mod memory;
+mod portable;
 mod run;
 mod scheduler;
 #[cfg(test)]
@@ -24,10 +25,13 @@ pub use cache::{
     Made, StepKind, Trimmed, entries, trim_headers, user_headers,
 };
 pub(crate) use cache::{build_headers, finish_cache, look_into_cache, open_cache};
+pub use expected::weights;
+pub use history::remember;
+pub use portable::{Amount, SHARD_FILE, ShardList};
 pub use run::{BuildOptions, BuildOutcome, StepReport, run};
 pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage, steps_of_bundle};
 pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};
 pub use step::nvcc::{same_file_names, same_source_path};
-pub use step::remove_leftovers;
 pub use step::toolset::{CudaCompiler, Toolset};
+pub use step::{remove_leftovers, scratch};

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::cache::{Cache, CacheEntry, StepKind};
 use super::executor::{Event, Executor, drive};
 use super::expected::waiting;
-use super::history::History;
+use super::history::{HISTORY, History};
 use super::local::{Made, Site};
 use super::scheduler::{Processes, Scheduler};
 use super::step::diagnose::Cause;
@@ -86,9 +86,6 @@ impl BuildOutcome {
         self.entries.values().map(|entry| entry.made.isolation).min().unwrap_or_default()
     }
 }
-
-/// Directory of the cache for what steps took.
-const HISTORY: &str = ".history";
 
 /// Entries by index of their step, and whether each came from the cache.
 type Finished = BTreeMap<usize, Made>;

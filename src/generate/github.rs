@@ -1,10 +1,38 @@
-//! A workflow of GitHub: one job builds the recipe for all CUDA releases of its matrix and looks into every package again.
-//! A job for each release would build the host part once more, and packages of two builds do not make one channel.
+//! A workflow of GitHub: the plan of the recipe for all CUDA releases of its matrix is divided among machines, whose parts
+//! one job merges and looks into again. A job for each release would build the host part once more, and packages of two
+//! builds do not make one channel.
 
 use serde::Serialize;
 
 use super::{FileSet, Model, Revision, Templates};
 use crate::error::{Error, Result};
+use crate::plan::{DividedShard, Division};
+
+/// The matrix of a job with an entry for each part of a plan: one line, as a job's output takes it.
+///
+/// # Errors
+/// It does not print as JSON: a bug.
+pub fn matrix(division: &Division) -> Result<String> {
+    #[derive(Serialize)]
+    struct Entry {
+        shard: String,
+        name: String,
+        steps: usize,
+        seconds: f64,
+    }
+    #[derive(Serialize)]
+    struct Matrix {
+        include: Vec<Entry>,
+    }
+    let entry = |part: &DividedShard| Entry {
+        shard: part.shard.to_string(),
+        name: part.shard.word(),
+        steps: part.steps.len(),
+        seconds: part.seconds,
+    };
+    let matrix = Matrix { include: division.shards.iter().map(entry).collect() };
+    serde_json::to_string(&matrix).map_err(|error| Error::bug("a matrix does not print as JSON").because(error))
+}
 
 #[derive(Serialize)]
 struct Values<'a> {

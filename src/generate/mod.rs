@@ -9,6 +9,7 @@ mod easybuild;
 mod escape;
 mod files;
 mod github;
+mod gitlab;
 mod globs;
 mod integrity;
 mod interface;
@@ -21,6 +22,8 @@ pub use escape::{
     cmake, easyconfig, github_text, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
 };
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
+pub use github::matrix;
+pub use gitlab::pipeline;
 pub use globs::extended;
 pub use integrity::sri;
 pub use model::{

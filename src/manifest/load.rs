@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Capabilities, Contracts, CudaReleases, Debian, Drivers, EnvironmentMarks, ForeignPackages, GlibcLevels, Loaders,
-    MemoryModel, Redistribution, SpirvEnvironments, Vendor,
+    MemoryModel, Redistribution, SpirvEnvironments, TimeModel, Vendor,
 };
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -30,6 +30,8 @@ pub struct Manifests {
     pub spirv: SpirvEnvironments,
     /// Memory that steps take.
     pub memory: MemoryModel,
+    /// Time that steps take.
+    pub time: TimeModel,
     /// Loader profiles, and names that are opened at run time.
     pub loaders: Loaders,
     /// Packages of Debian.
@@ -59,6 +61,7 @@ impl Manifests {
             contracts: Contracts::load(data)?,
             spirv: SpirvEnvironments::load(data)?,
             memory: MemoryModel::load(data)?,
+            time: TimeModel::load(data)?,
             loaders: Loaders::load(data)?,
             debian: Debian::load(data)?,
             redistribution: Redistribution::load(data)?,

@@ -17,6 +17,7 @@ mod memory;
 mod opened;
 mod redistribution;
 mod spirv;
+mod time;
 mod vendor;
 
 pub use capabilities::{Capabilities, CapabilityInfo, Renamed, Unsupported};
@@ -35,4 +36,5 @@ pub use memory::MemoryModel;
 pub use opened::{opened, opened_by};
 pub use redistribution::{Code, Permission, Product, ProductPart, Redistribution, Terms, VendorLicence};
 pub use spirv::{SpirvEnvironment, SpirvEnvironments, SpirvLimits};
+pub use time::TimeModel;
 pub use vendor::{DriverLibrary, SonameVersion, Vendor, VendorLibrary, unmangled};

@@ -1,20 +1,77 @@
-//! `simpack build`: from a recipe to `dist/`, and what came of it.
+//! `simpack build` and `simpack merge`: from a recipe to `dist/`, at once or in parts, and what came of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::amount::count;
 use crate::engine::{SandboxMode, look_into_cache};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::package::FORMATS;
-use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row};
+use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row, ShardRequest};
 use crate::printable;
 use crate::process::IsolationKind;
+use crate::report::Report;
 use crate::table::{Column, Table};
 use crate::ui::{Ui, size};
+
+/// Builds one part of a recipe's plan into a directory that travels; answers the exit code.
+///
+/// # Errors
+/// Anything that kept simpack from its work.
+pub fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui) -> Result<u8> {
+    if request.dry_run {
+        return dry_run(&Job::prepare(request, ui)?, request.sandbox, ui);
+    }
+    let summary = pipeline::build_shard(request, asked, ui)?;
+    if ui.json(&summary)? {
+        return Ok(0);
+    }
+    let compiled = summary.steps.iter().filter(|step| !step.cached).count();
+    let above = request.dist.parent().filter(|above| *above != Path::new("")).unwrap_or(Path::new("."));
+    ui.say(format!(
+        "shard {}: {} in {:.0} s ({compiled} compiled, {} from cache), {} ({}) in {}/\nnext: simpack merge {}    (when all {} shards are there)",
+        summary.shard,
+        count(summary.steps.len(), "step"),
+        summary.seconds,
+        summary.steps.len() - compiled,
+        count(summary.files, "file"),
+        size(summary.bytes),
+        request.dist.display(),
+        printable::word(&above.display().to_string()),
+        summary.shard.of(),
+    ));
+    Ok(0)
+}
+
+/// Makes the packages of a recipe from the directories of all parts of its plan; answers the exit code.
+///
+/// # Errors
+/// A part is missing, damaged or of another plan; or anything that kept simpack from its work.
+pub fn merge(request: &BuildRequest, dirs: &[PathBuf], ui: &Ui) -> Result<u8> {
+    let started = Instant::now();
+    let (result, shards) = pipeline::merge(request, dirs, ui)?;
+    let done = |steps| format!("merged {} of {}", count(steps, "step"), count(shards, "shard"));
+    match result {
+        BuildResult::Built(built) if ui.json(&built.summary())? => Ok(0),
+        BuildResult::Built(built) => {
+            say(&built.words(String::new()), &done(built.steps.len()), "", started, &request.dist, ui);
+            Ok(0)
+        }
+        BuildResult::Stopped(report) => stopped(&report, ui),
+        BuildResult::Unchanged { .. } => Err(Error::bug("a merge looks at no earlier build")),
+    }
+}
+
+fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
+    if !ui.json(&report.json())? {
+        ui.say(report.text(REPORT_WORDS));
+        ui.note("nothing packed; dist/ is as it was");
+    }
+    Ok(report.exit_code())
+}
 
 /// Builds a recipe into verified packages; answers the exit code.
 ///
@@ -28,7 +85,9 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     match pipeline::build(request, ui)? {
         BuildResult::Built(built) => {
             if !ui.json(&built.summary())? {
-                say(&built.words(String::new()), built.compiled(), started, &request.dist, ui);
+                let words = built.words(String::new());
+                let (done, from) = built_words(words.steps, built.compiled());
+                say(&words, &done, &from, started, &request.dist, ui);
             }
             Ok(0)
         }
@@ -41,17 +100,14 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
                     summary["seconds"] = started.elapsed().as_secs_f64().into();
                     ui.json(&summary)?;
                 }
-                None => say(&words, 0, started, &request.dist, ui),
+                None => {
+                    let (done, from) = built_words(words.steps, 0);
+                    say(&words, &done, &from, started, &request.dist, ui);
+                }
             }
             Ok(0)
         }
-        BuildResult::Stopped(report) => {
-            if !ui.json(&report.json())? {
-                ui.say(report.text(REPORT_WORDS));
-                ui.note("nothing packed; dist/ is as it was");
-            }
-            Ok(report.exit_code())
-        }
+        BuildResult::Stopped(report) => stopped(&report, ui),
     }
 }
 
@@ -73,9 +129,14 @@ pub fn list_formats(ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// The packages, what was found, and the last lines.
-fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &Ui) {
-    let LastWords { rows, formats, report, steps, .. } = words;
+/// What was done, and where it came from.
+fn built_words(steps: usize, compiled: usize) -> (String, String) {
+    (format!("built {}", count(steps, "step")), format!(" ({compiled} compiled, {} from cache)", steps - compiled))
+}
+
+/// The packages, what was found, and the last lines: what was `done`, and where it came `from`.
+fn say(words: &LastWords, done: &str, from: &str, started: Instant, dist: &Path, ui: &Ui) {
+    let LastWords { rows, formats, report, .. } = words;
     let findings = report.findings.len();
     let report = if findings == 0 { String::new() } else { format!("{}\n", report.text(REPORT_WORDS)) };
     ui.say(table(rows));
@@ -85,10 +146,8 @@ fn say(words: &LastWords, compiled: usize, started: Instant, dist: &Path, ui: &U
         ui.say(format!(" {}: {count} ({}) in {}/{}/", other.format, size(bytes), dist.display(), other.format));
     }
     ui.say(format!(
-        "{report}built {} in {:.0} s ({compiled} compiled, {} from cache), {} ({}) in {dist}/, {}\nnext: simpack verify {}",
-        count(*steps, "step"),
+        "{report}{done} in {:.0} s{from}, {} ({}) in {dist}/, {}\nnext: simpack verify {}",
         started.elapsed().as_secs_f64(),
-        steps - compiled,
         count(rows.len(), "package"),
         size(rows.iter().map(|row| row.bytes).sum()),
         count(findings, "finding"),

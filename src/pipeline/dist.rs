@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::engine::SHARD_FILE;
 use crate::error::{Error, Result};
 use crate::fs;
 
@@ -118,10 +119,12 @@ pub(crate) fn refuse_foreign(place: &Path) -> Result<()> {
             .hint("choose another directory with --dist, or remove it first"))
     };
     match std::fs::read_dir(place) {
-        Ok(mut entries) => match entries.next().is_none() || place.join(MARK).is_file() {
-            true => Ok(()),
-            false => refuse("holds files that simpack did not make"),
-        },
+        Ok(mut entries) => {
+            match entries.next().is_none() || [MARK, SHARD_FILE].iter().any(|mark| place.join(mark).is_file()) {
+                true => Ok(()),
+                false => refuse("holds files that simpack did not make"),
+            }
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(_) => refuse("is not a directory that can be read"),
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::request::{BuildRequest, CudaSource};
+use super::shards;
 use super::tools::{Tools, identify};
 use crate::amount::count;
 use crate::arch::KernelTarget;
@@ -16,7 +17,7 @@ use crate::lastrun::{StepKeys, below};
 use crate::lock::{LockedPackage, Update};
 use crate::manifest::Manifests;
 use crate::package::parse_epoch;
-use crate::plan::{self, BuildPlan, DATA, KeyPart, PlanInputs, Step};
+use crate::plan::{self, BuildPlan, DATA, KeyPart, PlanIdentity, PlanInputs, Step};
 use crate::project::{
     Choice, Dependencies, Hygiene, Located, LockState, SYMBOLS_DIR, dependencies, examine, locate, scan, source_root,
 };
@@ -56,6 +57,8 @@ pub(crate) struct BuildInputs {
 pub(crate) struct Job {
     pub inputs: BuildInputs,
     pub plan: BuildPlan,
+    /// The plan that `plan` is one part of, where only a part is asked for.
+    pub whole: Option<PlanIdentity>,
 }
 
 /// Time stamp of packages when `SOURCE_DATE_EPOCH` is not set: 2020-01-01, after the zip format's
@@ -142,11 +145,17 @@ impl BuildInputs {
 
     /// Plans what the request asks for.
     pub(crate) fn plan(self, request: &BuildRequest) -> Result<Job> {
-        let mut plan = plan::plan(&self.recipes, &self.plan_inputs)?;
-        narrow(&mut plan, self.recipes.own(), &request.components)?;
-        let mut job = Job { inputs: self, plan };
+        let mut job = self.plan_unsettled(request)?;
         job.settle();
         Ok(job)
+    }
+
+    /// The same without what compilers said on this machine of the headers that they read.
+    pub(super) fn plan_unsettled(self, request: &BuildRequest) -> Result<Job> {
+        let mut plan = plan::plan(&self.recipes, &self.plan_inputs)?;
+        narrow(&mut plan, self.recipes.own(), &request.components)?;
+        let whole = request.shard.as_ref().map(|asked| shards::keep(&self, &mut plan, asked)).transpose()?;
+        Ok(Job { inputs: self, plan, whole })
     }
 
     /// The packages that builds are given; what is not here yet is fetched.

@@ -2,6 +2,7 @@
 //! verbs `build`, `plan` and `rebuild`.
 
 mod dist;
+mod finish;
 mod given;
 mod inputs;
 mod origin;
@@ -9,17 +10,20 @@ mod packages;
 mod provenance;
 mod request;
 mod run;
+mod shards;
 mod slices;
 mod summary;
 mod tools;
 mod vendors;
 
-pub use request::{BuildRequest, CudaSource, SandboxMode};
+pub use request::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
+pub use shards::ShardSummary;
 pub use summary::{Row, Summary};
 
 pub(crate) use dist::MARK;
 pub(crate) use inputs::Job;
 pub(crate) use packages::{by_floors, licences};
 pub(crate) use run::{BuildResult, build};
+pub(crate) use shards::{build_shard, divided, merge};
 pub(crate) use slices::slice_for;
 pub(crate) use summary::{LastWords, REPORT_WORDS};

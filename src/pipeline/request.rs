@@ -7,8 +7,18 @@ pub use super::tools::CudaSource;
 use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
 use crate::package::FormatName;
+use crate::plan::Shard;
 use crate::project::RecipeRequest;
 use crate::recipe::{HostKind, Selection};
+
+/// One part of a plan, for machines that share it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardRequest {
+    /// Which part.
+    pub shard: Shard,
+    /// File that says which steps each part has; without it they follow from the plan alone.
+    pub division: Option<PathBuf>,
+}
 
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +41,8 @@ pub struct BuildRequest {
     pub locked: bool,
     /// Only these components; all when empty.
     pub components: Vec<String>,
+    /// Only one part of the steps, and no packages.
+    pub shard: Option<ShardRequest>,
     /// Formats of the packages, in the order in which they are told of.
     pub formats: Vec<FormatName>,
     /// Steps at a time; the machine's cores when absent.
@@ -75,6 +87,7 @@ impl Default for BuildRequest {
             offline: false,
             locked: false,
             components: Vec::new(),
+            shard: None,
             formats: FormatName::defaults(),
             jobs: None,
             step_timeout: None,
@@ -95,9 +108,40 @@ impl Default for BuildRequest {
 }
 
 impl BuildRequest {
+    /// Threads, and steps at a time.
+    pub(crate) fn threads(&self) -> usize {
+        self.jobs.unwrap_or_else(crate::parallel::threads)
+    }
+
     /// Whether it leaves a part of the distribution out.
     pub(crate) fn is_partial(&self) -> bool {
         !self.components.is_empty()
+    }
+
+    /// What decides the plan, as arguments of `simpack plan` and `simpack build`.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let listed = |list: &[Capability]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let mut args: Vec<String> = self.recipe.iter().cloned().collect();
+        let mut add = |name: &str, value: String| args.extend([name.to_owned(), value]);
+        if let Some(capabilities) = &self.capabilities {
+            add("--capability", listed(capabilities));
+        }
+        match self.ptx.as_deref() {
+            None => {}
+            Some([]) => add("--ptx", "none".to_owned()),
+            Some(ptx) => add("--ptx", listed(ptx)),
+        }
+        if let Some(cuda) = self.cuda {
+            add("--cuda", cuda.to_string());
+        }
+        if self.cuda_source == CudaSource::System {
+            add("--toolchain", "system".to_owned());
+        }
+        if let Some((name, _)) = HostKind::NAMES.iter().find(|(_, kind)| Some(*kind) == self.host) {
+            add("--host", (*name).to_owned());
+        }
+        args.extend(self.locked.then(|| "--locked".to_owned()));
+        args
     }
 
     /// Which recipe, with which choices in the place of its own.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::arch::CudaVersion;
 use crate::build_system::BuildDriver;
 use crate::bundle::ToolVersion;
@@ -19,7 +21,8 @@ use crate::toolchain::{
 use crate::ui::{Ui, size};
 
 /// Where the CUDA compiler comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CudaSource {
     /// Pinned wheels.
     #[default]

@@ -6,11 +6,13 @@ mod host;
 mod kernels;
 mod key;
 mod model;
+mod shard;
 
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
+pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +69,21 @@ pub fn settle(plan: &mut BuildPlan, sources: &BTreeMap<String, Digest>, recorded
             step.settle(list);
         }
     }
+}
+
+/// What of `recorded` holds for the steps of a plan that was made of `sources`: for each the list that gives it its key,
+/// and the names that were sought.
+pub fn holding(plan: &BuildPlan, sources: &BTreeMap<String, Digest>, recorded: &RecordedHeaders) -> RecordedHeaders {
+    let holding = headers::Holding::new(recorded, sources);
+    let mut found = RecordedHeaders::default();
+    for direct in plan.steps.iter().filter_map(|step| step.direct) {
+        if let Some(list) = holding.list(direct)
+            && let Some(sought) = recorded.sought.get(&list.sought)
+        {
+            found.add(direct, list.clone(), sought.clone());
+        }
+    }
+    found
 }
 
 /// The bundles that the steps' outputs are staged into: of what follows from the CUDA release one for each, where releases

@@ -11,7 +11,8 @@ use crate::arch::GlibcVersion;
 pub(super) const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
 
 /// Which host compiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum HostKind {
     /// The machine's.
     System,

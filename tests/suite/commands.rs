@@ -11,6 +11,7 @@ const VERBS: &[&[&str]] = &[
     &["check"],
     &["build"],
     &["plan"],
+    &["merge"],
     &["lock"],
     &["rebuild"],
     &["verify"],

@@ -76,7 +76,7 @@ impl CacheEntry {
 
 /// `entry.json`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct List {
+pub(in crate::engine) struct List {
     pub key: Digest,
     pub step: String,
     #[serde(default)]
@@ -92,7 +92,7 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
+    pub(in crate::engine) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
         let Made { step, kind, seconds, peak, isolation, unused } = made.clone();
         Self { key, step, kind, seconds, peak, isolation, unused, artifacts }
     }
@@ -133,9 +133,21 @@ impl List {
         })
     }
 
+    /// How it was made.
+    pub(in crate::engine) fn made(&self) -> Made {
+        let Self { step, kind, seconds, peak, isolation, unused, .. } = self;
+        Made {
+            step: step.clone(),
+            kind: *kind,
+            seconds: *seconds,
+            peak: *peak,
+            isolation: *isolation,
+            unused: unused.clone(),
+        }
+    }
+
     pub(super) fn entry(self, place: &Path) -> CacheEntry {
-        let Self { key: _, step, kind, seconds, peak, isolation, unused, artifacts } = self;
-        CacheEntry { root: place.join(FILES), artifacts, made: Made { step, kind, seconds, peak, isolation, unused } }
+        CacheEntry { root: place.join(FILES), made: self.made(), artifacts: self.artifacts }
     }
 }
 

@@ -18,8 +18,8 @@ mod store;
 mod survey;
 mod user;
 
-pub(super) use entry::artifacts_with;
 pub use entry::{CacheEntry, Made, StepKind};
+pub(super) use entry::{List, artifacts_with};
 pub use evict::{Bounds, Trimmed};
 pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};
 pub(super) use store::{OPEN_TO_ALL, make_dir};

@@ -88,6 +88,15 @@ impl From<Error> for StepFailure {
     }
 }
 
+/// An empty directory in `work`, which goes with the value or, after a kill, with the next run.
+///
+/// # Errors
+/// It cannot be made.
+pub fn scratch(work: &Path) -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(work);
+    made.map_err(|error| Error::file(work, "cannot make a directory for a step").because(error))
+}
+
 /// Removes the directories of steps that a killed run left in `work`, which must be locked.
 ///
 /// # Errors
@@ -138,8 +147,7 @@ impl<'a> StepRun<'a> {
 
     /// An empty directory for one call or one step.
     pub(in crate::engine) fn scratch(&self) -> Result<TempDir> {
-        let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(&self.work);
-        made.map_err(|error| Error::file(&self.work, "cannot make a directory for a step").because(error))
+        scratch(&self.work)
     }
 
     /// Where kernel steps are compiled that have the directory `work`.

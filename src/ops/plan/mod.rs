@@ -1,9 +1,11 @@
 //! `simpack plan`: the whole job as a value, or what a key is made of.
 
 mod compare;
+mod shards;
 mod why;
 
 pub use compare::Comparison;
+pub use shards::ShardFormat;
 
 use crate::amount::count;
 use crate::engine::look_into_cache;
@@ -22,6 +24,8 @@ pub enum PlanView {
     WhyRebuilt,
     /// What the ways to ship device code cost.
     Compare,
+    /// Which steps each of so many machines takes.
+    Shards(u32, ShardFormat),
 }
 
 /// Shows the whole job or a part of it; answers the exit code.
@@ -49,6 +53,10 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         if !ui.json(&comparison)? {
             ui.say(format!("{}\n{}", job.headline(), compare::text(&comparison)));
         }
+        return Ok(0);
+    }
+    if let PlanView::Shards(shards, format) = *view {
+        shards::show(&job, request, shards, format, ui)?;
         return Ok(0);
     }
     if ui.json(&job.plan)? {

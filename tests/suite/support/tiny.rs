@@ -93,6 +93,11 @@ impl Tiny {
         Some(Self::at(scratch(), Some(set_up("SIMPACK_TEST_CUDA")?)))
     }
 
+    /// Whether it has kernel steps.
+    pub fn has_kernels(&self) -> bool {
+        self.cuda.is_some()
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.root.path().join(below)
     }
