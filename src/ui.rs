@@ -4,7 +4,8 @@ mod colour;
 mod json;
 mod running;
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -32,6 +33,7 @@ pub struct Ui {
     coloured_results: bool,
     groups: Option<&'static str>,
     data: Option<DataOrigin>,
+    lost: Arc<OnceLock<io::Error>>,
 }
 
 /// A result that was made with manifests and templates of the user's own, which it names.
@@ -119,6 +121,7 @@ impl Ui {
             coloured_results: false,
             groups: None,
             data: None,
+            lost: Arc::default(),
         }
     }
 
@@ -193,13 +196,18 @@ impl Ui {
     /// Standard output cannot be written, or the value is none that JSON can hold.
     pub fn json(&self, value: &impl Serialize) -> Result<bool, Error> {
         if self.json && self.results {
-            let out = || std::io::stdout().lock();
+            let out = || io::stdout().lock();
             let written = self.bars.suspend(|| match self.data.as_ref().map(|data| WithData { result: value, data }) {
                 // A list has no place for a name.
-                Some(named) if serde_json::to_writer(std::io::sink(), &named).is_ok() => json::write(&named, out()),
+                Some(named) if serde_json::to_writer(io::sink(), &named).is_ok() => json::write(&named, out()),
                 _ => json::write(value, out()),
             });
-            written.map_err(|error| Error::bug("a result does not print as JSON").because(error))?;
+            match written {
+                Err(error) if !error.is_io() => {
+                    return Err(Error::bug("a result does not print as JSON").because(error));
+                }
+                written => self.note_lost(written.map_err(io::Error::from)),
+            }
         }
         Ok(self.json)
     }
@@ -211,15 +219,34 @@ impl Ui {
 
     /// Bytes as they are, on standard output (completions, man pages, printed files).
     pub fn out(&self, text: &str) {
-        self.bars.suspend(|| {
-            let mut out = std::io::stdout().lock();
-            // A closed pipe (`simpack ... | head`) is the reader's choice, not a failure.
-            let _ = out.write_all(text.as_bytes());
-            if !text.ends_with('\n') {
-                let _ = out.write_all(b"\n");
-            }
-            let _ = out.flush();
-        });
+        let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+        self.note_lost(self.bars.suspend(|| {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.write_all(end)?;
+            out.flush()
+        }));
+    }
+
+    fn note_lost(&self, written: io::Result<()>) {
+        // A closed pipe (`simpack ... | head`) is the reader's choice, not a failure. The first failure is told.
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            let _ = self.lost.set(error);
+        }
+    }
+
+    /// Whether all that was said on standard output has arrived there.
+    ///
+    /// # Errors
+    /// Some was lost: the disk is full, for instance.
+    pub fn written(&self) -> Result<(), Error> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some(error) => Err(Error::file("standard output", "what was to be said there could not be written")
+                .because(io::Error::new(error.kind(), error.to_string()))),
+        }
     }
 
     /// A note about the work, on standard error.

@@ -151,7 +151,12 @@ pub fn command() -> clap::Command {
 
 /// Parses and runs; answers how to speak to the user and the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> (Ui, Result<u8>) {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let (ui, answer) = answered(args.into_iter().collect());
+    let answer = answer.and_then(|code| ui.written().map(|()| code));
+    (ui, answer)
+}
+
+fn answered(args: Vec<OsString>) -> (Ui, Result<u8>) {
     measure_terminal();
     let parsed = command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed.map_err(|error| error.format(&mut command())) {

@@ -16,18 +16,12 @@ const PART: usize = 1 << 16;
 /// Writes a value to `out`, indented, and so that no terminal and no reader of logs obeys it.
 ///
 /// # Errors
-/// The value is none that JSON can hold. That `out` takes no more is none: it is the reader's choice.
+/// The value is none that JSON can hold, or `out` takes no more.
 pub(super) fn write(value: &impl Serialize, out: impl Write) -> Result<(), serde_json::Error> {
     let mut shown = Shown { out, held: Vec::with_capacity(2 * PART) };
-    let written = value.serialize(&mut Serializer::with_formatter(&mut shown, Lines::default()));
-    match written {
-        Err(error) if !error.is_io() => Err(error),
-        _ => {
-            shown.held.push(b'\n');
-            let _ = shown.pass_on().and_then(|()| shown.out.flush());
-            Ok(())
-        }
-    }
+    value.serialize(&mut Serializer::with_formatter(&mut shown, Lines::default()))?;
+    shown.held.push(b'\n');
+    shown.pass_on().and_then(|()| shown.out.flush()).map_err(serde_json::Error::io)
 }
 
 /// Spells out what nobody may obey. What the serializer writes at once is whole: no letter and no pair of `#` is divided.

@@ -263,3 +263,19 @@ fn man_pages_render() {
     let ran = Ran::of(std::process::Command::new(groff).args(["-man", "-Tascii", "-ww"]).arg(&page)).exit(0);
     assert!(ran.stdout.contains("simpack") && ran.stderr.is_empty(), "{}", ran.stderr);
 }
+
+/// A result that does not arrive is a failure; a reader that has read enough is none.
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let dir = scratch();
+    let cases: [&[&str]; 4] = [&["schema", "plan"], &["config", "--list", "--json"], &["inspect", "--help"], &["man"]];
+    for args in cases {
+        let full = fs_err::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = Ran::of(simpack(dir.path(), args).stdout(full.into_file())).exit(6);
+        let said = "standard output: what was to be said there could not be written";
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+        let mut reader = simpack(dir.path(), args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        drop(reader.stdout.take());
+        assert!(reader.wait().unwrap().success(), "{args:?}");
+    }
+}
