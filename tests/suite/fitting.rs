@@ -45,7 +45,11 @@ fn every_format_is_for_its_reader() {
     assert_eq!(fewer.len(), 2, "{fewer:?}");
     assert!(fewer[1].starts_with("volley-kernels-sm_80 "), "{fewer:?}");
     let nix = select(&["--device", "9.0", "--format", "nix"]).exit(0).stdout;
-    assert!(nix.contains("cudaCapabilities = [ \"9.0\" ];") && nix.trim_end().ends_with(".volley"), "{nix}");
+    assert!(
+        nix.contains("allowUnfree = true; cudaSupport = true; cudaCapabilities = [ \"9.0\" ];")
+            && nix.trim_end().ends_with(".volley"),
+        "{nix}"
+    );
     let pip = select(&["--device", "9.0", "--format", "pip"]).exit(2);
     assert!(pip.stdout.is_empty() && pip.stderr.contains("there are no wheels of volley"), "{pip:?}");
     let json = select(&["--device", "8.9", "--driver", "580.65.06", "--json"]).exit(0).json();

@@ -69,7 +69,7 @@ impl Nix {
     /// The value of an expression in which `pkgs` is the stand-in with an overlay.
     fn evaluate(&self, overlay: &Path, config: &str, expression: &str) -> Ran {
         let whole = format!(
-            "let pkgs = import {} {{ config = {config}; overlays = [ (import {}) ]; }}; in {expression}",
+            "let pkgs = import {} {{ config = {{ allowUnfree = true; }} // {config}; overlays = [ (import {}) ]; }}; in {expression}",
             self.path("nixpkgs").display(),
             overlay.display()
         );
@@ -161,6 +161,8 @@ fn evaluates(nix: &Nix) {
         let own = format!("(pkgs.{name}.override {{ cudaCapabilities = [ \"9.0\" \"5.0\" \"3.5\" ]; }}).drvPath");
         let ran = nix.evaluate(&overlay, "{ }", &own);
         assert!(ran.code != Some(0) && ran.stderr.contains("CUDA 13.0 compiles for no 5.0, 3.5"), "{}", ran.stderr);
+        let ran = nix.evaluate(&overlay, "{ allowUnfree = false; }", &format!("pkgs.{name}.drvPath"));
+        assert!(ran.code != Some(0) && ran.stderr.contains("unfree license"), "{}", ran.stderr);
         if name == "every" {
             assert_eq!(all["outputs"], serde_json::json!(["out", "lib", "dev", "static", "doc"]));
             let summary = "All at once: \"quotes\", ${braces}, ${{ expressions }}, 'ticks' and ünïcode";
@@ -259,7 +261,7 @@ fn nix_builds_the_package_and_the_merged_root() {
     let path = tools(&python);
     let build = |attribute: &str, link: &str| {
         let whole = format!(
-            "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; two = pkgs.mysim.override {{ \
+            "let pkgs = import {} {{ config.allowUnfree = true; overlays = [ (import {}) ]; }}; two = pkgs.mysim.override {{ \
              cudaCapabilities = [ \"8.0\" \"9.0\" ]; cudaForwardCompat = false; }}; in {attribute}",
             nix.path("nixpkgs").display(),
             overlay.display()
@@ -320,7 +322,7 @@ fn nix_builds_a_recipe_without_kernels() {
     assert!(!text.contains("cudaPackages"), "{text}");
     assert!(!fs_err::read_to_string(&overlay).unwrap().contains("cudaPackages"));
     let whole = format!(
-        "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.tiny.lib",
+        "let pkgs = import {} {{ config.allowUnfree = true; overlays = [ (import {}) ]; }}; in pkgs.tiny.lib",
         nix.path("nixpkgs").display(),
         overlay.display()
     );
@@ -428,7 +430,7 @@ fn sources_have_the_hashes_that_nix_computes() {
         let overlay = nix.path(&format!("{name}/packaging/nix/overlay.nix"));
         let build = || {
             let whole = format!(
-                "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.every.src",
+                "let pkgs = import {} {{ config.allowUnfree = true; overlays = [ (import {}) ]; }}; in pkgs.every.src",
                 nix.path("nixpkgs").display(),
                 overlay.display()
             );
@@ -508,7 +510,7 @@ fn nix_builds_every_output() {
     fs_err::write(nix.path("every/simpack.toml"), recipe.replace("ptx = [\"8.0\", \"10.0\"]", "ptx = []")).unwrap();
     Ran::of(&mut simpack(nix.root.path(), &["generate", "nix", "every"])).exit(0);
     let whole = format!(
-        "let pkgs = import {} {{ config.cudaCapabilities = [ \"8.6\" ]; overlays = [ (import {}) ]; }}; in \
+        "let pkgs = import {} {{ config.allowUnfree = true; config.cudaCapabilities = [ \"8.6\" ]; overlays = [ (import {}) ]; }}; in \
          map (output: pkgs.every.${{output}}) pkgs.every.outputs",
         nix.path("nixpkgs").display(),
         nix.path("every/packaging/nix/overlay.nix").display()

@@ -153,10 +153,12 @@ fn nix(fit: &Fit, source: &Source) -> String {
     let name = &source.distribution.simulator;
     // The package comes with the overlay that `simpack generate nix` writes: nixpkgs itself has none of its name.
     let overlays = "overlays = [ (import ./overlay.nix) ];";
+    // CUDA's own compiler builds device code, and nixpkgs evaluates nothing of its licence that nobody allowed.
+    let unfree = "allowUnfree = true;";
     if capabilities.is_empty() || fit.best.is_empty() {
-        return format!("(import <nixpkgs> {{ {overlays} }}).{name}");
+        return format!("(import <nixpkgs> {{ config = {{ {unfree} }}; {overlays} }}).{name}");
     }
     let list: Vec<String> = capabilities.iter().map(|capability| format!("\"{capability}\"")).collect();
-    let config = format!("cudaSupport = true; cudaCapabilities = [ {} ];", list.join(" "));
+    let config = format!("{unfree} cudaSupport = true; cudaCapabilities = [ {} ];", list.join(" "));
     format!("(import <nixpkgs> {{ config = {{ {config} }}; {overlays} }}).{name}")
 }

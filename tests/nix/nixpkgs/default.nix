@@ -253,10 +253,18 @@ let
     done
   '';
 
+  # nixpkgs refuses packages of CUDA's licence that the configuration does not allow (pkgs/stdenv/generic/check-meta.nix).
+  unfree =
+    name: package:
+    if config.allowUnfree or false then
+      package
+    else
+      throw "Package ‘${name}’ has an unfree license (‘CUDA EULA’), refusing to evaluate.";
+
   # A component of CUDA with nixpkgs' outputs, out of the machine's CUDA.
   component =
     name: files:
-    raw {
+    unfree name (raw {
       inherit name;
       outputs = [
         "out"
@@ -267,7 +275,7 @@ let
           mkdir -p $out $lib/lib $dev/include
           ${files}
         '';
-    };
+    });
 
   cudaPackages = values {
     cudaMajorMinorVersion = {
@@ -315,7 +323,7 @@ let
     # runtime nor crt.
     cuda_nvcc = {
       at = "pkgs/development/cuda-modules/packages/cuda_nvcc.nix@c9cd016bbdd2";
-      value = raw {
+      value = unfree "cuda_nvcc" (raw {
         name = "cuda_nvcc";
         outputs = [ "out" ];
         args = script ''
@@ -327,7 +335,7 @@ let
           ${wheel "cuda_nvcc" "$out"}
           ${wheel "nvvm" "$out"}
         '';
-      };
+      });
     };
     cuda_nvrtc = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_nvrtc.nix@aa3dc258eb95";
