@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::Capability;
 
-/// What device code is made for. Prints as `sm_90`, `compute_75`, `spirv1.3`, `cpu`.
+/// What device code is made for. Prints as `sm_90`, `compute_75`, `vulkan1.2`, `spirv1.3`, `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum KernelTarget {
     /// The CPU: no device code.
     Cpu,
-    /// SPIR-V of a version (major, minor).
+    /// SPIR-V of a version (major, minor): what a module says of itself.
     Spirv(u8, u8),
+    /// SPIR-V that devices of a version of Vulkan (major, minor) take: what packages are made for.
+    Vulkan(u8, u8),
     /// PTX of a virtual architecture.
     Ptx(Capability),
     /// Machine code of a capability.
@@ -27,8 +29,21 @@ impl KernelTarget {
     pub fn capability(self) -> Option<Capability> {
         match self {
             Self::Sass(capability) | Self::Ptx(capability) => Some(capability),
-            Self::Cpu | Self::Spirv(..) => None,
+            Self::Cpu | Self::Spirv(..) | Self::Vulkan(..) => None,
         }
+    }
+}
+
+impl KernelTarget {
+    /// Whether its code is shaders, which no CUDA release compiles and every vendor's driver takes.
+    pub fn is_shader(self) -> bool {
+        matches!(self, Self::Spirv(..) | Self::Vulkan(..))
+    }
+
+    /// The package of device code for it: `volley-kernels-sm_90`, `volley-shaders-vulkan1.2`.
+    pub fn package(self, simulator: &str) -> String {
+        let kind = if self.is_shader() { "shaders" } else { "kernels" };
+        format!("{simulator}-{kind}-{self}")
     }
 }
 
@@ -37,6 +52,7 @@ impl fmt::Display for KernelTarget {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Spirv(major, minor) => write!(f, "spirv{major}.{minor}"),
+            Self::Vulkan(major, minor) => write!(f, "vulkan{major}.{minor}"),
             Self::Ptx(capability) => f.write_str(&capability.compute()),
             Self::Sass(capability) => f.write_str(&capability.sm()),
         }
@@ -47,13 +63,19 @@ impl FromStr for KernelTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a kernel target such as sm_90, compute_75, spirv1.3 or cpu");
+        let wrong = || format!("`{text}` is not a kernel target such as sm_90, compute_75, vulkan1.2, spirv1.3 or cpu");
+        let numbers = |version: &str| -> Option<(u8, u8)> {
+            let (major, minor) = version.split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
         if text == "cpu" {
             return Ok(Self::Cpu);
         }
         if let Some(version) = text.strip_prefix("spirv") {
-            let (major, minor) = version.split_once('.').ok_or_else(wrong)?;
-            return Ok(Self::Spirv(major.parse().map_err(|_| wrong())?, minor.parse().map_err(|_| wrong())?));
+            return numbers(version).map(|(major, minor)| Self::Spirv(major, minor)).ok_or_else(wrong);
+        }
+        if let Some(version) = text.strip_prefix("vulkan") {
+            return numbers(version).map(|(major, minor)| Self::Vulkan(major, minor)).ok_or_else(wrong);
         }
         let capability = Capability::from_arch(text).ok_or_else(wrong)?;
         match text {

@@ -24,8 +24,9 @@ pub struct KernelsList {
     pub kernel_abi: KernelAbiTag,
     /// What the code runs on.
     pub target: KernelTarget,
-    /// CUDA release that compiled it.
-    pub cuda: CudaVersion,
+    /// CUDA release that compiled it; none of shaders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<CudaVersion>,
     /// Variant's directory name.
     pub variant: String,
     /// Files of the directory, sorted by path below it, without this list.

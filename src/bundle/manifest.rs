@@ -146,7 +146,7 @@ impl BundleManifest {
         Some(match (self.platform, &self.kernel_abi, target) {
             (Some(_), Some(_), _) => KernelForm::Library,
             (Some(_), None, _) => KernelForm::Slice,
-            (None, _, KernelTarget::Spirv(..)) => KernelForm::Spirv,
+            (None, _, target) if target.is_shader() => KernelForm::Spirv,
             (None, ..) => KernelForm::Cubin,
         })
     }
@@ -240,7 +240,7 @@ impl Provenance {
 pub struct ToolVersion {
     /// Version text.
     pub version: String,
-    /// Digest of the pinned wheel it came from.
+    /// Digest of the pinned wheel it came from; of a compiler of shaders that of its program.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sha256: Option<Digest>,
 }

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::serve::PrefixFit;
-use crate::fit::DeviceFit;
+use crate::fit::{DeviceFit, ShaderFit};
 use crate::machine::{
     CompilerFamily, ComputeMode, Device, DeviceKind, DriverAnswer, DriverLibrary, DriverRole, Machine, VulkanDevice,
 };
@@ -34,7 +34,7 @@ pub fn page(facts: &Facts, report: &Report, options: PageOptions<'_>) -> String 
     lines.system(machine);
     lines.driver(machine);
     lines.devices(facts);
-    lines.vulkan(machine);
+    lines.vulkan(facts);
     lines.tools(machine);
     lines.packages(machine);
     lines.process(machine);
@@ -231,9 +231,18 @@ impl Lines {
         self.put("all GPUs", &format!("{} {}: {how}{best}", fit.simulator, fit.version));
     }
 
-    fn vulkan(&mut self, machine: &Machine) {
-        for (index, device) in machine.vulkan.devices.iter().enumerate() {
+    fn vulkan(&mut self, facts: &Facts) {
+        let machine = &facts.machine;
+        for (device, index) in machine.vulkan.devices.iter().zip(0_u32..) {
             self.put(&format!("Vulkan {index}"), &vulkan_words(device, self.verbose));
+            for found in &facts.fits {
+                let place = if machine.prefixes.len() > 1 { format!("  in {}", found.prefix) } else { String::new() };
+                let fits = found.shaders.iter().filter(|fit| fit.index == index);
+                for line in fits.map(shader_words) {
+                    let text = format!("{} {}  -> {line}{place}", found.fit.simulator, found.fit.version);
+                    self.wrap("", &text, INDENT + 4);
+                }
+            }
         }
         if self.verbose
             && let Some(loader) = &machine.vulkan.loader
@@ -351,6 +360,18 @@ fn device_words(machine: &Machine, device: &Device) -> String {
         text.push_str("  ECC off");
     }
     text
+}
+
+/// `shaders vulkan1.1; it takes vulkan1.3: install volley-shaders-vulkan1.3`.
+fn shader_words(fit: &ShaderFit) -> String {
+    let runs = match (fit.target, &fit.why_not) {
+        (Some(target), _) => format!("shaders {target}"),
+        (None, why) => format!("CPU: {}", why.as_deref().unwrap_or("no shaders are installed")),
+    };
+    match (fit.takes, &fit.better) {
+        (Some(takes), Some(better)) => format!("{runs}; it takes {takes}: install {better}"),
+        _ => runs,
+    }
 }
 
 fn vulkan_words(device: &VulkanDevice, verbose: bool) -> String {

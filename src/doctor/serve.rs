@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fit::{Distribution, Fit, fit};
+use crate::fit::{Distribution, Fit, ShaderFit, fit, shader_fits};
 use crate::machine::Machine;
 use crate::manifest::Manifests;
 
@@ -15,6 +15,10 @@ pub struct PrefixFit {
     pub prefix: String,
     /// What runs on each GPU, and why.
     pub fit: Fit,
+    /// What runs on each Vulkan device, of a simulator with shaders.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub shaders: Vec<ShaderFit>,
 }
 
 /// The verdict for every simulator that is installed, `offers` being what there is to install besides.
@@ -33,11 +37,13 @@ pub(super) fn serve(machine: &Machine, offers: &[Distribution], manifests: &Mani
             let is_its = |offer: &&Distribution| {
                 (&offer.simulator, offer.as_wheels) == (&distribution.simulator, distribution.as_wheels)
             };
-            let offered = offers.iter().filter(is_its);
-            let offered: Vec<_> = offered.flat_map(|offer| offer.kernels.iter().cloned()).collect();
-            let distribution = distribution.with_offers(offered);
+            let offered = || offers.iter().filter(is_its);
+            let kernels: Vec<_> = offered().flat_map(|offer| offer.kernels.iter().cloned()).collect();
+            let shaders: Vec<_> = offered().flat_map(|offer| offer.shaders.iter().cloned()).collect();
+            let distribution = distribution.with_offers(kernels).with_shaders(shaders);
             let fit = fit(&devices, driver.as_ref(), &distribution, manifests);
-            found.push(PrefixFit { prefix: prefix.path.clone(), fit });
+            let shaders = shader_fits(&machine.vulkan.devices, &distribution, &manifests.spirv);
+            found.push(PrefixFit { prefix: prefix.path.clone(), fit, shaders });
         }
     }
     found

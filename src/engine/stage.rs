@@ -15,7 +15,7 @@ use crate::bundle::{
 };
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
-use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
+use crate::plan::{Action, BuildPlan, GLSL_COMPILER, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
 use crate::recipe::{Component, ComponentKind, HostVariant, Recipe, RecipeMatrix, UNNAMED_VARIANT};
 
@@ -432,7 +432,7 @@ fn stage_kernels(
             schema: KERNELS_SCHEMA,
             kernel_abi: tag.clone(),
             target,
-            cuda: recipe.cuda,
+            cuda,
             variant: variant.to_owned(),
             modules: Vec::new(),
             kernels: kernels.clone(),
@@ -451,7 +451,8 @@ fn write_list(bundle: &Bundle, dir: &str, list: &KernelsList) -> Result<()> {
 }
 
 fn compilers(tools: &BTreeMap<String, ToolVersion>) -> BTreeMap<String, String> {
-    let kernel_tools = tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm"));
+    let kernel_tools =
+        tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm") || *name == GLSL_COMPILER);
     kernel_tools.map(|(name, tool)| (name.clone(), tool.version.clone())).collect()
 }
 

@@ -98,7 +98,9 @@ pub struct Step {
 pub fn fit(devices: &[Device], driver: Option<&Driver>, distribution: &Distribution, manifests: &Manifests) -> Fit {
     let cuda = driver.map(|driver| driver.cuda);
     let (mut fits, mut wishes) = (Vec::new(), Vec::new());
-    for device in devices {
+    // Of a simulator whose device code is shaders alone Vulkan's devices have the verdicts.
+    let is_of_shaders = distribution.kernels.is_empty() && !distribution.shaders.is_empty();
+    for device in devices.iter().filter(|_| !is_of_shaders) {
         let DeviceKind::Cuda { capability } = device.kind else {
             fits.push(other_vendor(device));
             continue;

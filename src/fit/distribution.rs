@@ -25,6 +25,9 @@ pub struct Distribution {
     pub rtc: Option<Part>,
     /// Kernel packages, sorted by target and CUDA release.
     pub kernels: Vec<KernelPackage>,
+    /// Packages of shaders, sorted by environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shaders: Vec<ShaderPackage>,
     /// Whether its packages are wheels, which have names of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_wheels: bool,
@@ -71,6 +74,25 @@ pub struct KernelPackage {
     pub problem: Option<String>,
 }
 
+/// A package of shaders for one environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ShaderPackage {
+    /// Package name: `volley-shaders-vulkan1.2`.
+    pub package: String,
+    /// Version.
+    pub version: Version,
+    /// What it was compiled for.
+    pub target: KernelTarget,
+    /// Tag of the kernel table that it was compiled for.
+    pub kernel_abi: Option<KernelAbiTag>,
+    /// Whether it is installed, or only there to be installed.
+    pub installed: bool,
+    /// Why it cannot be used although it is there: a file is missing or damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 impl KernelPackage {
     /// The device code as the chain sees it.
     pub fn available(&self) -> Available {
@@ -83,21 +105,31 @@ impl Distribution {
     pub fn of<'a>(manifests: impl IntoIterator<Item = &'a BundleManifest>, installed: bool) -> Vec<Self> {
         let mut found: BTreeMap<&str, Self> = BTreeMap::new();
         for manifest in manifests {
-            let own = found.entry(&manifest.simulator).or_insert_with(|| Self {
-                simulator: manifest.simulator.clone(),
-                version: manifest.version,
-                core: None,
-                rtc: None,
-                kernels: Vec::new(),
-                as_wheels: false,
-            });
+            let own = found
+                .entry(&manifest.simulator)
+                .or_insert_with(|| Self { version: manifest.version, ..Self::empty(&manifest.simulator) });
             own.add(manifest, installed);
         }
         for own in found.values_mut() {
             own.settle();
         }
         // What ties kernels to a core is no simulator by itself.
-        found.into_values().filter(|own| own.core.is_some() || own.rtc.is_some() || !own.kernels.is_empty()).collect()
+        let is_any =
+            |own: &Self| own.core.is_some() || own.rtc.is_some() || !own.kernels.is_empty() || !own.shaders.is_empty();
+        found.into_values().filter(is_any).collect()
+    }
+
+    /// A simulator without any package.
+    pub fn empty(simulator: &str) -> Self {
+        Self {
+            simulator: simulator.to_owned(),
+            version: Version::new(0, 0, 0),
+            core: None,
+            rtc: None,
+            kernels: Vec::new(),
+            shaders: Vec::new(),
+            as_wheels: false,
+        }
     }
 
     fn add(&mut self, manifest: &BundleManifest, installed: bool) {
@@ -111,6 +143,16 @@ impl Distribution {
         match (manifest.component, manifest.target, manifest.cuda) {
             (ComponentKind::Core, ..) => self.core = Some(part()),
             (ComponentKind::Rtc, ..) => self.rtc = Some(part()),
+            (ComponentKind::Kernels, Some(target), None) if target.is_shader() && !manifest.artifacts.is_empty() => {
+                self.shaders.push(ShaderPackage {
+                    package: manifest.package.clone(),
+                    version: manifest.version,
+                    target,
+                    kernel_abi: manifest.kernel_abi.clone(),
+                    installed,
+                    problem: None,
+                });
+            }
             // A selector has a target, but no files: the package that it brings has them.
             (ComponentKind::Kernels, Some(target), Some(cuda)) if !manifest.artifacts.is_empty() => {
                 self.kernels.push(KernelPackage {
@@ -133,7 +175,9 @@ impl Distribution {
     pub fn settle(&mut self) {
         let key = |kernels: &KernelPackage| (kernels.target, kernels.cuda, kernels.package.clone());
         self.kernels.sort_by_key(key);
-        let highest = || self.kernels.iter().map(|kernels| kernels.version).max();
+        self.shaders.sort_by_key(|shaders| (shaders.target, shaders.package.clone()));
+        let shaders = self.shaders.iter().map(|shaders| shaders.version);
+        let highest = || self.kernels.iter().map(|kernels| kernels.version).chain(shaders.clone()).max();
         let version = self.core.as_ref().or(self.rtc.as_ref()).map(|part| part.version).or_else(highest);
         self.version = version.unwrap_or(self.version);
     }
@@ -154,26 +198,49 @@ impl Distribution {
         self
     }
 
+    /// The same with shaders that can be installed beside what is there.
+    #[must_use]
+    pub fn with_shaders(mut self, offered: impl IntoIterator<Item = ShaderPackage>) -> Self {
+        for offer in offered {
+            if !self.shaders.iter().any(|own| (&own.package, &own.kernel_abi) == (&offer.package, &offer.kernel_abi)) {
+                self.shaders.push(ShaderPackage { installed: false, ..offer });
+            }
+        }
+        self.settle();
+        self
+    }
+
     /// Notes that a kernel package cannot be used, and why: files of it are missing or damaged.
     pub fn spoil(&mut self, package: &str, problem: &str) {
         for kernels in self.kernels.iter_mut().filter(|kernels| kernels.package == package) {
             kernels.problem = Some(problem.to_owned());
+        }
+        for shaders in self.shaders.iter_mut().filter(|shaders| shaders.package == package) {
+            shaders.problem = Some(problem.to_owned());
         }
     }
 
     /// Whether any part of it is installed; without, all of it is there to be installed.
     pub fn is_installed(&self) -> bool {
         let parts = self.core.iter().chain(&self.rtc).any(|part| part.installed);
-        parts || self.kernels.iter().any(|kernels| kernels.installed)
+        parts
+            || self.kernels.iter().any(|kernels| kernels.installed)
+            || self.shaders.iter().any(|shaders| shaders.installed)
     }
 
     /// Why a kernel package is not used, whatever the device.
     pub fn objection(&self, kernels: &KernelPackage) -> Option<String> {
-        if let Some(problem) = &kernels.problem {
-            return Some(problem.clone());
-        }
+        kernels.problem.clone().or_else(|| self.is_of_another(kernels.kernel_abi.as_ref()))
+    }
+
+    /// Why shaders are not used, whatever the device.
+    pub fn refuses(&self, shaders: &ShaderPackage) -> Option<String> {
+        shaders.problem.clone().or_else(|| self.is_of_another(shaders.kernel_abi.as_ref()))
+    }
+
+    fn is_of_another(&self, kernel_abi: Option<&KernelAbiTag>) -> Option<String> {
         let core = self.core.as_ref()?.kernel_abi.as_ref()?;
-        match &kernels.kernel_abi {
+        match kernel_abi {
             Some(tag) if tag == core => None,
             Some(tag) => Some(format!("made for kernel ABI {tag}, core has {core}")),
             None => Some(format!("says no kernel ABI, core has {core}")),
@@ -196,6 +263,9 @@ impl Distribution {
         }
         for kernels in self.kernels.iter().filter(|kernels| kernels.installed) {
             found.extend(self.objection(kernels).map(|why| format!("{}: {why}", kernels.package)));
+        }
+        for shaders in self.shaders.iter().filter(|shaders| shaders.installed) {
+            found.extend(self.refuses(shaders).map(|why| format!("{}: {why}", shaders.package)));
         }
         found
     }

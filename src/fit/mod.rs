@@ -9,11 +9,13 @@ mod device;
 mod distribution;
 mod foreign;
 mod reach;
+mod shaders;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use device::{Advice, DeviceFit, Fit, Runs, Step, fit};
-pub use distribution::{Distribution, KernelPackage, Part};
+pub use distribution::{Distribution, KernelPackage, Part, ShaderPackage};
 pub use foreign::{Compiles, ForeignFit, Unit, UnitFit};
 pub use reach::{DeviceReach, DriverNeed, How, Reach};
+pub use shaders::{ShaderFit, shader_fits};

@@ -90,6 +90,7 @@ fn driver(cuda: &str) -> Driver {
 impl Case {
     fn fit(&self, manifests: &Manifests) -> Fit {
         let distribution = Distribution {
+            shaders: Vec::new(),
             simulator: "sim".to_owned(),
             version: VERSION,
             core: self.core.as_ref().map(|letter| part("sim-core", letter)),
@@ -170,6 +171,7 @@ fn the_table_of_the_chain_holds_for_distributions() {
                 KernelPackage { ptx_isa, ..own }
             };
             let mut distribution = Distribution {
+                shaders: Vec::new(),
                 simulator: "sim".to_owned(),
                 version: VERSION,
                 core: None,
@@ -215,6 +217,7 @@ fn a_page_for_a_mixed_host() {
 fn packages_of_two_releases_are_told_apart() {
     let offered = ["sm_80 cuda13.0", "sm_90 cuda13.0", "sm_90 cuda11.8", "sm_100 cuda13.0", "compute_80 cuda11.8"];
     let distribution = Distribution {
+        shaders: Vec::new(),
         simulator: "sim".to_owned(),
         version: VERSION,
         core: None,
@@ -240,6 +243,7 @@ fn a_damaged_package_is_refused_by_its_own_words() {
     let mut broken = kernels("sm_90 cuda13.0", true);
     broken.problem = Some("neuron.cubin is missing".to_owned());
     let distribution = Distribution {
+        shaders: Vec::new(),
         simulator: "sim".to_owned(),
         version: VERSION,
         core: Some(part("sim-core", "a")),

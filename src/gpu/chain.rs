@@ -125,7 +125,7 @@ fn rank(item: &Available) -> (u32, u8, CudaVersion) {
     let (code, is_ptx) = match item.target {
         KernelTarget::Sass(code) => (code, false),
         KernelTarget::Ptx(code) => (code, true),
-        KernelTarget::Spirv(..) | KernelTarget::Cpu => return (0, 0, item.cuda),
+        KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) | KernelTarget::Cpu => return (0, 0, item.cuda),
     };
     let suffix = match code.suffix {
         Suffix::Exact => 2,
@@ -145,7 +145,9 @@ fn place(
     let found = match item.target {
         KernelTarget::Sass(code) => sass(device, code, manifests)?,
         KernelTarget::Ptx(code) => ptx(device, code, manifests)?,
-        KernelTarget::Spirv(..) => return Err("SPIR-V is not run by the CUDA driver".to_owned()),
+        KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) => {
+            return Err("SPIR-V is not run by the CUDA driver".to_owned());
+        }
         KernelTarget::Cpu => return Err("no device code: this is the CPU's".to_owned()),
     };
     let Some(driver) = driver else { return Err("no CUDA driver".to_owned()) };

@@ -29,7 +29,7 @@ pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins
 pub use members::archive_members;
 pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
-pub use signature::{BufferBinding, KernelSignature, Param, kernel_abi_tag};
+pub use signature::{BufferBinding, BufferField, KernelSignature, Param, SpecConstant, kernel_abi_tag};
 pub use spirv::{
     SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource, is_spirv, spirv,
 };

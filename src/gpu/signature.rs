@@ -29,10 +29,36 @@ pub struct KernelSignature {
     /// Buffers that a shader expects at its bindings, sorted; a cubin and PTX have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<BufferBinding>,
+    /// Invocations of a workgroup in x, y, z, of a shader whose table says them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workgroup: Option<[u32; 3]>,
+    /// Constants that the host gives a shader, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constants: Vec<SpecConstant>,
+}
+
+/// A constant that is given when a shader's pipeline is made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct SpecConstant {
+    /// Its number: `constant_id`.
+    pub id: u32,
+    /// Its name, for people.
+    pub name: String,
+}
+
+/// A field of the structure in a buffer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct BufferField {
+    /// Its name; that of a field of a structure in it has a dot: `inhib.gain`.
+    pub name: String,
+    /// Bytes from the start of the structure.
+    pub offset: u32,
+    /// Bytes, all elements of an array together.
+    pub size: u32,
 }
 
 /// A buffer that a shader expects at a binding, as its launcher fills it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BufferBinding {
     /// Descriptor set.
     pub set: u32,
@@ -45,12 +71,15 @@ pub struct BufferBinding {
     /// Bytes from one element of the array without an end to the next; none without such an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride: Option<u32>,
+    /// Fields of one such element, or of the whole of a buffer without an open end, where the table says them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<BufferField>,
 }
 
 impl KernelSignature {
     /// A kernel without bindings.
     pub fn new(name: impl Into<String>, params: Vec<Param>) -> Self {
-        Self { name: name.into(), params, bindings: Vec::new() }
+        Self { name: name.into(), params, bindings: Vec::new(), workgroup: None, constants: Vec::new() }
     }
 }
 
@@ -74,14 +103,24 @@ pub fn kernel_abi_tag(kernels: &[KernelSignature]) -> KernelAbiTag {
             let params: Vec<String> =
                 kernel.params.iter().map(|param| format!("{}:{}", param.offset, param.size)).collect();
             // A kernel without bindings has the line that it always had.
-            let bindings: String = kernel.bindings.iter().map(|binding| format!("\t{binding}")).collect();
-            format!("{}\t{}{bindings}\n", kernel.name, params.join(","))
+            let bindings: String = kernel.bindings.iter().map(|it| format!("\t{it}{}", fields(&it.fields))).collect();
+            let workgroup = kernel.workgroup.map(|[x, y, z]| format!("\tworkgroup {x}x{y}x{z}"));
+            let constants: String =
+                kernel.constants.iter().map(|it| format!("\tconstant {} {}", it.id, it.name)).collect();
+            format!("{}\t{}{bindings}{}{constants}\n", kernel.name, params.join(","), workgroup.unwrap_or_default())
         })
         .collect();
     lines.sort();
     lines.dedup();
     let digest = Digest::of(format!("simpack-kernel-abi 1\n{}", lines.concat()).as_bytes());
     format!("k{}", digest.short(12)).parse().expect("k and twelve hex digits make a tag")
+}
+
+/// The fields of a buffer in the line of its kernel: with their names, because two of one size may change places.
+fn fields(fields: &[BufferField]) -> String {
+    let all: Vec<String> =
+        fields.iter().map(|field| format!("{}@{}:{}", field.name, field.offset, field.size)).collect();
+    if all.is_empty() { String::new() } else { format!(" {{{}}}", all.join(",")) }
 }
 
 #[cfg(test)]
@@ -108,7 +147,21 @@ mod tests {
             resource: SpirvResource::StorageBuffer,
             size: 4,
             stride: Some(8),
+            fields: Vec::new(),
         }];
-        assert_ne!(tag, kernel_abi_tag(&[bound, b]));
+        let plain = kernel_abi_tag(&[bound.clone(), b.clone()]);
+        assert_ne!(tag, plain);
+        let field = |name: &str, offset| BufferField { name: name.to_owned(), offset, size: 4 };
+        let mut tags = vec![plain];
+        for fields in [[field("v", 0), field("w", 4)], [field("w", 0), field("v", 4)]] {
+            bound.bindings[0].fields = fields.to_vec();
+            tags.push(kernel_abi_tag(&[bound.clone(), b.clone()]));
+        }
+        bound.workgroup = Some([64, 1, 1]);
+        tags.push(kernel_abi_tag(&[bound.clone(), b.clone()]));
+        bound.constants.push(SpecConstant { id: 0, name: "width".to_owned() });
+        tags.push(kernel_abi_tag(&[bound, b]));
+        let different: std::collections::BTreeSet<_> = tags.iter().collect();
+        assert_eq!(different.len(), tags.len(), "{tags:?}");
     }
 }

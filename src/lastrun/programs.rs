@@ -17,7 +17,8 @@ use crate::process::Call;
 const KEPT: usize = 200;
 /// What the file of a compiler or linker is called. Anything else (`ccache`, under a compiler's name) may
 /// answer for a program that it looks for itself.
-const NAMES: [&str; 10] = ["g++", "gcc", "c++", "clang", "ld", "make", "nvcc", "cudafe", "fatbinary", "ptxas"];
+const NAMES: [&str; 11] =
+    ["g++", "gcc", "c++", "clang", "ld", "make", "nvcc", "cudafe", "fatbinary", "ptxas", "glslang"];
 
 /// Answers of programs, from a file and for a file. What cannot be read or written is asked again.
 #[derive(Debug, Default)]

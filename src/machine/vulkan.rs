@@ -40,6 +40,14 @@ pub struct VulkanDevice {
     pub heaps: Vec<u64>,
 }
 
+impl VulkanDevice {
+    /// Major and minor number of its version of Vulkan.
+    pub fn version(&self) -> Option<(u8, u8)> {
+        let mut numbers = self.api.split('.').map(|number| number.parse().ok());
+        Some((numbers.next()??, numbers.next()??))
+    }
+}
+
 /// What a Vulkan device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::load::ManifestText;
+use crate::arch::KernelTarget;
 use crate::data::Data;
 use crate::error::Result;
 
@@ -43,6 +44,13 @@ pub struct SpirvLimits {
     pub uniform_buffer_bytes: u64,
 }
 
+impl SpirvEnvironment {
+    /// What packages for it are made for.
+    pub fn target(&self) -> Option<KernelTarget> {
+        self.name.parse().ok()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -78,6 +86,16 @@ impl SpirvEnvironments {
             all.push(SpirvEnvironment { name: entry.name, spirv, capabilities, limits: entry.limits });
         }
         Ok(Self(all))
+    }
+
+    /// All, ascending.
+    pub fn iter(&self) -> std::slice::Iter<'_, SpirvEnvironment> {
+        self.0.iter()
+    }
+
+    /// The environment that a package is made for.
+    pub fn of(&self, target: KernelTarget) -> Option<&SpirvEnvironment> {
+        self.0.iter().find(|environment| environment.target() == Some(target))
     }
 
     /// The lowest environment that takes a SPIR-V version; none for a version that nobody knows.

@@ -12,7 +12,7 @@ use crate::data::Data;
 use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
-use crate::package::{conda, selector_name};
+use crate::package::conda;
 use crate::project::{files_of, find, source_elsewhere, unsaid_inputs};
 use crate::recipe::{
     self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
@@ -117,7 +117,10 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
             CudaToolchain::System => "  (the machine's compiler)".to_owned(),
             CudaToolchain::Directory(dir) => format!("  ({})", dir.display()),
         };
-        line(&format!("CUDA {}", recipe.cuda), join(&mut targets) + &from);
+        match recipe.is_cuda() || recipe.groups.is_empty() {
+            true => line(&format!("CUDA {}", recipe.cuda), join(&mut targets) + &from),
+            false => line("shaders", join(&mut targets)),
+        }
     }
     for group in &first.groups {
         let variants = join(&mut group.variants.iter().map(|variant| variant.name.clone()));
@@ -138,12 +141,9 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
 /// What serves GPUs whose capability the package manager does not know, and what it would cost to bring them everything.
 /// Libraries that ship cut exclude each other.
 fn fallback(recipes: &[Recipe]) -> Option<String> {
-    let first = recipes.first().filter(|recipe| !recipe.groups.is_empty() && !recipe.is_sliced())?;
-    let names: BTreeSet<String> = recipes
-        .iter()
-        .flat_map(|recipe| &recipe.targets)
-        .map(|target| format!("{}-{target}", selector_name(&first.name)))
-        .collect();
+    let first = recipes.first().filter(|recipe| recipe.is_cuda() && !recipe.is_sliced())?;
+    let names: BTreeSet<String> =
+        recipes.iter().flat_map(|recipe| &recipe.targets).map(|target| target.package(&first.name)).collect();
     let index = fs_err::read(Path::new(WRITTEN[0]).join("conda/noarch/repodata.json")).ok();
     let records = index.and_then(|bytes| Some(conda::records(&bytes).ok()?.collect::<Vec<_>>())).unwrap_or_default();
     let version = conda::spelled(first.version);

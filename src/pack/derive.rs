@@ -1,13 +1,14 @@
 //! Derives every package from the recipe and its bundles: names, pins, run-exports, conditions.
 //!
 //! ```text
-//! volley ──────────── core of this version, selector
+//! volley ──────────── core of this version, selector, shaders of the lowest environment or of all (`fallback = "all"`)
 //! volley-core ─────── kernel-abi (tag), glibc               exports core within its major
 //! volley-rtc ──────── core within its minor, NVRTC          exports rtc within its minor
 //! volley-dev ──────── exactly this core                     exports core within its major
 //! volley-kernels ──── selector: one of volley-kernels-sm_90 … , PTX, all, nothing (CPU)
 //! volley-kernels-all  every volley-kernels-* of a CUDA release (`fallback = "all"`)
 //! volley-kernels-* ── kernel-abi (tag)
+//! volley-shaders-* ── kernel-abi (tag)
 //! ```
 //!
 //! Of a simulator whose libraries ship whole, cut to one capability, the packages hold the same paths. An environment
@@ -314,7 +315,7 @@ impl Derivation<'_> {
     /// What brings the kernels of all targets, once for each CUDA release, where GPUs whose capability nobody tells get
     /// them. Of several an environment holds one: the newest whose code the driver runs.
     fn all_kernels(&self, packages: &[Package]) -> Result<Vec<Package>> {
-        if self.recipe.package.fallback != Fallback::All || self.recipe.is_sliced() {
+        if self.recipe.package.fallback != Fallback::All || self.recipe.is_sliced() || !self.recipe.is_cuda() {
             return Ok(Vec::new());
         }
         let kernels: Vec<(CudaVersion, &Package)> = device_code(packages).collect();
@@ -350,7 +351,7 @@ impl Derivation<'_> {
         let kernels: Vec<(KernelTarget, &Package)> = packages
             .iter()
             .filter(|package| package.kind == PackageKind::Kernels)
-            .filter_map(|package| Some((package.manifest.target?, package)))
+            .filter_map(|package| Some((package.manifest.target.filter(|target| !target.is_shader())?, package)))
             .collect();
         if kernels.is_empty() {
             return Ok(Vec::new());
@@ -370,6 +371,22 @@ impl Derivation<'_> {
         builds.extend(unknown);
         builds.sort_by_key(|package| package.build_number);
         Ok(builds)
+    }
+
+    /// Shaders that the metapackage brings. No package manager says what a device takes, so none is chosen by it: those of
+    /// the lowest environment run wherever any do, and the loader takes the best that is there.
+    fn shaders(&self, packages: &[Package]) -> Vec<Dependency> {
+        let made = packages.iter().filter(|package| package.kind == PackageKind::Kernels);
+        let mut shaders: Vec<(KernelTarget, &Package)> = made
+            .filter_map(|package| Some((package.manifest.target.filter(|target| target.is_shader())?, package)))
+            .collect();
+        shaders.sort_by_key(|(target, _)| *target);
+        let brought = match self.recipe.package.fallback {
+            Fallback::Cpu => 0,
+            Fallback::Ptx => 1,
+            Fallback::All => shaders.len(),
+        };
+        shaders.into_iter().take(brought).map(|(_, package)| self.version(package.name().to_owned())).collect()
     }
 
     /// The selector's builds for GPUs whose capability nobody tells.
@@ -450,6 +467,7 @@ impl Derivation<'_> {
         if packages.iter().any(|package| matches!(package.kind, PackageKind::Selector(_))) {
             dependencies.push(self.version(selector_name(&self.recipe.name)));
         }
+        dependencies.extend(self.shaders(packages));
         let bundle = self.bundles.iter().find(|bundle| bundle.manifest.component == ComponentKind::Meta);
         let mut package = match bundle {
             Some(bundle) => self.of_bundle(PackageKind::Component, bundle),

@@ -1,11 +1,11 @@
 //! What a channel offers, from its index alone: the selector's builds say which kernels there are, for which target,
-//! by which CUDA release and for which kernel ABI. No package is opened.
+//! by which CUDA release and for which kernel ABI; names of packages which shaders. No package is opened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::error::{Error, Result};
-use crate::fit::{Distribution, KernelPackage, Part};
+use crate::fit::{Distribution, KernelPackage, Part, ShaderPackage};
 use crate::package::conda::{self, Record};
 use crate::package::{kernel_abi_name, release_of, selector_name};
 use crate::recipe::ComponentKind;
@@ -39,6 +39,10 @@ pub fn offers(indexes: &[Vec<u8>]) -> Result<Vec<Offer>> {
     }
     let mut found: BTreeMap<(String, Version), Vec<Selected>> = BTreeMap::new();
     for record in &all {
+        // Nothing selects shaders: their packages speak for themselves.
+        if let Some((simulator, shaders)) = shaders(record) {
+            found.entry((simulator, shaders.version)).or_default();
+        }
         let Some((simulator, kernels, spec)) = selected(record) else { continue };
         found.entry((simulator, kernels.version)).or_default().push((record.build_number, kernels, spec));
     }
@@ -75,6 +79,21 @@ fn selected(record: &Record) -> Option<(String, KernelPackage, String)> {
     Some((simulator.to_owned(), kernels, spec.to_owned()))
 }
 
+/// A package of shaders, and of which simulator.
+fn shaders(record: &Record) -> Option<(String, ShaderPackage)> {
+    let (simulator, target) = record.name.rsplit_once("-shaders-")?;
+    let target: KernelTarget = target.parse().ok()?;
+    let shaders = ShaderPackage {
+        package: record.name.clone(),
+        version: conda::version(&record.version)?,
+        target,
+        kernel_abi: kernel_abi(record, simulator),
+        installed: false,
+        problem: None,
+    };
+    target.is_shader().then(|| (simulator.to_owned(), shaders))
+}
+
 /// The tag in a package's dependency on the package that ties kernels to a core.
 fn kernel_abi(record: &Record, simulator: &str) -> Option<KernelAbiTag> {
     let name = kernel_abi_name(simulator);
@@ -92,7 +111,9 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     };
     let selector = selector_name(simulator);
     // Only core and kernels depend on the table; rtc depends on core.
-    let is_core = |record: &Record| !record.name.starts_with(&selector) && kernel_abi(record, simulator).is_some();
+    let is_core = |record: &Record| {
+        !record.name.starts_with(&selector) && shaders(record).is_none() && kernel_abi(record, simulator).is_some()
+    };
     let part = |record: &Record| Part {
         package: record.name.clone(),
         version,
@@ -112,6 +133,11 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     let specs =
         kernels.iter().map(|(_, kernels, spec)| ((kernels.package.clone(), kernels.cuda), spec.clone())).collect();
     let mut distribution = Distribution {
+        shaders: records
+            .iter()
+            .filter_map(shaders)
+            .filter_map(|(of, shaders)| (of == simulator && shaders.version == version).then_some(shaders))
+            .collect(),
         simulator: simulator.to_owned(),
         version,
         core,

@@ -196,8 +196,12 @@ impl Job {
         let releases: Vec<String> = self
             .inputs
             .recipes
-            .iter()
+            .compiling()
             .map(|recipe| {
+                if !recipe.is_cuda() && !recipe.targets.is_empty() && !recipe.groups.is_empty() {
+                    let targets = recipe.targets.iter().map(ToString::to_string);
+                    return targets.collect::<Vec<_>>().join(" ");
+                }
                 let is_ptx = |target: &&KernelTarget| matches!(target, KernelTarget::Ptx(_));
                 let ptx = recipe.targets.iter().filter(is_ptx).count();
                 let code = match (recipe.targets.len() - ptx, ptx) {

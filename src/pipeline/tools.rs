@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
+use crate::plan::GLSL_COMPILER;
 use crate::recipe::{CudaToolchain, Recipe, RecipeMatrix};
 use crate::toolchain::{
-    HostCommands, HostCompiler, HostSearch, HostSource, Store, SystemSearch, Toolchain, host_source,
-    nvcc_host_compiler, system_cuda,
+    HostCommands, HostCompiler, HostSearch, HostSource, ShaderCompiler, Store, SystemSearch, Toolchain, host_source,
+    nvcc_host_compiler, shader_compiler, system_cuda,
 };
 use crate::ui::{Ui, size};
 
@@ -39,6 +40,8 @@ pub(crate) struct Tools {
     cuda: BTreeMap<CudaVersion, CudaTools>,
     /// That of the host part, where it is compiled.
     compiler: Option<Box<dyn HostSource>>,
+    /// That of shaders, where there are any.
+    shaders: Option<ShaderCompiler>,
     answers: VersionCache,
 }
 
@@ -76,8 +79,11 @@ fn found(
     answers: VersionCache,
 ) -> Result<Tools> {
     let recipe = recipes.own();
-    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), compiler: None, answers };
-    for recipe in recipes.iter().filter(|recipe| !recipe.groups.is_empty()) {
+    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), compiler: None, shaders: None, answers };
+    if recipe.form().is_some_and(|form| !form.is_cuda()) {
+        tools.shaders = Some(shader_compiler(&tools.answers)?);
+    }
+    for recipe in recipes.iter().filter(|recipe| recipe.is_cuda()) {
         tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
     }
     let drivers: Vec<BuildDriver> =
@@ -164,9 +170,11 @@ impl Tools {
     /// Tools of the host part and of each release.
     pub(super) fn versions(&self, recipes: &RecipeMatrix) -> BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>> {
         let of = |cuda: CudaVersion| self.cuda.get(&cuda).into_iter().flat_map(|tools| tools.versions.clone());
+        let shaders = self.shaders.as_ref().map(|compiler| (GLSL_COMPILER.to_owned(), compiler.tool.clone()));
+        let shared: BTreeMap<String, ToolVersion> = self.host.clone().into_iter().chain(shaders).collect();
         recipes
             .iter()
-            .map(|recipe| (recipe.cuda, self.host.clone().into_iter().chain(of(recipe.cuda)).collect()))
+            .map(|recipe| (recipe.cuda, shared.clone().into_iter().chain(of(recipe.cuda)).collect()))
             .collect()
     }
 
@@ -193,6 +201,7 @@ impl Tools {
             }
             paths.push(dir);
         }
+        paths.extend(self.shaders.as_ref().map(|compiler| compiler.program.clone()));
         paths.extend(self.cuda.values().filter_map(|tools| tools.system.as_ref()).flat_map(Toolchain::looked_at));
         Some(paths)
     }
@@ -263,6 +272,7 @@ impl Tools {
             dependencies: BTreeMap::new(),
             compiler_cache: cache,
             runtime,
+            glsl: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
             source_date_epoch: epoch,
         })
     }

@@ -1,13 +1,17 @@
-//! Kernel steps: one per translation unit x target x variant, keyed by the headers they include.
+//! Kernel steps: one per translation unit x target x variant, keyed by the headers they include. Shaders are compiled
+//! like kernels of CUDA, by a compiler of their own and for no CUDA release.
 
 use super::headers::HeaderList;
 use super::{Action, DATA, KeyPart, PlanInputs, Step, kernel_dir, key_of};
-use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, DeviceCompiler, KernelGroup, Recipe, VariantChoice};
 
-/// Steps of all kernel groups for one CUDA release.
+/// Name among the tools of the compiler of shaders in GLSL.
+pub const GLSL_COMPILER: &str = "glslang";
+
+/// Steps of all kernel groups for one CUDA release; of shaders all that there are.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for group in &recipe.groups {
@@ -18,10 +22,9 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbi
         for source in &group.sources {
             for variant in &group.variants {
                 for &target in &recipe.targets {
-                    if let Some(capability) = target.capability() {
-                        let unit = Unit { group, source, variant, target, capability };
-                        steps.push(step(recipe, inputs, tag, &unit)?);
-                    }
+                    let Some(compiler) = Compiler::of(target) else { continue };
+                    let unit = Unit { group, source, variant, target, compiler };
+                    steps.push(step(recipe, inputs, tag, &unit)?);
                 }
             }
         }
@@ -36,20 +39,54 @@ struct Unit<'a> {
     source: &'a str,
     variant: &'a VariantChoice,
     target: KernelTarget,
-    capability: Capability,
+    compiler: Compiler,
+}
+
+/// What compiles for a target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compiler {
+    Nvcc,
+    Glsl,
+}
+
+impl Compiler {
+    fn of(target: KernelTarget) -> Option<Self> {
+        match target {
+            KernelTarget::Sass(_) | KernelTarget::Ptx(_) => Some(Self::Nvcc),
+            KernelTarget::Vulkan(..) => Some(Self::Glsl),
+            KernelTarget::Cpu | KernelTarget::Spirv(..) => None,
+        }
+    }
+
+    /// Names of its tools, as they enter keys.
+    fn tools(self) -> &'static [&'static str] {
+        match self {
+            Self::Nvcc => &["nvcc", "c++ of nvcc"],
+            Self::Glsl => &[GLSL_COMPILER],
+        }
+    }
+
+    /// Arguments that choose a target, and how the names of its files end.
+    fn target(target: KernelTarget) -> (Vec<String>, &'static str) {
+        match target {
+            KernelTarget::Ptx(capability) => {
+                (vec!["-ptx".to_owned(), format!("-arch={}", capability.compute())], "ptx")
+            }
+            KernelTarget::Sass(capability) => {
+                (vec!["-cubin".to_owned(), format!("-arch={}", capability.sm())], "cubin")
+            }
+            other => (vec!["--target-env".to_owned(), other.to_string()], "spv"),
+        }
+    }
 }
 
 fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_>) -> Result<Step> {
-    let Unit { group, source, variant, target, capability } = *unit;
-    let (mode, arch, ending) = match target {
-        KernelTarget::Ptx(_) => ("-ptx", capability.compute(), "ptx"),
-        _ => ("-cubin", capability.sm(), "cubin"),
-    };
-    let mut args = vec![mode.to_owned(), format!("-arch={arch}")];
+    let Unit { group, source, variant, target, compiler } = *unit;
+    let (mut args, ending) = Compiler::target(target);
     args.extend(group.flags.iter().cloned());
     args.extend(variant.flags.iter().cloned());
     args.extend(variant.define.iter().map(|define| format!("-D{define}")));
-    for when in group.when.iter().filter(|when| when.applies(capability)) {
+    for when in group.when.iter().filter(|when| target.capability().is_some_and(|it| when.applies(it))) {
         args.extend(when.flags.iter().cloned());
         args.extend(when.define.iter().map(|define| format!("-D{define}")));
     }
@@ -59,7 +96,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
 
     let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 4")];
     parts.extend(data_part(inputs, recipe.cuda));
-    for name in ["nvcc", "c++ of nvcc"] {
+    for name in compiler.tools() {
         parts.push(tool_part(inputs, recipe.cuda, name)?);
     }
     parts.extend(args.iter().enumerate().map(|(index, arg)| KeyPart::new(format!("argument {index}"), arg)));
@@ -70,7 +107,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
     Ok(Step {
         id: format!("{source} {target} ({})", variant.name),
         component: ComponentKind::Kernels,
-        cuda: Some(recipe.cuda),
+        cuda: (compiler == Compiler::Nvcc).then_some(recipe.cuda),
         host: None,
         key: key_of(&parts),
         parts,

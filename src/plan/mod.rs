@@ -10,6 +10,7 @@ mod shard;
 
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
+pub use kernels::GLSL_COMPILER;
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
@@ -31,7 +32,7 @@ pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
     // A digest over all declared kernels: made once, not for every step.
     let tag = recipe.kernel_abi_tag();
     let mut steps = host::steps(recipes, inputs, tag.as_ref())?;
-    for recipe in recipes.iter() {
+    for recipe in recipes.compiling() {
         steps.extend(kernels::steps(recipe, inputs, tag.as_ref())?);
     }
     if recipes.is_several() {
@@ -93,8 +94,8 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
     let own = recipes.own();
     for component in &own.components {
         let one = |cuda, target: Option<KernelTarget>| {
-            let kind = target.map_or_else(|| component.kind.to_string(), |target| format!("kernels-{target}"));
-            let package = format!("{}-{kind}", own.name);
+            let kind = || component.kind.to_string();
+            let package = target.map_or_else(|| format!("{}-{}", own.name, kind()), |it| it.package(&own.name));
             PlannedBundle { package, component: component.kind, cuda, host: None, target }
         };
         let hosts = own.variants_of(component.kind);
@@ -105,8 +106,9 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
         match component.kind {
             ComponentKind::Meta => {}
             ComponentKind::Kernels => {
-                for recipe in recipes.iter() {
-                    bundles.extend(recipe.targets.iter().map(|&target| one(Some(recipe.cuda), Some(target))));
+                for recipe in recipes.compiling() {
+                    let cuda = recipe.is_cuda().then_some(recipe.cuda);
+                    bundles.extend(recipe.targets.iter().map(|&target| one(cuda, Some(target))));
                     // Where there is no GPU, core still needs the library: without any device code.
                     if own.is_sliced() && recipe.cuda == own.cuda {
                         bundles.push(one(None, Some(KernelTarget::Cpu)));

@@ -239,5 +239,6 @@ impl PlannedBundle {
 /// Directory below the prefix that holds the device code of one variant and target; the
 /// simulator's loader looks there, beside its core library.
 pub fn kernel_dir(recipe: &Recipe, tag: &KernelAbiTag, variant: &str, target: KernelTarget) -> String {
-    format!("lib/{}/kernels/{tag}/cuda{}/{variant}/{target}", recipe.name, recipe.cuda.major)
+    let family = if target.is_shader() { "spirv".to_owned() } else { format!("cuda{}", recipe.cuda.major) };
+    format!("lib/{}/kernels/{tag}/{family}/{variant}/{target}", recipe.name)
 }

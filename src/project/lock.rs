@@ -248,7 +248,7 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     cuda.push(own.cuda);
     cuda.sort();
     cuda.dedup();
-    if own.groups.is_empty() {
+    if !own.is_cuda() {
         cuda.clear();
     }
     let mut names = BTreeSet::new();

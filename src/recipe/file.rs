@@ -75,6 +75,8 @@ pub struct MatrixTable {
     pub capabilities: Option<Spanned<Vec<Spanned<Capability>>>>,
     /// Capabilities of PTX.
     pub ptx: Option<Vec<Spanned<Capability>>>,
+    /// Versions of Vulkan that shaders are compiled for.
+    pub environments: Option<Spanned<Vec<Spanned<String>>>>,
     /// What holds for one release alone, in the order of the file.
     pub releases: Vec<(Spanned<CudaVersion>, ReleaseTable)>,
 }

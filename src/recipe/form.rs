@@ -39,11 +39,6 @@ impl KernelForm {
         Self::NAMES.iter().find(|(_, form)| *form == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether packages of it can be built.
-    pub fn is_built(self) -> bool {
-        self != Self::Spirv
-    }
-
     /// Who compiles its device code.
     pub fn compiler(self) -> DeviceCompiler {
         match self {
@@ -56,7 +51,8 @@ impl KernelForm {
     /// Keys of a group's table that the form takes beside `form`.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Cubin | Self::Spirv => &["sources", "table", "flags", "variants", "when"],
+            Self::Cubin => &["sources", "table", "flags", "variants", "when"],
+            Self::Spirv => &["sources", "table", "flags", "variants"],
             Self::Library => &["table"],
             Self::Slice => &["files", "variants"],
         }
@@ -77,6 +73,11 @@ impl KernelForm {
     /// GPU, too, and core needs one of them.
     pub fn is_exclusive(self) -> bool {
         self == Self::Slice
+    }
+
+    /// Whether it is compiled for compute capabilities by a CUDA release; else for versions of Vulkan, by none.
+    pub fn is_cuda(self) -> bool {
+        self != Self::Spirv
     }
 
     /// Whether a driver loads its files as they are.

@@ -1,4 +1,4 @@
-//! The keys of a recipe and of a kernel table as their maintainers see them: what `simpack schema recipe` prints, from
+//! The keys of a recipe as their maintainers see them: what `simpack schema recipe` prints, from
 //! which editors complete, and what the book's reference is generated from. The reader (`parse`) has the last word; a
 //! test holds both to the same keys, and reads every example.
 #![allow(dead_code, reason = "the schemas of these types are all that is used")]
@@ -111,6 +111,10 @@ struct Matrix {
     /// Without the key: the lowest of `capabilities`. An empty list makes no PTX.
     #[schemars(example = ["7.5"])]
     ptx: Option<Vec<Capability>>,
+    /// Versions of Vulkan to compile shaders for, of form `spirv`: there is a package of each, and a device takes those of
+    /// its own version and of lower ones.
+    #[schemars(example = ["vulkan1.1", "vulkan1.3"])]
+    environments: Option<Vec<String>>,
     /// What holds for one CUDA release of the list alone, by the release: `[matrix.release."11.8"]`.
     release: Option<BTreeMap<String, Release>>,
 }
@@ -336,23 +340,24 @@ enum OptionValue {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
 struct KernelGroup {
-    /// What it ships as. All groups of a recipe ship in one form; nothing builds `spirv` yet.
+    /// What it ships as. All groups of a recipe ship in one form.
     #[schemars(extend("default" = "cubin"), example = &"cubin")]
     form: Option<KernelForm>,
-    /// Translation units, relative to the source; of form `cubin`.
+    /// Translation units, relative to the source; of form `cubin`, and of form `spirv` compute shaders in GLSL (`.comp`).
     #[schemars(example = ["kernels/neuron.cu"])]
     sources: Option<Vec<String>>,
-    /// The kernel table, relative to the recipe or the source; of forms `cubin` and `library`.
+    /// The kernel table, relative to the recipe or the source; of all forms but `slice`.
     #[schemars(example = &"kernels/table.toml")]
     table: Option<String>,
     /// Globs over the installed files that are cut to one target; of form `slice`.
     #[schemars(example = ["lib/libmysim.so.*"])]
     files: Option<Vec<String>>,
-    /// Flags of nvcc; of form `cubin`. Targets and outputs are simpack's own.
+    /// Flags of nvcc; of form `cubin`. Targets and outputs are simpack's own. Of form `spirv` those of the compiler of
+    /// shaders: `-g`, `-Os`, and `-I` with a directory of the source.
     #[schemars(example = ["-O3", "-std=c++17"])]
     flags: Option<Vec<String>>,
-    /// Axes of choices that change the device code, by name: every combination is built. Of forms `cubin` and `slice`;
-    /// the choices of a `slice` are empty tables.
+    /// Axes of choices that change the device code, by name: every combination is built. Of all forms but
+    /// `library`; the choices of a `slice` are empty tables.
     variants: Option<BTreeMap<String, BTreeMap<String, Additions>>>,
     /// What some capabilities add, by a range such as `<8.0`, `>=9.0` or `>=8.0,<9.0`; of form `cubin`.
     when: Option<BTreeMap<String, Additions>>,
@@ -365,7 +370,7 @@ struct Additions {
     /// Names for the preprocessor, without `-D`.
     #[schemars(example = ["ACCUMULATE_FIXED", "WIDTH=4"])]
     define: Option<Vec<String>>,
-    /// Flags of nvcc.
+    /// Flags of the compiler, as those of the group.
     #[schemars(example = ["-maxrregcount=64"])]
     flags: Option<Vec<String>>,
 }
@@ -459,7 +464,8 @@ struct Conda {
     build_number: Option<u64>,
     /// What conda brings to a machine with a driver where it does not know the GPU's capability: the PTX of the lowest
     /// capability, the kernels of all targets (by the package `NAME-kernels-all`), or nothing, for the CPU. Libraries that
-    /// ship cut exclude each other, so that `all` is refused for them.
+    /// ship cut exclude each other, so that `all` is refused for them. Of shaders no package manager knows which a device
+    /// takes: without the key it brings those of the lowest environment, with `all` those of all, with `cpu` none.
     #[schemars(extend("default" = "ptx"), example = &"all")]
     fallback: Option<Fallback>,
     /// Whose conventions the recipe of `simpack generate conda` follows: those of a channel of one's own, with pinned
@@ -501,112 +507,6 @@ struct SmokeTest {
     /// Seconds after which a run is ended.
     #[schemars(range(min = 1, max = 3600), extend("default" = 60), example = 120)]
     limit: Option<u32>,
-}
-
-/// The kernels that core launches, and the layouts of their parameters. The kernel ABI tag is a digest over it.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename_all = "kebab-case", title = "kernel table")]
-pub struct KernelTableKeys {
-    /// Version of the table's language.
-    #[schemars(range(min = 1, max = 1), example = 1)]
-    edition: u32,
-    /// The kernels.
-    kernel: Vec<KernelKeys>,
-}
-
-/// One kernel.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
-struct KernelKeys {
-    /// Its name in the device code: declare it `extern "C"`, or give the mangled name.
-    #[schemars(example = &"mysim_step")]
-    name: String,
-    /// Its translation unit: the file's name, or the end of its path.
-    #[schemars(example = &"neuron.cu")]
-    source: Option<String>,
-    /// Its parameters in order. Offsets follow from natural alignment.
-    params: Vec<Parameter>,
-    /// Buffers of a kernel in SPIR-V, which nothing builds yet.
-    bindings: Option<Vec<Binding>>,
-}
-
-/// A parameter of a kernel.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
-struct Parameter {
-    /// Its name, for messages.
-    #[schemars(example = &"input")]
-    name: String,
-    /// Its type.
-    #[schemars(rename = "type", example = &"ptr")]
-    kind: ParameterType,
-    /// Bytes; of a `struct`.
-    #[schemars(example = 12)]
-    size: Option<u32>,
-    /// Alignment in bytes, a power of two; of a `struct`.
-    #[schemars(example = 4)]
-    align: Option<u32>,
-}
-
-/// Type of a parameter.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-enum ParameterType {
-    /// A pointer, 8 bytes.
-    Ptr,
-    /// An unsigned integer.
-    U64,
-    /// An unsigned integer.
-    U32,
-    /// An unsigned integer.
-    U16,
-    /// An unsigned integer; a `bool`, too.
-    U8,
-    /// A signed integer.
-    I64,
-    /// A signed integer.
-    I32,
-    /// A signed integer.
-    I16,
-    /// A signed integer.
-    I8,
-    /// A `double`.
-    F64,
-    /// A `float`.
-    F32,
-    /// Anything passed by value; it takes `size` and `align`.
-    Struct,
-}
-
-/// A buffer that a kernel in SPIR-V binds.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
-struct Binding {
-    /// Descriptor set.
-    #[schemars(extend("default" = 0), example = 0)]
-    set: Option<u32>,
-    /// Binding in the set.
-    #[schemars(example = 1)]
-    binding: u32,
-    /// Kind of the buffer.
-    #[schemars(rename = "type", example = &"storage-buffer")]
-    kind: BindingType,
-    /// Bytes of the part with a fixed size.
-    #[schemars(example = 4)]
-    size: u32,
-    /// Bytes of each element of an open end.
-    #[schemars(example = 8)]
-    stride: Option<u32>,
-}
-
-/// Kind of a buffer.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-enum BindingType {
-    /// A storage buffer.
-    StorageBuffer,
-    /// A uniform buffer.
-    UniformBuffer,
 }
 
 /// The schema of a file in TOML, which has no null: a key that may be absent is absent.

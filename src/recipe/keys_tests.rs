@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::keys::{KernelTableKeys, RecipeKeys, toml_schema};
+use super::keys::{RecipeKeys, toml_schema};
 use super::parse::{parse_all, table::kernel_table};
+use super::table_keys::KernelTableKeys;
 use super::{Diagnostic, KernelForm};
 
 const ODD: &str = "no-such-key";
@@ -96,7 +97,16 @@ fn the_schema_of_the_kernel_table_shows_what_is_read() {
         ("KernelKeys", "[[kernel]]"),
         ("Parameter", "[[kernel]]\n[[kernel.params]]\ntype = \"struct\""),
         ("Parameter", "[[kernel]]\n[[kernel.params]]\nsize = 4\nalign = 4"),
-        ("Binding", "[[kernel]]\n[[kernel.bindings]]"),
+        (
+            "Binding",
+            "[[struct]]\nname = \"Cell\"\nfields = [{ name = \"v\", type = \"f32\" }]\n[[kernel]]\n[[kernel.bindings]]",
+        ),
+        ("Constant", "[[kernel]]\n[[kernel.constants]]"),
+        ("StructKeys", "[[struct]]"),
+        (
+            "FieldKeys",
+            "[[struct]]\nname = \"Inhib\"\nfields = [{ name = \"v\", type = \"f32\" }]\n[[struct]]\n[[struct.fields]]\ntype = \"struct\"",
+        ),
     ];
     agree(&schema::<KernelTableKeys>(), &places, |text| kernel_table(&headed(text), "table.toml").2);
 }

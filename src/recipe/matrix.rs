@@ -33,6 +33,12 @@ impl RecipeMatrix {
         self.0.iter()
     }
 
+    /// The recipe for each release that compiles device code; its own alone where none does.
+    pub fn compiling(&self) -> impl Iterator<Item = &Recipe> {
+        let of_each = self.own().groups.is_empty() || self.own().is_cuda();
+        self.0.iter().take(if of_each { usize::MAX } else { 1 })
+    }
+
     /// The recipe for a release; for its own where something belongs to none.
     pub fn of(&self, cuda: Option<CudaVersion>) -> &Recipe {
         self.0.iter().find(|recipe| Some(recipe.cuda) == cuda).unwrap_or(self.own())

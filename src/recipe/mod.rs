@@ -16,6 +16,7 @@ mod parse;
 mod places;
 mod resolve;
 mod smoke;
+mod table_keys;
 #[cfg(test)]
 mod tests;
 mod variant;
@@ -29,7 +30,7 @@ pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm};
 pub use host::{HostKind, HostToolchain};
 pub use inputs::Inputs;
-pub use keys::{KernelTableKeys, RecipeKeys, toml_schema};
+pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
@@ -37,9 +38,12 @@ pub use model::{
 };
 pub use need::Need;
 pub use parse::parse;
+#[cfg(test)]
+pub(crate) use parse::table::declared_kernels;
 pub use parse::table::scalars_of;
 pub use parse::words::{AtLeast, CapabilityRange, Use};
 pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};
 pub use smoke::Smoke;
+pub use table_keys::KernelTableKeys;
 pub use variant::{HostVariant, NONE, PYTHON, VariantAxis, VariantBuild, VariantValue, choice_word};

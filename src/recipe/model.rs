@@ -47,7 +47,7 @@ pub struct Recipe {
     /// Host compiler that the CUDA compiler calls, as a command; found when absent.
     #[serde(skip)]
     pub cuda_cxx: Option<String>,
-    /// Targets of the kernel groups: SASS ascending, then PTX ascending.
+    /// Targets of the kernel groups: SASS ascending, then PTX ascending; of shaders versions of Vulkan, ascending.
     pub targets: Vec<KernelTarget>,
     /// How the host part is compiled.
     pub host: HostToolchain,
@@ -131,6 +131,11 @@ impl Recipe {
     /// The form of its kernel groups: all have one.
     pub fn form(&self) -> Option<KernelForm> {
         self.groups.first().map(|group| group.form)
+    }
+
+    /// Whether device code is compiled by a CUDA release.
+    pub fn is_cuda(&self) -> bool {
+        self.form().is_some_and(KernelForm::is_cuda)
     }
 
     /// The kernel ABI tag that ties kernels to core; none when the recipe declares no kernels.

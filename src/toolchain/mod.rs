@@ -20,6 +20,7 @@ mod pins;
 mod places;
 mod releases;
 mod settings;
+mod shaders;
 mod source;
 mod space;
 mod store;
@@ -37,6 +38,7 @@ pub use host::{
 };
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
+pub use shaders::{ShaderCompiler, shader_compiler};
 pub(crate) use source::not_asked;
 pub use source::without_login;
 pub use store::{Status, Store, Tool};

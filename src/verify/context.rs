@@ -143,7 +143,7 @@ impl VerifyContext {
         self.rules.glibc_ceiling = recipe.host.glibc_ceiling().or(self.rules.glibc_ceiling);
         self.rules.processor = recipe.cpu.map(CpuLevel::number);
         // Capabilities of a recipe without kernel groups have nothing to be compiled for.
-        let with_kernels = recipes.iter().filter(|recipe| !recipe.groups.is_empty());
+        let with_kernels = recipes.compiling().filter(|recipe| !recipe.groups.is_empty());
         let targets =
             with_kernels.flat_map(|recipe| recipe.targets.iter().map(|target| (recipe.cuda, *target))).collect();
         self.rules.declared = Some(Declared {

@@ -269,6 +269,13 @@ impl FileFacts {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
+    /// The kernel that an entry point of its code is. Shaders in GLSL have one, which is always called `main`: it is the
+    /// kernel that the file is named for.
+    pub fn kernel_name<'a>(&'a self, entry: &'a str) -> &'a str {
+        let is_shader = || self.device.images.iter().any(|image| image.spirv.is_some());
+        if entry == "main" && is_shader() { self.name().split('.').next().unwrap_or(entry) } else { entry }
+    }
+
     /// Directory of the file below the prefix; empty at the top.
     pub fn directory(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(directory, _)| directory)

@@ -76,6 +76,7 @@ mod sarif;
 mod schemas;
 mod second_release;
 mod selecting;
+mod shaders;
 mod shards;
 mod sharing_calls;
 mod sharing_jobs;

@@ -56,8 +56,12 @@ impl KernelPlace<'_> {
         // The list goes to the call's directory of temporary files.
         let made = Made { dir: self.work.join("made"), list: temporary(self.work).join(LIST) };
         fs_err::create_dir_all(&made.dir)?;
-        let call = self.nvcc(step.cuda, source, args.iter().cloned())?.args(list_of_read(fs::utf8(&made.list)?));
         let output = made.dir.join(cached_name(step));
+        if step.target().is_some_and(KernelTarget::is_shader) {
+            let call = self.glslang(source, args)?.args(["--depfile", fs::utf8(&made.list)?]);
+            return Ok((call.args(["-o", fs::utf8(&output)?, source]), made));
+        }
+        let call = self.nvcc(step.cuda, source, args.iter().cloned())?.args(list_of_read(fs::utf8(&made.list)?));
         Ok((call.args(["-o", fs::utf8(&output)?, source]), made))
     }
 
@@ -104,6 +108,14 @@ impl KernelPlace<'_> {
         let call = call.args(["-ccbin", fs::utf8(&compiler.cxx)?]);
         let sandbox = self.options.isolation.sandbox(self.work, self.seen.iter().cloned(), [])?;
         Ok(call.args(same_source_path(source)).within(sandbox))
+    }
+
+    /// glslang for a shader, in the source root as nvcc is. It says which file it compiles, which is no news.
+    fn glslang(&self, source: &str, args: &[String]) -> Result<Call> {
+        let tools = self.tools;
+        let program = tools.glsl.as_ref().ok_or_else(|| Error::bug(format!("no glslang to compile {source}")))?;
+        let sandbox = self.options.isolation.sandbox(self.work, self.seen.iter().cloned(), [])?;
+        Ok(tools.call(program, self.work)?.dir(self.root).args(args).args(["--quiet"]).within(sandbox))
     }
 
     /// The step with the key that the headers give it, when its file is made.

@@ -135,6 +135,7 @@ pub fn build_text(package: &Package) -> BuildText {
             let tag = kernel_abi.as_ref().map(|tag| format!("_{tag}")).unwrap_or_default();
             BuildText::Named(match cuda.filter(|_| *target != Some(KernelTarget::Cpu)) {
                 Some(cuda) => format!("cuda{}{tag}", cuda.major),
+                None if target.is_some_and(KernelTarget::is_shader) => format!("spirv{tag}"),
                 None => format!("cpu{tag}"),
             })
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{FormatContext, Package, kernel_abi_name, selector_name, slot_name};
-use crate::arch::{CudaVersion, Version};
+use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::bundle::{Condition, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
 use crate::manifest::DebianPackage;
@@ -93,7 +93,7 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        if manifest.component == ComponentKind::Kernels {
+        if manifest.component == ComponentKind::Kernels && !manifest.target.is_some_and(KernelTarget::is_shader) {
             let selector = plain(&selector_name(&manifest.simulator));
             found.provides.insert(format!("{selector} (= {})", self.version(package.version)));
         }

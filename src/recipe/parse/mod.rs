@@ -3,6 +3,7 @@
 mod bindings;
 mod parts;
 pub(in crate::recipe) mod reader;
+mod structs;
 pub(in crate::recipe) mod table;
 pub(in crate::recipe) mod words;
 
@@ -209,6 +210,13 @@ fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
     let sass = listed
         .and_then(|value| Some(Spanned { value: capabilities(reader, value, "capabilities")?, span: value.span() }));
     let ptx = fields.get("ptx").and_then(|value| capabilities(reader, value, "ptx"));
+    let environments = fields.get("environments").and_then(|value| {
+        let list = reader.list(value, "environments", |reader, value| reader.text(value, "an environment"))?;
+        if list.is_empty() && value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
+            reader.wrong(value.span(), "[matrix] names no environment");
+        }
+        Some(Spanned { value: reader.unique("environments", list), span: value.span() })
+    });
     let releases = fields.get("release").map(|value| releases(reader, value)).unwrap_or_default();
     let table = MatrixTable {
         span: fields.span.clone(),
@@ -216,6 +224,7 @@ fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {
         cuda: cuda.map(|list| reader.unique("cuda", list)),
         capabilities: sass,
         ptx,
+        environments,
         releases,
     };
     fields.finish(reader);

@@ -266,6 +266,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
             let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
             reader.push(mistake.hint(match kind.compiler() {
+                DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
                 _ => "the build of a component compiles the device code; `files` says which to cut",
             }));
@@ -292,8 +293,10 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
         table.variants = fields.get("variants").map(|value| variants(reader, value, kind)).unwrap_or_default();
     }
     if takes("flags") {
-        table.flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag)).unwrap_or_default();
-        table.when = fields.get("when").map(|value| when(reader, value)).unwrap_or_default();
+        table.flags = fields.get("flags").and_then(|value| flags(reader, value, kind)).unwrap_or_default();
+    }
+    if takes("when") {
+        table.when = fields.get("when").map(|value| when(reader, value, kind)).unwrap_or_default();
     }
     fields.finish(reader);
     table
@@ -311,7 +314,7 @@ fn variants(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> BTreeMa
         for (choice, value) in fields.entries() {
             if !is_part_name(&choice.value) {
                 reader.wrong(choice.span, name_message("a variant", &choice.value));
-            } else if let Some(added) = additions(reader, value, &format!("variant `{}`", choice.value)) {
+            } else if let Some(added) = additions(reader, value, &format!("variant `{}`", choice.value), form) {
                 if form.compiler() != DeviceCompiler::Steps && added != Additions::default() {
                     let message = format!("variant `{}` of form `{}` can add nothing", choice.value, form.name());
                     let mistake = reader.mistake(value.span(), message);
@@ -328,7 +331,11 @@ fn variants(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> BTreeMa
     axes
 }
 
-fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<super::words::CapabilityRange>, Additions)> {
+fn when(
+    reader: &mut Reader,
+    value: &Value<'_>,
+    form: KernelForm,
+) -> Vec<(Spanned<super::words::CapabilityRange>, Additions)> {
     let Some(fields) = reader.fields(value, "when") else { return Vec::new() };
     let mut found = Vec::new();
     for (key, value) in fields.entries() {
@@ -339,17 +346,17 @@ fn when(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<super::words::Ca
                 None
             }
         };
-        let added = additions(reader, value, &format!("when \"{}\"", key.value));
+        let added = additions(reader, value, &format!("when \"{}\"", key.value), form);
         found.extend(range.zip(added));
     }
     found.sort_by_key(|(range, _)| range.span.start);
     found
 }
 
-fn additions(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Additions> {
+fn additions(reader: &mut Reader, value: &Value<'_>, what: &str, form: KernelForm) -> Option<Additions> {
     let mut fields = reader.fields(value, what)?;
     let define = fields.get("define").and_then(|value| reader.list(value, "define", define));
-    let flags = fields.get("flags").and_then(|value| reader.list(value, "flags", flag));
+    let flags = fields.get("flags").and_then(|value| flags(reader, value, form));
     fields.finish(reader);
     let plain = |list: Option<Vec<Spanned<String>>>| list.unwrap_or_default().into_iter().map(|at| at.value).collect();
     Some(Additions { define: plain(define), flags: plain(flags) })
@@ -366,6 +373,28 @@ fn define(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
         mistake = mistake.hint(format!("write \"{rest}\", without -D"));
     }
     reader.push(mistake);
+    None
+}
+
+fn flags(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> Option<Vec<Spanned<String>>> {
+    reader.list(value, "flags", if form.is_cuda() { flag } else { shader_flag })
+}
+
+/// A flag that every compiler of shaders takes, and that leaves target and output alone.
+fn shader_flag(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+    let flag = reader.text(value, "a flag")?;
+    match flag.value.strip_prefix("-I") {
+        Some(dir) if !dir.is_empty() => match not_relative(dir) {
+            None => return Some(flag),
+            Some(why) => reader.wrong(flag.span, format!("directory `{dir}` {why}")),
+        },
+        _ if ["-g", "-Os"].contains(&flag.value.as_str()) => return Some(flag),
+        _ => {
+            let mistake =
+                reader.mistake(flag.span, format!("flag `{}` cannot be combined with form = \"spirv\"", flag.value));
+            reader.push(mistake.note("known: -g, -Os, and -IDIRECTORY with a directory of the source"));
+        }
+    }
     None
 }
 

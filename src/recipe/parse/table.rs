@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::bindings::bindings;
+use super::bindings::{bindings, constants, workgroup};
 use super::reader::{Fields, Reader, Value, edition, read};
+use super::structs::{Structs, structs};
 use super::words::is_symbol;
 use crate::gpu::{KernelSignature, Param};
 use crate::recipe::diagnostic::{Diagnostic, Document, Spanned};
@@ -22,7 +23,7 @@ pub struct DeclaredKernel {
 }
 
 /// Scalar types: name, size in bytes, which is their alignment too.
-const SCALARS: [(&str, u32); 11] = [
+pub(super) const SCALARS: [(&str, u32); 11] = [
     ("ptr", 8),
     ("u64", 8),
     ("i64", 8),
@@ -49,11 +50,21 @@ pub(in crate::recipe) fn kernel_table(text: &str, path: &str) -> (Document, Vec<
     let document = Document::new(path, text);
     let (found, mistakes) = read(document.clone(), "the kernel table", |reader, mut top| {
         edition(reader, &mut top);
-        let kernels = top.required(reader, "kernel").and_then(|value| reader.list(value, "kernel", kernel));
+        let structs = top.get("struct").map(|value| structs(reader, value)).unwrap_or_default();
+        let kernels = top
+            .required(reader, "kernel")
+            .and_then(|value| reader.list(value, "kernel", |reader, value| kernel(reader, value, &structs)));
         top.finish(reader);
         Some(first_of_each(reader, kernels.unwrap_or_default()))
     });
     (document, found.unwrap_or_default(), mistakes)
+}
+
+/// The signatures of a table without mistakes; none of one with.
+#[cfg(test)]
+pub(crate) fn declared_kernels(text: &str) -> Option<Vec<KernelSignature>> {
+    let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+    mistakes.is_empty().then(|| kernels.into_iter().map(|kernel| kernel.signature).collect())
 }
 
 fn first_of_each(reader: &mut Reader, kernels: Vec<DeclaredKernel>) -> Vec<DeclaredKernel> {
@@ -68,7 +79,7 @@ fn first_of_each(reader: &mut Reader, kernels: Vec<DeclaredKernel>) -> Vec<Decla
     kept.into_values().collect()
 }
 
-fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredKernel> {
+fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<DeclaredKernel> {
     let mut fields = reader.fields(value, "[[kernel]]")?;
     let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
     let name = name.filter(|name| {
@@ -90,11 +101,13 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredKernel> {
         reader.unique("params", names.clone());
         Some((names, params))
     });
-    let bindings = fields.get("bindings").and_then(|value| bindings(reader, value)).unwrap_or_default();
+    let bindings = fields.get("bindings").and_then(|value| bindings(reader, value, structs)).unwrap_or_default();
+    let workgroup = fields.get("workgroup").and_then(|value| workgroup(reader, value));
+    let constants = fields.get("constants").and_then(|value| constants(reader, value)).unwrap_or_default();
     fields.finish(reader);
     let name = name?;
     let (names, params) = params.unwrap_or_default();
-    let signature = KernelSignature { name: name.value.clone(), params, bindings };
+    let signature = KernelSignature { name: name.value.clone(), params, bindings, workgroup, constants };
     Some(DeclaredKernel { name, source, params: names, signature })
 }
 

@@ -12,6 +12,8 @@ use crate::recipe::parse::table::{DeclaredKernel, kernel_table};
 
 /// Combinations of variants that one group may have: more is a slip, not a plan.
 const MOST_VARIANTS: usize = 256;
+/// How the names of compute shaders in GLSL end: compilers tell the stage by it.
+const SHADER_ENDING: &str = ".comp";
 
 pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
     let file = resolver.file;
@@ -26,21 +28,15 @@ pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<Kerne
     Some(found)
 }
 
-fn form_of(group: &GroupTable) -> KernelForm {
+pub(super) fn form_of(group: &GroupTable) -> KernelForm {
     group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
 }
 
-/// A target has one package, which holds all groups: they ship in one form, and in one that can be built.
+/// A target has one package, which holds all groups: they ship in one form.
 fn one_form(resolver: &mut Resolver<'_>) {
     let file = resolver.file;
     let mut groups = file.groups.iter();
     let first = groups.next();
-    for (name, group) in file.groups.iter().filter(|(_, group)| !form_of(group).is_built()) {
-        let place = Spanned { value: (), span: span_of(group) };
-        let built = KernelForm::NAMES.into_iter().filter(|(_, form)| form.is_built()).map(|(name, _)| name);
-        let mistake = resolver.mistake(&place, format!("kernel group `{name}` ships in a form that cannot be built"));
-        resolver.mistakes.push(mistake.known("forms that are built", built));
-    }
     for (name, group) in groups {
         let Some((other, one)) = first.filter(|(_, one)| form_of(one) != form_of(group)) else { continue };
         let (form, of_other) = (form_of(group).name(), form_of(one).name());
@@ -67,6 +63,9 @@ fn group(
         resolver.must_be_in_source(source);
     }
     let declared = if form.has_table() { table(resolver, group, seen, name) } else { Some(Vec::new()) };
+    if form == KernelForm::Spirv {
+        shaders(resolver, group, declared.as_deref());
+    }
     let variants = variants(resolver, group);
     let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
     let sources = match form.compiler() {
@@ -92,6 +91,25 @@ fn group(
             })
             .collect(),
     })
+}
+
+/// Each shader is compute code in GLSL, whose one entry point is called `main`: its kernel has the file's name.
+fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[DeclaredKernel]>) {
+    let mut wrong = Vec::new();
+    for source in group.sources.iter().flat_map(|sources| &sources.value) {
+        let file = source.value.rsplit('/').next().unwrap_or(&source.value);
+        let Some(stem) = file.strip_suffix(SHADER_ENDING) else {
+            let mistake = resolver.mistake(source, format!("`{file}` is no compute shader in GLSL"));
+            wrong.push(mistake.hint(format!("the name of such a file ends in `{SHADER_ENDING}`")));
+            continue;
+        };
+        if let Some(declared) = declared.filter(|all| !all.iter().any(|kernel| kernel.name.value == stem)) {
+            let names = || declared.iter().map(|kernel| kernel.name.value.clone());
+            let message = format!("the kernel of `{file}` is `{stem}`, which the table does not declare");
+            wrong.push(resolver.mistake(source, message).known("declared", names()).near(stem, names()));
+        }
+    }
+    resolver.mistakes.extend(wrong);
 }
 
 /// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's

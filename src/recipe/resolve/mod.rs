@@ -210,6 +210,11 @@ impl Resolver<'_> {
     /// What serves unknown GPUs. Of libraries that ship cut an environment holds one.
     fn fallback(&mut self, groups: &[KernelGroup]) -> Fallback {
         let Some(fallback) = &self.file.package.fallback else { return Fallback::default() };
+        if fallback.value == Fallback::Ptx && groups.iter().any(|group| !group.form.is_cuda()) {
+            let mistake = self.mistake(fallback, "there is no PTX of shaders");
+            let hint = "leave the key out for those of the lowest environment, or write \"all\" or \"cpu\"";
+            self.mistakes.push(mistake.hint(hint));
+        }
         if fallback.value == Fallback::All && groups.iter().any(|group| group.form.is_exclusive()) {
             let mistake = self.mistake(fallback, "libraries that ship cut exclude each other: nothing can bring all");
             self.mistakes.push(mistake.hint("write \"ptx\" or \"cpu\", or leave the key out"));

@@ -1,8 +1,9 @@
-//! The matrix: which CUDA release builds, for which capabilities and PTX.
+//! The matrix: which CUDA release builds, for which capabilities and PTX; or for which versions of Vulkan.
 
 use std::path::Path;
 
 use super::Resolver;
+use super::kernels::form_of;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
@@ -81,10 +82,9 @@ fn asks_for_cuda(resolver: &Resolver<'_>) -> bool {
     let of_builds =
         components().filter_map(|component| component.build.as_ref()).flat_map(|build| build.options.values());
     let mut options = of_variants.flat_map(|value| value.options.values()).chain(of_builds);
-    !file.groups.is_empty()
+    (!file.groups.is_empty() && !is_of_shaders(file))
         || file.components.contains_key(&ComponentKind::Rtc)
-        || matrix.capabilities.is_some()
-        || matrix.ptx.is_some()
+        || (!is_of_shaders(file) && (matrix.capabilities.is_some() || matrix.ptx.is_some()))
         || components().flat_map(|component| &component.uses).any(|used| !used.value.verbatim)
         || options.any(names_it)
 }
@@ -119,8 +119,64 @@ fn unknown_in_all(resolver: &mut Resolver<'_>) {
     }
 }
 
-/// Machine code ascending, then PTX ascending.
+/// Whether its device code is shaders.
+fn is_of_shaders(file: &RecipeFile) -> bool {
+    let mut forms = file.groups.values().map(form_of);
+    forms.next().is_some_and(|first| !first.is_cuda())
+}
+
+/// Versions of Vulkan, ascending.
+fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
+    let matrix = &resolver.file.matrix;
+    let of_capabilities = matrix.capabilities.as_ref().map(|list| ("capabilities", list.span.clone()));
+    let of_ptx = matrix.ptx.as_ref().map(|list| {
+        let span = list.first().map_or_else(|| matrix.span.clone(), |first| first.span.clone());
+        ("ptx", span)
+    });
+    for (key, span) in [of_capabilities, of_ptx].into_iter().flatten() {
+        let place = Spanned { value: (), span };
+        let mistake = resolver.mistake(&place, format!("`{key}` cannot be combined with form = \"spirv\""));
+        resolver.mistakes.push(mistake.hint("shaders are compiled for `environments`, not for capabilities"));
+    }
+    if resolver.selection.capabilities.is_some() || resolver.selection.ptx.is_some() {
+        let mistake = Diagnostic::asked("the recipe's device code is shaders, which no capability is asked for");
+        resolver.mistakes.push(mistake.hint("leave out --capability and --ptx"));
+    }
+    let names = || resolver.manifests.spirv.iter().map(|environment| environment.name.clone());
+    let Some(listed) = &matrix.environments else {
+        let place = Spanned { value: (), span: matrix.span.clone() };
+        let mistake = resolver.mistake(&place, "[matrix] lacks `environments`").known("known", names());
+        resolver
+            .mistakes
+            .push(mistake.hint("add `environments = [\"vulkan1.1\"]`: every device of Vulkan 1.1 takes it"));
+        return None;
+    };
+    let mut found = Vec::new();
+    let mut wrong = Vec::new();
+    for item in &listed.value {
+        match resolver.manifests.spirv.iter().find(|known| known.name == item.value) {
+            Some(known) => found.extend(known.target()),
+            None => {
+                let mistake = resolver.mistake(item, format!("unknown environment `{}`", item.value));
+                wrong.push(mistake.known("known", names()).near(&item.value, names()));
+            }
+        }
+    }
+    resolver.mistakes.extend(wrong);
+    found.sort();
+    Some(found)
+}
+
+/// Machine code ascending, then PTX ascending; versions of Vulkan for shaders.
 pub(in crate::recipe) fn targets(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<KernelTarget>> {
+    if is_of_shaders(resolver.file) {
+        return environments(resolver);
+    }
+    if let Some(listed) = &resolver.file.matrix.environments {
+        let mistake =
+            resolver.mistake(listed, "`environments` are for shaders, and no kernel group is of form \"spirv\"");
+        resolver.mistakes.push(mistake);
+    }
     let sass = capabilities(resolver, cuda)?;
     let ptx = ptx(resolver, cuda, &sass);
     let mut sass: Vec<_> = sass.into_iter().map(KernelTarget::Sass).collect();

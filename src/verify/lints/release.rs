@@ -6,6 +6,7 @@ use super::super::{BundleFacts, PackageFacts};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::package::conda::{Record, Wanted};
+use crate::package::selector_name;
 use crate::recipe::ComponentKind;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -40,7 +41,7 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             kernels.filter_map(of).filter(|(_, target)| *target != KernelTarget::Cpu).collect()
         };
         let (packages, selectors) = (kernels(true), kernels(false));
-        let selector = format!("{simulator}-kernels");
+        let selector = selector_name(simulator);
         // The release is said where it tells two packages apart.
         let releases: BTreeSet<Option<CudaVersion>> =
             packages.iter().chain(&selectors).map(|(cuda, _)| *cuda).collect();
@@ -49,12 +50,14 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             Some(cuda) => format!(" of CUDA {cuda}"),
         };
         if !selectors.is_empty() {
-            for (cuda, target) in packages.difference(&selectors) {
-                hits.add(&selector, format!("no build of it selects {simulator}-kernels-{target}{}", of(cuda)));
+            // Nothing selects shaders: the metapackage brings some of them.
+            for (cuda, target) in packages.difference(&selectors).filter(|(_, target)| !target.is_shader()) {
+                let name = target.package(simulator);
+                hits.add(&selector, format!("no build of it selects {name}{}", of(cuda)));
             }
             for (cuda, target) in selectors.difference(&packages) {
-                let of = of(cuda);
-                let message = format!("selects {target}{of}, and there is no package {simulator}-kernels-{target}{of}");
+                let (of, name) = (of(cuda), target.package(simulator));
+                let message = format!("selects {target}{of}, and there is no package {name}{of}");
                 hits.add(&selector, message);
             }
         }
@@ -68,7 +71,8 @@ fn release_incomplete(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             };
             for (cuda, target) in declared.targets.iter().filter(|(cuda, target)| !is_there(*cuda, *target)) {
                 let of = if declared.is_several() { format!(" for CUDA {cuda}") } else { String::new() };
-                hits.add(&selector, format!("the recipe declares {target}{of}, and there is no package for it"));
+                let subject = if target.is_shader() { core.name() } else { &selector };
+                hits.add(subject, format!("the recipe declares {target}{of}, and there is no package for it"));
             }
             let packaged =
                 declared.components.iter().filter(|kind| !matches!(kind, ComponentKind::Kernels | ComponentKind::Meta));

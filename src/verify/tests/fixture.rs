@@ -152,7 +152,7 @@ impl Tree {
                 schema: KERNELS_SCHEMA,
                 kernel_abi: tag.clone(),
                 target,
-                cuda,
+                cuda: Some(cuda),
                 variant: dir.rsplit('/').nth(1).unwrap().to_owned(),
                 modules,
                 kernels: self.manifest.kernels.clone(),

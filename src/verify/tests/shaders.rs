@@ -28,12 +28,12 @@ fn compiled(environment: &str, source: &str) -> Vec<u8> {
     std::fs::read(to).unwrap()
 }
 
-/// A package for SPIR-V 1.3 with modules by path.
+/// A package for Vulkan 1.1 with modules by path.
 fn package(modules: &[(&str, Vec<u8>)], bindings: &[BufferBinding]) -> Sealed {
-    let mut table = vec![kernel("main", &[(0, 4), (4, 4)])];
+    let mut table = vec![kernel("k", &[(0, 4), (4, 4)])];
     table[0].bindings = bindings.to_vec();
-    let mut tree = Tree::new(ComponentKind::Kernels, "kernels-spirv1.3");
-    tree.manifest.target = Some("spirv1.3".parse().unwrap());
+    let mut tree = Tree::new(ComponentKind::Kernels, "shaders-vulkan1.1");
+    tree.manifest.target = Some("vulkan1.1".parse().unwrap());
     tree.manifest.kernel_abi = Some(kernel_abi_tag(&table));
     tree.manifest.kernels = table;
     for (path, bytes) in modules {
@@ -51,7 +51,7 @@ fn found(modules: &[(&str, Vec<u8>)]) -> Vec<String> {
 fn found_beside(bindings: &[BufferBinding], modules: &[(&str, Vec<u8>)]) -> Vec<String> {
     let lines = said(&report(&[&package(modules, bindings)], &context().partial(true)));
     let shaders = lines.into_iter().filter(|line| line.starts_with("shader-"));
-    shaders.map(|line| line.replace(" | volley-kernels-spirv1.3: lib/volley/kernels/spirv/", " | ")).collect()
+    shaders.map(|line| line.replace(" | volley-shaders-vulkan1.1: lib/volley/kernels/spirv/", " | ")).collect()
 }
 
 fn has_glslang() -> bool {
@@ -84,7 +84,7 @@ fn what_the_host_does_not_expect_is_found() {
     let pushed = compiled("vulkan1.1", &source(SIZE, "uint n; uint pad; float dt;", BUFFER));
     assert_eq!(
         found(&[("k.spv", pushed)]),
-        ["shader-layout | k.spv | push constants of `main` are not the parameters that the table declares"]
+        ["shader-layout | k.spv | push constants of `k` are not the parameters that the table declares"]
     );
     let moved = compiled("vulkan1.1", &source(SIZE, PUSHED, "uvec4 head; float v[];"));
     assert_eq!(
@@ -92,7 +92,10 @@ fn what_the_host_does_not_expect_is_found() {
         ["shader-layout | b/k.spv | set 0 binding 0 is not that of lib/volley/kernels/spirv/a/k.spv: 4 and 16 bytes"]
     );
     let newer = compiled("vulkan1.3", &source(SIZE, PUSHED, BUFFER));
-    assert_eq!(found(&[("k.spv", newer)]), ["shader-version | k.spv | is SPIR-V 1.6; the package is for 1.3"]);
+    assert_eq!(
+        found(&[("k.spv", newer)]),
+        ["shader-version | k.spv | is SPIR-V 1.6; vulkan1.1, which the package is for, takes 1.3"]
+    );
     let large = compiled("vulkan1.1", &source("local_size_x = 256", PUSHED, BUFFER));
     assert_eq!(
         found(&[("k.spv", large)]),
@@ -114,25 +117,74 @@ fn buffers_are_those_of_the_table() {
     }
     let module = |buffer| compiled("vulkan1.1", &source(SIZE, PUSHED, buffer));
     let storage = SpirvResource::StorageBuffer;
-    let declared = BufferBinding { set: 0, binding: 0, resource: storage, size: 4, stride: Some(4) };
+    let declared =
+        BufferBinding { set: 0, binding: 0, resource: storage, size: 4, stride: Some(4), fields: Vec::new() };
     // The table may name more than a module uses.
-    let more = BufferBinding { binding: 1, ..declared };
-    assert_eq!(found_beside(&[declared, more], &[("k.spv", module(BUFFER))]), [""; 0]);
+    let more = BufferBinding { binding: 1, ..declared.clone() };
+    assert_eq!(found_beside(&[declared.clone(), more.clone()], &[("k.spv", module(BUFFER))]), [""; 0]);
     assert_eq!(
-        found_beside(&[declared], &[("k.spv", module("uint head; uint more; float v[];"))]),
+        found_beside(std::slice::from_ref(&declared), &[("k.spv", module("uint head; uint more; float v[];"))]),
         [
-            "shader-layout | k.spv | `main`: binding 0.0 storage 8+n*4, the table declares 0.0 storage 4+n*4 (set.binding type bytes)"
+            "shader-layout | k.spv | `k`: binding 0.0 storage 8+n*4, the table declares 0.0 storage 4+n*4 (set.binding type bytes)"
         ]
     );
     assert_eq!(
         found_beside(&[more], &[("k.spv", module(BUFFER))]),
-        ["shader-layout | k.spv | `main`: binding 0.0 storage 4+n*4 is not in the table (set.binding type bytes)"]
+        ["shader-layout | k.spv | `k`: binding 0.0 storage 4+n*4 is not in the table (set.binding type bytes)"]
     );
     let uniform = BufferBinding { resource: SpirvResource::UniformBuffer, ..declared };
     assert_eq!(
         found_beside(&[uniform], &[("k.spv", module(BUFFER))]),
         [
-            "shader-layout | k.spv | `main`: binding 0.0 storage 4+n*4, the table declares 0.0 uniform 4+n*4 (set.binding type bytes)"
+            "shader-layout | k.spv | `k`: binding 0.0 storage 4+n*4, the table declares 0.0 uniform 4+n*4 (set.binding type bytes)"
         ]
     );
+}
+
+/// Fields are named where host and shader have them otherwise.
+#[test]
+fn fields_workgroups_and_constants_are_those_of_the_table() {
+    if !has_glslang() {
+        return;
+    }
+    let (compiled, table) = (
+        |body: &str, size: &str| {
+            let text = format!(
+                "#version 450\nlayout({size}) in;\nlayout(constant_id = 3) const uint WIDTH = 4;\n{body}\n\
+                 layout(std430, binding = 0) buffer B {{ Layer layers[]; }};\n\
+                 void main() {{ layers[WIDTH].gain = float(GAIN); }}\n"
+            );
+            compiled("vulkan1.1", &text)
+        },
+        "edition = 1\n[[struct]]\nname = \"Inhib\"\nfields = [{ name = \"fb\", type = \"f32\" }]\n\
+         [[struct]]\nname = \"Layer\"\nfields = [\n{ name = \"gain\", type = \"f32\" },\n\
+         { name = \"pools\", type = \"u32\", count = 3 },\n{ name = \"Inhib\", type = \"struct\", of = \"Inhib\" },\n]\n\
+         [[kernel]]\nname = \"k\"\nparams = []\nworkgroup = [64]\nconstants = [{ id = 3, name = \"WIDTH\" }]\n\
+         bindings = [{ binding = 0, type = \"storage-buffer\", of = \"Layer\" }]\n",
+    );
+    let declared = crate::recipe::declared_kernels(table).unwrap();
+    let found = |module: Vec<u8>| {
+        let mut tree = Tree::new(ComponentKind::Kernels, "shaders-vulkan1.1");
+        tree.manifest.target = Some("vulkan1.1".parse().unwrap());
+        tree.manifest.kernel_abi = Some(kernel_abi_tag(&declared));
+        tree.manifest.kernels = declared.clone();
+        let lines =
+            said(&report(&[&tree.file("lib/volley/kernels/spirv/k.spv", &module).seal()], &context().partial(true)));
+        let layout = lines.into_iter().filter(|line| line.starts_with("shader-layout"));
+        layout.map(|line| line.rsplit(" | ").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let inhib = "#define GAIN 1\nstruct Inhib { float fb; };\n";
+    let layer = |fields: &str| format!("{inhib}struct Layer {{ {fields} }};");
+    let right = layer("float gain; uint pools[3]; Inhib Inhib;");
+    assert_eq!(found(compiled(&right, SIZE)), [""; 0]);
+    let moved = layer("float gain; uint pools[4]; Inhib Inhib;");
+    assert_eq!(
+        found(compiled(&moved, SIZE)),
+        ["`k`: set 0 binding 0: `pools` has 12 bytes in the core, 16 in the shader"]
+    );
+    let moved = layer("float gain; float more; uint pools[3]; Inhib Inhib;");
+    assert_eq!(found(compiled(&moved, SIZE)), ["`k`: set 0 binding 0: `pools` is at 4 in the core, 8 in the shader"]);
+    assert_eq!(found(compiled(&right, "local_size_x = 32")), ["`k`: workgroups of 32x1x1, the table declares 64x1x1"]);
+    let other = right.replace("#define GAIN 1", "layout(constant_id = 4) const uint DEPTH = 2;\n#define GAIN DEPTH");
+    assert_eq!(found(compiled(&other, SIZE)), ["`k`: constant 4, `DEPTH`, is not in the table"]);
 }

@@ -28,11 +28,12 @@ struct KernelDir<'a> {
 }
 
 impl<'a> KernelDir<'a> {
-    /// Every kernel with the file it is in. Two modules may hold the same kernel.
-    fn kernels(&self) -> impl Iterator<Item = (&'a str, &'a KernelSignature)> {
+    /// Every kernel with the file it is in and its name. Two modules may hold the same kernel.
+    fn kernels(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a KernelSignature)> {
         self.files.iter().flat_map(|file| {
             let kernels = file.device.images.iter().flat_map(|image| &image.kernels);
-            kernels.map(move |kernel| (file.path.as_str(), &*kernel.signature))
+            kernels
+                .map(move |kernel| (file.path.as_str(), file.kernel_name(&kernel.signature.name), &*kernel.signature))
         })
     }
 
@@ -43,7 +44,7 @@ impl<'a> KernelDir<'a> {
     }
 
     fn names(&self) -> BTreeSet<&'a str> {
-        self.kernels().map(|(_, kernel)| kernel.name.as_str()).collect()
+        self.kernels().map(|(_, name, _)| name).collect()
     }
 
     /// Whether all of its device code could be read.
@@ -90,21 +91,21 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let misspelt = misspelt(&dirs);
     for dir in &dirs {
         let declared = &dir.package.manifest.kernels;
-        for (path, kernel) in dir.kernels() {
+        for (path, name, kernel) in dir.kernels() {
             let subject = dir.package.subject(path);
-            match declared.iter().find(|known| known.name == kernel.name) {
+            match declared.iter().find(|known| known.name == name) {
                 // kernel-coverage says which declared name is meant.
-                None if misspelt.values().any(|found| *found == kernel.name) => {}
+                None if misspelt.values().any(|found| *found == name) => {}
                 None => {
-                    hits.add(subject, format!("kernel `{}` is not in the declared table", kernel.name))
+                    hits.add(subject, format!("kernel `{name}` is not in the declared table"))
                         .evidence(format!("its parameters: {}", layout(&kernel.params)))
-                        .fix(format!("declare `{}` in the kernel table, or make it static", kernel.name));
+                        .fix(format!("declare `{name}` in the kernel table, or make it static"));
                 }
                 // Parameters of a shader are its push constants: shader-layout compares them.
                 Some(known) if known.params != kernel.params && !dir.is_spirv(path) => {
                     let difference = difference(known, kernel, facts.rules.kernel_place(&known.name));
                     let hit = hits
-                        .add(subject, format!("kernel `{}`: {}", kernel.name, difference.message))
+                        .add(subject, format!("kernel `{name}`: {}", difference.message))
                         .evidence(format!("table: {}", layout(&known.params)))
                         .evidence(format!("code:  {}", layout(&kernel.params)))
                         .at(difference.at);

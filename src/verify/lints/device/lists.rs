@@ -61,7 +61,8 @@ fn differences(package: &PackageFacts, dir: &str, list: &KernelsList) -> Vec<(St
     };
     compare("kernel ABI tag", list.kernel_abi.to_string(), manifest.kernel_abi.as_ref().map(ToString::to_string));
     compare("target", list.target.to_string(), manifest.target.map(|target| target.to_string()));
-    compare("CUDA", list.cuda.to_string(), manifest.cuda.map(|cuda| cuda.to_string()));
+    let cuda = list.cuda.map_or_else(|| "none".to_owned(), |cuda| cuda.to_string());
+    compare("CUDA", cuda.clone(), manifest.cuda.map(|cuda| cuda.to_string()));
     let mut parts = dir.rsplit('/').skip(1);
     compare("variant", list.variant.clone(), parts.next().map(str::to_owned));
     if list.kernels != manifest.kernels {
@@ -69,10 +70,8 @@ fn differences(package: &PackageFacts, dir: &str, list: &KernelsList) -> Vec<(St
     }
     wrong.extend(modules(package, dir, list));
     for file in package.files().iter().filter(|file| file.directory() == dir) {
-        let made = file.device.images.iter().filter_map(release).find(|made| *made != list.cuda);
-        wrong.extend(
-            made.map(|made| (format!("says CUDA {}, {} was compiled by {made}", list.cuda, file.name()), None)),
-        );
+        let made = file.device.images.iter().filter_map(release).find(|made| Some(*made) != list.cuda);
+        wrong.extend(made.map(|made| (format!("says CUDA {cuda}, {} was compiled by {made}", file.name()), None)));
     }
     wrong
 }

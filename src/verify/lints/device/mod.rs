@@ -4,6 +4,7 @@ mod code;
 mod coverage;
 mod driver;
 mod kernels;
+mod layout;
 mod lists;
 mod nvrtc;
 mod shaders;

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::arch::KernelTarget;
 use crate::gpu::{
-    BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvMember, SpirvModule, SpirvResource,
+    BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
+    SpirvResource,
 };
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
 use crate::verify::BundleFacts;
+
+use super::layout::{difference as field_difference, fields_of};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -21,12 +23,14 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 /// The package's target says which SPIR-V version its devices take.
 fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
-        let Some(KernelTarget::Spirv(major, minor)) = package.manifest.target else { continue };
+        let environment = package.manifest.target.and_then(|target| facts.rules.manifests.spirv.of(target));
+        let Some(SpirvEnvironment { name, spirv: (major, minor), .. }) = environment else { continue };
         for file in package.files() {
             for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                if module.version > (major, minor) {
+                if module.version > (*major, *minor) {
                     let (found, part) = module.version;
-                    let message = format!("is SPIR-V {found}.{part}; the package is for {major}.{minor}");
+                    let message =
+                        format!("is SPIR-V {found}.{part}; {name}, which the package is for, takes {major}.{minor}");
                     hits.add(package.subject(&file.path), message);
                 }
             }
@@ -37,21 +41,19 @@ fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// What a module asks beyond what every device of its environment has. The environment is that of the
 /// package's target, else the lowest that takes the module's version.
 fn shader_environment(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    let targets: BTreeMap<&str, (u8, u8)> = facts
+    let environments = &facts.rules.manifests.spirv;
+    let targets: BTreeMap<&str, &SpirvEnvironment> = facts
         .packages
         .iter()
-        .filter_map(|package| match package.manifest.target? {
-            KernelTarget::Spirv(major, minor) => Some((package.name(), (major, minor))),
-            _ => None,
-        })
+        .filter_map(|package| Some((package.name(), environments.of(package.manifest.target?)?)))
         .collect();
     for contents in facts.contents() {
         for file in &contents.files {
             for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                let version = targets.get(contents.name.as_str()).copied().unwrap_or(module.version);
                 let subject = contents.subject(&file.path);
-                let Some(environment) = facts.rules.manifests.spirv.taking(version) else {
-                    let (major, minor) = version;
+                let of_package = targets.get(contents.name.as_str()).copied();
+                let Some(environment) = of_package.or_else(|| environments.taking(module.version)) else {
+                    let (major, minor) = module.version;
                     hits.incomplete(subject, format!("no environment of SPIR-V {major}.{minor} is known"));
                     continue;
                 };
@@ -120,20 +122,19 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         for file in package.files() {
             for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
                 for entry in &module.entry_points {
-                    let Some(known) = package.manifest.kernels.iter().find(|kernel| kernel.name == entry.name) else {
+                    let name = file.kernel_name(&entry.name);
+                    let Some(known) = package.manifest.kernels.iter().find(|kernel| kernel.name == name) else {
                         continue;
                     };
-                    for what in beside_the_table(known, module) {
-                        hits.add(package.subject(&file.path), format!("`{}`: {what}", entry.name));
+                    let beside = beside_the_table(known, module).into_iter();
+                    for what in beside.chain(unpromised(known, module, entry)) {
+                        hits.add(package.subject(&file.path), format!("`{name}`: {what}"));
                     }
                     let pushed = params(module);
                     if known.params != pushed {
                         hits.add(
                             package.subject(&file.path),
-                            format!(
-                                "push constants of `{}` are not the parameters that the table declares",
-                                entry.name
-                            ),
+                            format!("push constants of `{name}` are not the parameters that the table declares"),
                         )
                         .evidence(format!("declared: {}", layout(&known.params)))
                         .evidence(format!("compiled: {}", layout(&pushed)));
@@ -176,11 +177,39 @@ fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String
         |found: &BufferBinding| known.bindings.iter().find(|one| (one.set, one.binding) == (found.set, found.binding));
     buffers
         .filter_map(|found| match declared(&found) {
-            Some(one) if *one == found => None,
-            Some(one) => Some(format!("binding {found}, the table declares {one} (set.binding type bytes)")),
+            Some(one) => differs(one, &found),
             None => Some(format!("binding {found} is not in the table (set.binding type bytes)")),
         })
         .collect()
+}
+
+/// In what a buffer of a module is not the declared one: the first field, where fields are declared.
+fn differs(declared: &BufferBinding, found: &BufferBinding) -> Option<String> {
+    let place = || format!("set {} binding {}", found.set, found.binding);
+    let field = field_difference(&declared.fields, &found.fields).filter(|_| !declared.fields.is_empty());
+    if let Some(what) = field {
+        return Some(format!("{}: {what}", place()));
+    }
+    let is_same = (declared.resource, declared.size, declared.stride) == (found.resource, found.size, found.stride);
+    (!is_same).then(|| format!("binding {found}, the table declares {declared} (set.binding type bytes)"))
+}
+
+/// Sizes of workgroups and constants of a module that the table does not promise.
+fn unpromised(known: &KernelSignature, module: &SpirvModule, entry: &SpirvEntryPoint) -> Vec<String> {
+    let text = |size: [u32; 3]| size.map(|part| part.to_string()).join("x");
+    let mut found = Vec::new();
+    if let (Some(declared), Some(size)) = (known.workgroup, entry.local_size)
+        && declared != size
+    {
+        found.push(format!("workgroups of {}, the table declares {}", text(size), text(declared)));
+    }
+    let is_declared = |id: u32| known.constants.iter().any(|constant| constant.id == id);
+    let others = module.spec_constants.iter().filter(|(id, _)| !known.constants.is_empty() && !is_declared(*id));
+    found.extend(others.map(|(id, name)| match name {
+        Some(name) => format!("constant {id}, `{name}`, is not in the table"),
+        None => format!("constant {id} is not in the table"),
+    }));
+    found
 }
 
 /// A buffer of a module as the table would declare it; none for images, samplers and what has no known layout.
@@ -195,6 +224,7 @@ fn buffer(binding: &SpirvBinding) -> Option<BufferBinding> {
         resource: binding.resource,
         size: number(block.size?)?,
         stride: open.and_then(|array| array.stride).and_then(number),
+        fields: fields_of(block),
     })
 }
 

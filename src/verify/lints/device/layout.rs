@@ -1,0 +1,67 @@
+//! Structures of a shader against those that the kernel table declares, to the field.
+
+use crate::gpu::{BufferField, SpirvBlock, SpirvMember};
+
+/// The fields of a buffer as the shader has them: of one element where it ends in an array without an end, else of all of
+/// it. Fields of structures have names with dots, and of arrays the first element stands for all.
+pub(super) fn fields_of(block: &SpirvBlock) -> Vec<BufferField> {
+    let open = block.members.last().filter(|last| last.arrays.first().is_some_and(|array| array.count.is_none()));
+    let mut found = Vec::new();
+    flatten(open.map_or(&block.members, |last| &last.members), "", 0, &mut found);
+    found
+}
+
+fn flatten(members: &[SpirvMember], before: &str, start: u64, found: &mut Vec<BufferField>) {
+    for (index, member) in members.iter().enumerate() {
+        let name = member.name.clone().unwrap_or_else(|| format!("field {}", index + 1));
+        let name = if before.is_empty() { name } else { format!("{before}.{name}") };
+        let number = |value: u64| u32::try_from(value).ok();
+        let Some(offset) = member.offset.and_then(|offset| start.checked_add(offset)) else { continue };
+        if let (Some(at), Some(size)) = (number(offset), member.size.and_then(number)) {
+            found.push(BufferField { name: name.clone(), offset: at, size });
+        }
+        flatten(&member.members, &name, offset, found);
+    }
+}
+
+/// The first field that is not where the host has it, or not as large, in words: what follows it follows from it.
+pub(super) fn difference(core: &[BufferField], shader: &[BufferField]) -> Option<String> {
+    for field in core {
+        let name = &field.name;
+        match shader.iter().find(|other| other.name == *name) {
+            None => return Some(format!("`{name}` is not in the shader")),
+            Some(other) if other.offset != field.offset => {
+                return Some(format!("`{name}` is at {} in the core, {} in the shader", field.offset, other.offset));
+            }
+            Some(other) if other.size != field.size => {
+                return Some(format!("`{name}` has {} bytes in the core, {} in the shader", field.size, other.size));
+            }
+            Some(_) => {}
+        }
+    }
+    let more = shader.iter().find(|other| !core.iter().any(|field| field.name == other.name));
+    more.map(|field| format!("`{}` of the shader is not in the table", field.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, offset: u32, size: u32) -> BufferField {
+        BufferField { name: name.to_owned(), offset, size }
+    }
+
+    #[test]
+    fn the_first_field_that_differs_is_named() {
+        let core = [field("gain", 0, 4), field("inhib", 16, 8), field("inhib.fb", 16, 4)];
+        assert_eq!(difference(&core, &core), None);
+        let said = |shader: &[BufferField]| difference(&core, shader).unwrap();
+        let moved = [field("gain", 0, 4), field("inhib", 20, 8), field("inhib.fb", 20, 4)];
+        assert_eq!(said(&moved), "`inhib` is at 16 in the core, 20 in the shader");
+        let grown = [field("gain", 0, 4), field("inhib", 16, 12), field("inhib.fb", 16, 4)];
+        assert_eq!(said(&grown), "`inhib` has 8 bytes in the core, 12 in the shader");
+        assert_eq!(said(&core[..2]), "`inhib.fb` is not in the shader");
+        let more = [&core[..], &[field("late", 24, 4)]].concat();
+        assert_eq!(said(&more), "`late` of the shader is not in the table");
+    }
+}
