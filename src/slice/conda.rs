@@ -249,13 +249,14 @@ fn agrees(root: &Path) -> std::result::Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use rattler_conda_types::compression_level::CompressionLevel;
-    use rattler_package_streaming::write::write_conda_package;
+    use std::num::NonZeroUsize;
 
     use super::*;
     use crate::arch::Capability;
-    use crate::bundle::DeviceRange;
+    use crate::bundle::{DeviceRange, EARLIEST};
     use crate::error::ErrorKind;
+    use crate::package::Efforts;
+    use crate::package::conda::CondaArchive;
 
     const LIBRARY: &[u8] = b"\x7fELF with code for every GPU";
 
@@ -265,17 +266,21 @@ mod tests {
 
     /// A package with these two lists, a file that could hold device code, and a manifest.
     fn package(dir: &Path, index: &str, paths: &str) -> PathBuf {
-        let layout = dir.join("made");
         let lists = [("info/index.json", index.as_bytes()), ("info/paths.json", paths.as_bytes())];
-        let members = [lists[0], lists[1], ("lib/libfat.so", LIBRARY), (MANIFEST.0, MANIFEST.1.as_bytes())];
-        for (name, content) in members {
-            fs_err::create_dir_all(layout.join(name).parent().unwrap()).unwrap();
-            fs_err::write(layout.join(name), content).unwrap();
-        }
-        let files: Vec<PathBuf> = members.map(|(name, _)| layout.join(name)).to_vec();
+        let files = [("lib/libfat.so", LIBRARY), (MANIFEST.0, MANIFEST.1.as_bytes())];
+        let one = NonZeroUsize::MIN;
+        let mut archive = CondaArchive::new(dir, "fat-1-0", EARLIEST, Efforts::default(), one).unwrap();
+        let add = |archive: &mut CondaArchive, (name, content): (&str, &[u8])| {
+            let place = dir.join("content");
+            fs_err::write(&place, content).unwrap();
+            let file = fs_err::File::open(place).unwrap();
+            archive.entry(name, content.len() as u64, false, Effort::Strong, &file).unwrap();
+        };
+        files.into_iter().for_each(|file| add(&mut archive, file));
+        let mut archive = archive.about().unwrap();
+        lists.into_iter().for_each(|list| add(&mut archive, list));
         let path = dir.join("fat-1-0.conda");
-        let file = fs_err::File::create(&path).unwrap();
-        write_conda_package(file, &layout, &files, CompressionLevel::Numeric(1), None, "fat-1-0", None, None).unwrap();
+        archive.finish().unwrap().persist(&path).unwrap();
         path
     }
 

@@ -9,6 +9,8 @@
 //! - PYTHON: the Python that is compared, else `python3`.
 //! - JOBS: threads of simpack and of the writers of `.conda`, else those of the machine; zipfile has one.
 //! - ROUNDS: how often each figure of a few seconds is taken, else 3; those of level 19 are taken once.
+//! - RATTLER: the program of `tests/bench/rattler`, else the one that `cargo build --profile suite -p simpack-bench-rattler`
+//!   leaves beside this.
 //! - TMPDIR: where the files are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +20,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use rattler_conda_types::compression_level::CompressionLevel;
-use rattler_package_streaming::write::write_conda_package;
 use simpack::arch::{Version, VersionPolicy};
 use simpack::bundle::{Artifact, ArtifactKind, BundleManifest, MANIFEST_SCHEMA, Provenance};
 use simpack::data::Data;
@@ -36,9 +36,6 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     match words.as_slice() {
         [one, format, directory, output] if one == "--one" => write(format, Path::new(directory), Path::new(output)),
-        [one, level, directory, output] if one == "--rattler" => {
-            by_rattler(Path::new(directory), Path::new(output), level.parse().expect("a level"));
-        }
         [one, level, directory, output] if one == "--zstd" => {
             let size = packed(Path::new(directory), level.parse().expect("a level"));
             std::fs::write(output, size.to_string()).expect("the size is written");
@@ -195,18 +192,13 @@ fn zipfile(directory: &Path, output: &Path) -> Taken {
 }
 
 fn rattler(directory: &Path, output: &Path, level: i32) -> Taken {
-    let own = std::env::current_exe().expect("this program has a path");
-    run(Command::new(own).args(["--rattler", &level.to_string()]).arg(directory).arg(output))
-}
-
-/// Writes a `.conda` by rattler's writer, which lays its archive down in the directory before it is compressed.
-fn by_rattler(directory: &Path, output: &Path, level: i32) {
-    let entries = walk(directory).expect("the directory can be read");
-    let paths: Vec<PathBuf> = entries.into_iter().map(|entry| directory.join(entry.path)).collect();
-    let file = std::io::BufWriter::new(std::fs::File::create(output).expect("a file can be made"));
-    let threads = u32::try_from(jobs().get()).ok();
-    write_conda_package(file, directory, &paths, CompressionLevel::Numeric(level), threads, "files-1-0", None, None)
-        .expect("the package is written");
+    let writer = std::env::var_os("RATTLER").map(PathBuf::from).unwrap_or_else(|| {
+        let own = std::env::current_exe().expect("this program has a path");
+        own.ancestors().nth(2).expect("it lies below a profile's directory").join("rattler-writer")
+    });
+    let asks = "run `cargo build --profile suite -p simpack-bench-rattler` first";
+    assert!(writer.is_file(), "{} is not there: {asks}", writer.display());
+    run(Command::new(writer).args([level.to_string(), jobs().to_string()]).arg(directory).arg(output))
 }
 
 /// Measures a directory; the other one is for what it writes.

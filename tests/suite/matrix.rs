@@ -224,9 +224,14 @@ fn other_clients_take_a_release(built: &Built) {
         assert!(select(driver, "deb").contains(&kernels(cuda)), "{driver}: {}", select(driver, "deb"));
         let image = format!(":1.0.0-cuda{cuda}-sm_90 ");
         assert!(select(driver, "oci").contains(&image), "{driver}: {}", select(driver, "oci"));
-        // Archives are called as conda's packages: of two releases of one major, their content tells them apart.
+    }
+    // Archives say the major in their names; of two releases of one, their content tells them apart.
+    built.run(&["build", "recipe", "--format", "tar", "--dist", "archives"]).exit(0);
+    for (driver, cuda) in [("550.54.14", "11.8"), ("580.65.06", "13.5")] {
+        let args = ["select", "--device", "9.0", "--driver", driver, "archives", "--format", "tar"];
+        let said = built.run(&args).exit(0).stdout;
         let archive = format!("/volley-kernels-sm_90-1.0.0-{}.tar.zst", built.build("volley-kernels-sm_90", cuda));
-        assert!(select(driver, "tar").contains(&archive), "{driver}: {}", select(driver, "tar"));
+        assert!(said.contains(&archive) && said.lines().count() == 2, "{driver}: {said}");
     }
 }
 
