@@ -43,7 +43,7 @@ impl BuildSystem for Cmake {
         true
     }
 
-    fn mistakes(&self, targets: usize, _options: usize) -> Vec<DriverMistake> {
+    fn mistakes(&self, targets: usize, _options: &[&str]) -> Vec<DriverMistake> {
         let mistake = DriverMistake {
             at: DriverWord::Target(0),
             message: "`targets` cannot be combined with driver `cmake`",

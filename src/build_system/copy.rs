@@ -14,13 +14,13 @@ impl BuildSystem for Copy {
         &[]
     }
 
-    fn mistakes(&self, targets: usize, options: usize) -> Vec<DriverMistake> {
+    fn mistakes(&self, targets: usize, options: &[&str]) -> Vec<DriverMistake> {
         let mistake = |at| DriverMistake {
             at,
             message: "driver `copy` runs nothing: it has neither targets nor options",
             hint: "choose the files with `inputs`",
         };
-        (0..targets).map(DriverWord::Target).chain((0..options).map(DriverWord::Option)).map(mistake).collect()
+        (0..targets).map(DriverWord::Target).chain((0..options.len()).map(DriverWord::Option)).map(mistake).collect()
     }
 
     fn calls(&self, step: &HostBuild<'_>, _tools: &dyn HostTools) -> Result<Vec<Call>> {

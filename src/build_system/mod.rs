@@ -5,6 +5,7 @@ mod cmake;
 mod copy;
 mod make;
 mod script;
+mod wheel;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,12 +28,19 @@ pub enum BuildDriver {
     Script,
     /// Nothing is run: what it reads is what it installs, below `share/<name>`.
     Copy,
+    /// Nothing is run: a wheel's files are installed as pip installs them, below `lib/pythonX.Y/site-packages` and `bin`.
+    Wheel,
 }
 
 impl BuildDriver {
     /// As recipes name them.
-    pub const NAMES: [(&str, Self); 4] =
-        [("cmake", Self::Cmake), ("make", Self::Make), ("script", Self::Script), ("copy", Self::Copy)];
+    pub const NAMES: [(&str, Self); 5] = [
+        ("cmake", Self::Cmake),
+        ("make", Self::Make),
+        ("script", Self::Script),
+        ("copy", Self::Copy),
+        ("wheel", Self::Wheel),
+    ];
 
     /// What it does.
     pub fn system(self) -> &'static dyn BuildSystem {
@@ -41,6 +49,7 @@ impl BuildDriver {
             Self::Make => &make::Make,
             Self::Script => &script::Script,
             Self::Copy => &copy::Copy,
+            Self::Wheel => &wheel::Wheel,
         }
     }
 
@@ -80,8 +89,8 @@ pub trait BuildSystem {
         false
     }
 
-    /// What is wrong with a recipe that has so many targets and options.
-    fn mistakes(&self, _targets: usize, _options: usize) -> Vec<DriverMistake> {
+    /// What is wrong with a recipe that has so many targets and these options.
+    fn mistakes(&self, _targets: usize, _options: &[&str]) -> Vec<DriverMistake> {
         Vec::new()
     }
 

@@ -14,7 +14,7 @@ impl BuildSystem for Script {
         &["c++"]
     }
 
-    fn mistakes(&self, targets: usize, _options: usize) -> Vec<DriverMistake> {
+    fn mistakes(&self, targets: usize, _options: &[&str]) -> Vec<DriverMistake> {
         let mistake = DriverMistake {
             at: DriverWord::Driver,
             message: "driver `script` needs one target: the script's file name",

@@ -13,7 +13,7 @@ use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::gpu::{DeviceCode, KernelSignature};
-use crate::recipe::{ComponentKind, HostVariant, KernelForm, Smoke};
+use crate::recipe::{ComponentKind, HostVariant, KernelForm, Smoke, Waiver};
 
 /// Version of the `simpack.json` schema.
 pub const MANIFEST_SCHEMA: u32 = 2;
@@ -126,6 +126,9 @@ pub struct BundleManifest {
     /// Libraries that its files need out of what its build was given: packages of channels, libraries of the machine.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub outside: Vec<OutsideLibrary>,
+    /// Findings over it that its recipe accepts.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub waivers: Vec<Waiver>,
     /// Every file and link, sorted by path, without this manifest itself.
     pub artifacts: Vec<Artifact>,
     /// The simulator's smoke test, in core's manifest.

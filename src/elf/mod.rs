@@ -19,6 +19,7 @@ mod names;
 mod property;
 mod read_facts;
 pub mod resolve;
+mod search_entry;
 mod symbols;
 
 pub use demangle::demangled;
@@ -31,4 +32,5 @@ pub use instructions::{HostCode, Need, Use, host_code};
 pub use names::{library_names, library_stem, soname_major};
 pub use property::isa_level;
 pub use read_facts::{facts, facts_of};
+pub use search_entry::{SearchEntry, search_entry};
 pub use symbols::{Symbol, SymbolTable, Versions};

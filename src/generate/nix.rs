@@ -88,7 +88,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         fetcher: match &model.source.of {
             Source::Url { .. } => Some("fetchurl"),
             Source::Pypi { .. } => Some("fetchPypi"),
-            Source::Path(_) | Source::Git { .. } => None,
+            Source::Path(_) | Source::Git { .. } | Source::Composed(_) => None,
         },
         tools: tools(model),
         libraries,

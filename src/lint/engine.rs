@@ -179,6 +179,8 @@ impl<F> Registry<F> {
             levels.insert(self.find(&id, origin)?.id.clone(), (level, origin));
         }
         let mut waivers = settings.waivers;
+        // A package may be older or newer than the lints.
+        waivers.retain(|waiver| waiver.within.is_none() || self.find(&waiver.waiver.id, waiver.origin).is_ok());
         for compiled in &mut waivers {
             compiled.waiver.id = self.find(&compiled.waiver.id, compiled.origin)?.id.clone();
         }
@@ -245,11 +247,7 @@ impl<F> Registry<F> {
                     fix: Some(fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
                 };
                 let general = of_any_release(&finding.subject);
-                let matching = |waiver: &super::settings::CompiledWaiver| {
-                    waiver.waiver.id == finding.lint
-                        && (waiver.subject.is_match(&finding.subject) || waiver.subject.is_match(&general))
-                };
-                match settings.waivers.iter().position(matching) {
+                match settings.waivers.iter().position(|it| it.waives(&finding.lint, &finding.subject, &general)) {
                     Some(index) => {
                         used[index] = true;
                         let reason = settings.waivers[index].waiver.reason.clone();
@@ -273,7 +271,10 @@ impl<F> Registry<F> {
         let level = self.level(UNUSED_WAIVER, settings);
         let fix = self.lints.get(UNUSED_WAIVER).map(|(info, _)| info.fix.trim().to_owned());
         let unused = settings.waivers.iter().zip(used).filter(|(waiver, used)| {
-            !**used && self.level(&waiver.waiver.id, settings) != Level::Allow && level != Level::Allow
+            !**used
+                && waiver.within.is_none()
+                && self.level(&waiver.waiver.id, settings) != Level::Allow
+                && level != Level::Allow
         });
         unused
             .map(|(waiver, _)| Finding {

@@ -6,7 +6,11 @@ use globset::{Glob, GlobMatcher};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::recipe::{LintSettings, Waiver};
-use crate::report::Level;
+use crate::report::{self, Level};
+
+/// Lints over what a stranger may have done to a package: it cannot accept their findings over itself.
+const NEVER_CARRIED: [&str; 6] =
+    ["artifact-digest", "file-rights", "link-escapes", "member-outside", "not-redistributable", "record-mismatch"];
 
 /// What the recipe and the command line say about lints.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +24,8 @@ pub struct Settings {
 /// Who said it; decides the exit code of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
+    /// What is examined brought it along.
+    Package,
     Recipe,
     CommandLine,
 }
@@ -27,7 +33,7 @@ pub(super) enum Origin {
 impl Origin {
     pub(super) fn error_kind(self) -> ErrorKind {
         match self {
-            Self::Recipe => ErrorKind::Recipe,
+            Self::Package | Self::Recipe => ErrorKind::Recipe,
             Self::CommandLine => ErrorKind::Usage,
         }
     }
@@ -38,6 +44,18 @@ pub(super) struct CompiledWaiver {
     pub(super) waiver: Waiver,
     pub(super) subject: GlobMatcher,
     pub(super) origin: Origin,
+    /// The package that it is confined to.
+    pub(super) within: Option<String>,
+}
+
+impl CompiledWaiver {
+    /// Whether it waives a finding of `lint` over a subject, which has another name where releases do not count.
+    pub(super) fn waives(&self, lint: &str, subject: &str, general: &str) -> bool {
+        let is_inside = |package: &String| report::owner(general) == package || report::owner(subject) == package;
+        self.waiver.id == lint
+            && self.within.as_ref().is_none_or(is_inside)
+            && (self.subject.is_match(subject) || self.subject.is_match(general))
+    }
 }
 
 impl Settings {
@@ -70,6 +88,18 @@ impl Settings {
         Ok(self)
     }
 
+    /// Adds waivers that a package brought along: they hold for findings over it alone, not for what protects its users,
+    /// and one that says nothing here is nobody's mistake.
+    pub fn carry(&mut self, package: &str, waivers: &[Waiver]) {
+        for waiver in waivers.iter().filter(|waiver| !NEVER_CARRIED.contains(&waiver.id.as_str())) {
+            let Ok(subject) = Glob::new(&waiver.subject) else { continue };
+            let reason = format!("{} (says the package)", waiver.reason);
+            let waiver = Waiver { reason, ..waiver.clone() };
+            let (subject, within) = (subject.compile_matcher(), Some(package.to_owned()));
+            self.waivers.push(CompiledWaiver { subject, waiver, origin: Origin::Package, within });
+        }
+    }
+
     fn add(&mut self, waiver: Waiver, origin: Origin) -> Result<()> {
         let wrong = |what: &str| {
             Error::new(origin.error_kind(), format!("waiver of `{}` over `{}` {what}", waiver.id, waiver.subject))
@@ -78,7 +108,23 @@ impl Settings {
             return Err(wrong("has no reason").hint("say why the finding is accepted; the report shows it"));
         }
         let subject = Glob::new(&waiver.subject).map_err(|error| wrong("is not a glob").because(error))?;
-        self.waivers.push(CompiledWaiver { subject: subject.compile_matcher(), waiver, origin });
+        self.waivers.push(CompiledWaiver { subject: subject.compile_matcher(), waiver, origin, within: None });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_package_accepts_holds_for_it_alone_and_not_for_what_protects_users() {
+        let waiver = |id: &str| Waiver { id: id.to_owned(), subject: "*".to_owned(), reason: "no".to_owned() };
+        let mut settings = Settings::default();
+        settings.carry("sim-core", &[waiver("soname-policy"), waiver("artifact-digest"), waiver("member-outside")]);
+        let [carried] = settings.waivers.as_slice() else { panic!("{:?}", settings.waivers) };
+        let waives = |lint: &str, subject: &str| carried.waives(lint, subject, subject);
+        assert!(waives("soname-policy", "sim-core: lib/libsim.so"));
+        assert!(!waives("soname-policy", "sim-rtc: lib/libsim.so") && !waives("overlinked", "sim-core: lib/libsim.so"));
     }
 }

@@ -122,6 +122,32 @@ pub enum LockedSource {
         /// SHA-256 in hex.
         sha256: String,
     },
+    /// Several in one tree, with the recipe's changes.
+    Composed {
+        /// Digest over all files of the tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<Digest>,
+        /// What it is made of.
+        #[serde(rename = "part")]
+        parts: Vec<LockedPart>,
+    },
+}
+
+/// A part of a source tree, with what proves its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LockedPart {
+    /// Directory of the tree; `.` for the tree itself.
+    pub into: String,
+    /// Digest over the files that the recipe puts over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<Digest>,
+    /// Digests of the patches, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<Digest>,
+    /// What is fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<LockedSource>,
 }
 
 /// A pinned toolchain.

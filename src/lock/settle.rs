@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::model::{DEPENDENCIES, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedTool};
+use super::model::{
+    DEPENDENCIES, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart, LockedSource, LockedTool,
+};
 use crate::amount::count;
 use crate::recipe::HostVariant;
 
@@ -170,7 +172,19 @@ fn source(source: &LockedSource) -> String {
         LockedSource::Git { url, rev, tree: Some(tree) } => format!("{url} at {rev}, files {tree}"),
         LockedSource::Url { url, sha256 } => format!("{url} sha256 {sha256}"),
         LockedSource::Pypi { name, version, sha256 } => format!("{name} {version} sha256 {sha256}"),
+        LockedSource::Composed { tree, parts } => {
+            let files = tree.map(|tree| format!("files {tree}: ")).unwrap_or_default();
+            files + &parts.iter().map(part).collect::<Vec<_>>().join("; ")
+        }
     }
+}
+
+fn part(part: &LockedPart) -> String {
+    let mut words = vec![part.into.clone()];
+    words.extend(part.source.iter().map(source));
+    words.extend(part.patches.iter().map(|patch| format!("patch {patch}")));
+    words.extend(part.overlay.iter().map(|overlay| format!("overlay {overlay}")));
+    words.join(" ")
 }
 
 #[cfg(test)]

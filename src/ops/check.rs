@@ -49,7 +49,7 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let found = find(asked, &data)?;
     let text = found.text()?;
     let (path, dir) = (found.path(), found.dir());
-    let fetched = fetched(&text, &path, offline, ui)?;
+    let fetched = fetched(&text, &path, dir, offline, ui)?;
     let files = files_of(dir, fetched.as_deref());
     let answer = recipe::load_matrix(&text, &path, dir, &*files, &manifests, &Selection::default());
     let (recipes, mistakes) = match &answer {
@@ -78,10 +78,10 @@ fn warnings(recipe: &Recipe, text: &str, path: &str) -> Result<Vec<Diagnostic>> 
 }
 
 /// The source tree of a recipe whose source is elsewhere; none offline when it is not in the cache.
-fn fetched(text: &str, path: &str, offline: bool, ui: &Ui) -> Result<Option<PathBuf>> {
-    let Some(source) = source_elsewhere(text, path) else { return Ok(None) };
+fn fetched(text: &str, path: &str, dir: &Path, offline: bool, ui: &Ui) -> Result<Option<PathBuf>> {
+    let Some(source) = source_elsewhere(text, path, dir) else { return Ok(None) };
     let store = Store::open(fs::cache_dir()?)?;
-    match store.source(&source, ui, offline) {
+    match store.tree(&source, dir, ui, offline) {
         // Archives are found in the cache by their digest: an address that never worked would show on other machines.
         Ok(root) if offline && !store.is_confirmed(&source) => {
             ui.note(not_asked(&source));

@@ -510,6 +510,7 @@ impl Derivation<'_> {
             opens: Vec::new(),
             outside: Vec::new(),
             artifacts: Vec::new(),
+            waivers: Vec::new(),
             smoke: None,
             as_wheel: false,
             provenance: Provenance {

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::elf::edit::{Change, Edits, PatchPlan, PathTag, SearchPathEdit};
+use crate::elf::edit::{Change, Edits, PatchPlan, PathTag, SearchPathEdit, State};
 use crate::elf::is_elf;
 use crate::error::Result;
 use crate::manifest::Drivers;
@@ -59,16 +59,25 @@ impl PatchOutcome {
     }
 }
 
-/// Gives the file at `path` the search path of `spec`, where it is: nobody else knows it yet, as in a tree that is being
+/// Gives the file at `path` the search path that `spec` says for its texts, where it is: nobody else knows it yet, as in a tree that is being
 /// staged. A file with other names, which is somebody's, is replaced by a copy. Nothing for a file that no loader sees, which
 /// stays as it is.
 ///
 /// # Errors
 /// The file cannot be read, written or safely changed, or does not read back as intended.
-pub fn apply_if_loaded(path: &Path, spec: &PatchSpec, drivers: &Drivers) -> Result<Option<PatchOutcome>> {
+pub fn apply_if_loaded(
+    path: &Path,
+    spec: &dyn Fn(&State) -> PatchSpec,
+    drivers: &Drivers,
+) -> Result<Option<PatchOutcome>> {
     let subject = Subject::open_own(path)?;
-    let is_loaded = is_elf(subject.bytes()) && subject.source()?.dynamic.is_some();
-    is_loaded.then(|| own(&subject, &edits(spec, drivers))).transpose()
+    if !is_elf(subject.bytes()) {
+        return Ok(None);
+    }
+    let source = subject.source()?;
+    let edits = source.dynamic.is_some().then(|| edits(&spec(&source.state), drivers));
+    drop(source);
+    edits.map(|edits| own(&subject, &edits)).transpose()
 }
 
 /// Applies any edits in one pass to a file that simpack itself just wrote, where it is.

@@ -6,9 +6,10 @@ use super::BuildResult;
 use super::dist::{Dist, MARK};
 use super::given::Given;
 use super::inputs::{Job, machine_paths};
-use super::packages::{is_in_all_formats, pack, patch};
+use super::packages::{is_in_all_formats, pack};
 use super::provenance::{attest, origin_of};
 use super::request::BuildRequest;
+use super::search_paths::{self, Libraries};
 use super::slices::cut;
 use super::summary::{Built, formats, rows};
 use crate::abi::SymbolsFile;
@@ -102,12 +103,14 @@ fn stage(
     };
     let mut staged = engine::stage(&stage, &bundles_dir)?;
     let scratch = tempfile::tempdir_in(&request.work)?;
-    let mut search_paths = cut(&inputs.recipes, &inputs.manifests, &staged, scratch.path())?;
+    let libraries = Libraries::of(&staged)?;
+    let mut search_paths = cut(&inputs.recipes, &inputs.manifests, &libraries, &staged, scratch.path())?;
     drop(scratch);
-    let given = Given::new(&staged.bundles, dependencies, &inputs.system)?;
+    let given = Given::new(&staged.bundles, dependencies, &inputs.system, inputs.recipes.own())?;
     for bundle in &mut staged.bundles {
         check_interrupted()?;
-        search_paths.extend(patch(inputs.recipes.own(), &inputs.manifests, bundle, jobs)?);
+        let own = inputs.recipes.own();
+        search_paths.extend(search_paths::patch(own, &inputs.manifests, &libraries, bundle, jobs)?);
         let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
         engine::seal(bundle, lists, &|bundle| given.needed_by(bundle))?;
     }

@@ -10,6 +10,7 @@ mod packages;
 mod provenance;
 mod request;
 mod run;
+mod search_paths;
 mod shards;
 mod slices;
 mod summary;

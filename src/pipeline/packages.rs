@@ -1,4 +1,4 @@
-//! Bundles to packages: search paths first, packages and the channel last.
+//! Bundles to packages, and the channel last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -10,78 +10,17 @@ use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
 use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
-use crate::fs::{self, Entry, EntryKind, Tree};
+use crate::fs::Tree;
 use crate::gpu::CodeImage;
-use crate::manifest::{Drivers, Manifests};
+use crate::manifest::Manifests;
 use crate::pack::{self, PackContext};
 use crate::package::{BuiltPackage, FormatContext, FormatName, Package};
-use crate::parallel::until_failure;
-use crate::patch::{self, PatchSpec};
-use crate::recipe::{ComponentKind, KernelForm, Recipe};
-use crate::verify::ReplacedSearchPath;
+use crate::recipe::{ComponentKind, Recipe};
 
 /// What a format wrote.
 pub(crate) struct Packed {
     pub format: FormatName,
     pub built: Vec<BuiltPackage>,
-}
-
-/// Sets the search path of every host file of a bundle: `$ORIGIN`-relative to the libraries of the
-/// distribution, then the driver directories. Files of vendors stay as they are: they may be passed on unchanged alone.
-/// On up to `jobs` threads. Answers whose search path was another.
-pub(crate) fn patch(
-    recipe: &Recipe,
-    manifests: &Manifests,
-    bundle: &Bundle,
-    jobs: usize,
-) -> Result<Vec<ReplacedSearchPath>> {
-    let is_plugin = bundle.manifest.form() == Some(KernelForm::Library);
-    if !is_plugin
-        && !matches!(bundle.manifest.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python)
-    {
-        return Ok(Vec::new());
-    }
-    let mut entries = fs::walk(&bundle.root)?;
-    let is_vendors = |path: &str| manifests.redistribution.terms(path.rsplit('/').next().unwrap_or(path)).is_some();
-    entries.retain(|entry| matches!(entry.kind, EntryKind::File { .. }) && !is_vendors(&entry.path));
-    let tree = Tree::at(&bundle.root)?;
-    let one = |entry: &Entry| {
-        let path = entry.path.as_str();
-        let patched = set_search_path(recipe, &manifests.drivers, &tree.place(path)?, path)?;
-        if patched.is_changed {
-            bundle.files.forget(path);
-        }
-        Ok(patched.replaced_in(bundle, path))
-    };
-    Ok(until_failure(&entries, jobs, one)?.into_iter().flatten().collect())
-}
-
-/// What became of a file's search path.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Patched {
-    is_changed: bool,
-    /// The search path that its build gave it.
-    built: Option<String>,
-}
-
-impl Patched {
-    /// What is to be said of the file at `path` of a bundle.
-    pub(crate) fn replaced_in(&self, bundle: &Bundle, path: &str) -> Option<ReplacedSearchPath> {
-        let BundleManifest { package, cuda, .. } = &bundle.manifest;
-        let built = self.built.clone()?;
-        Some(ReplacedSearchPath { package: package.clone(), cuda: *cuda, path: path.to_owned(), built })
-    }
-}
-
-/// The same for one file, which is installed as `installed` below the prefix; what no loader sees stays as it is.
-pub(crate) fn set_search_path(recipe: &Recipe, drivers: &Drivers, path: &Path, installed: &str) -> Result<Patched> {
-    let mut runpath = vec![patch::origin_to("lib", installed)];
-    runpath.extend(recipe.driver.directories.iter().cloned());
-    let outcome = patch::apply_if_loaded(path, &PatchSpec { runpath, tag: recipe.driver.tag }, drivers)?;
-    let Some(outcome) = outcome else { return Ok(Patched::default()) };
-    let built = outcome.changes.iter().filter(|change| ["rpath", "runpath"].contains(&change.what.as_str()));
-    let built: Vec<&str> = built.filter_map(|change| change.from.as_deref()).collect();
-    Ok(Patched { is_changed: outcome.changed(), built: (!built.is_empty()).then(|| built.join(":")) })
 }
 
 /// Writes every package in each format below `dist`, in the formats' order; `dist` takes the place of `earlier`. `symbols`
@@ -142,7 +81,7 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
         needs.extend(needed.filter(is_outside).filter_map(|soname| provider(job, soname)));
         outside.entry(package).or_default().extend(needs);
     }
-    let licences = licences(&job.inputs.source)?;
+    let licences = licences(job.inputs.recipes.own(), &job.inputs.source)?;
     let vendors = vendors::licences(job, bundles, &licences)?;
     Ok(PackContext { manifests: &job.inputs.manifests, outside, compiled_by, licences, vendors })
 }
@@ -188,9 +127,21 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
     Some(conda_package(package.to_owned(), versions))
 }
 
-/// Licence texts at the top of the source.
-pub(crate) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
+/// Licence texts of a source: those that the recipe names, else those at its top.
+pub(crate) fn licences(recipe: &Recipe, source: &Path) -> Result<BTreeMap<String, String>> {
     let mut licences = BTreeMap::new();
+    let tree = Tree::at(source)?;
+    for path in &recipe.licence_files {
+        let text = String::from_utf8(tree.read(path)?)
+            .map_err(|_| Error::recipe(format!("the licence text {path} is not UTF-8")))?;
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        // Two of one name are told apart by where they lie.
+        let name = if licences.contains_key(&name) { path.replace('/', "-") } else { name };
+        licences.insert(name, text);
+    }
+    if !licences.is_empty() {
+        return Ok(licences);
+    }
     for entry in fs_err::read_dir(source)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -204,6 +155,6 @@ pub(crate) fn licences(source: &Path) -> Result<BTreeMap<String, String>> {
     match licences.is_empty() {
         false => Ok(licences),
         true => Err(Error::recipe(format!("no licence text at the top of {}", source.display()))
-            .hint("packages carry the licence: add a file LICENSE or COPYING to the source")),
+            .hint("packages carry the licence: add a file LICENSE or COPYING to the source, or name the text in `licence-files`")),
     }
 }

@@ -68,6 +68,7 @@ pub(super) fn origin_of(job: &Job, bundles: &[Bundle], outcome: &BuildOutcome) -
         Source::Git { url, rev } => (format!("git+{url}@{rev}"), Some(Commit::clean(&rev))),
         Source::Url { url, .. } => (url, None),
         Source::Pypi { name, version, .. } => (format!("pkg:pypi/{name}@{version}"), None),
+        Source::Composed(_) => ("urn:simpack:source:composed".to_owned(), None),
     };
     Origin {
         simulator: recipe.name.clone(),

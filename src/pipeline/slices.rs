@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::packages::set_search_path;
+use super::search_paths::{self, Libraries};
 use crate::arch::KernelTarget;
 use crate::bundle::Bundle;
 use crate::engine::{FatFile, Staged};
@@ -32,6 +32,7 @@ pub(crate) fn slice_for(target: KernelTarget) -> SliceSpec {
 pub(crate) fn cut(
     recipes: &RecipeMatrix,
     manifests: &Manifests,
+    libraries: &Libraries,
     staged: &Staged,
     scratch: &Path,
 ) -> Result<Vec<ReplacedSearchPath>> {
@@ -42,7 +43,7 @@ pub(crate) fn cut(
     }
     let mut with_code = false;
     for fat in &staged.fat {
-        with_code |= cut_one(recipe, manifests, staged, fat, scratch, &mut replaced)?;
+        with_code |= cut_one(recipe, (manifests, libraries), staged, fat, scratch, &mut replaced)?;
     }
     let has_kernels = staged.bundles.iter().any(|bundle| bundle.manifest.component == ComponentKind::Kernels);
     if with_code || !has_kernels {
@@ -61,7 +62,7 @@ pub(crate) fn cut(
 /// Slices of one file; answers whether it holds device code. Without any it is in every bundle as it is.
 fn cut_one(
     recipe: &Recipe,
-    manifests: &Manifests,
+    (manifests, libraries): (&Manifests, &Libraries),
     staged: &Staged,
     fat: &FatFile,
     scratch: &Path,
@@ -72,7 +73,7 @@ fn cut_one(
     fs_err::create_dir_all(scratch)?;
     fs_err::copy(&fat.file, &file)?;
     fs::set_mode(&file, if fat.executable { 0o755 } else { 0o644 })?;
-    let patched = set_search_path(recipe, &manifests.drivers, &file, &fat.path)?;
+    let patched = search_paths::set(recipe, manifests, libraries, &file, &fat.path)?;
     let content = Content::open(&file)?;
     let mut plans = Vec::new();
     let is_cut = |bundle: &&Bundle| {

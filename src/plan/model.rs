@@ -228,6 +228,7 @@ impl PlannedBundle {
             licences: BTreeMap::new(),
             opens: component.map(|component| component.opens.clone()).unwrap_or_default(),
             outside: Vec::new(),
+            waivers: recipe.lint.waivers.iter().filter(|waiver| waiver.is_over(&self.package)).cloned().collect(),
             artifacts: Vec::new(),
             smoke: None,
             as_wheel: false,

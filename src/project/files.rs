@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::fs;
-use crate::recipe::RecipeFiles;
+use crate::recipe::{self, RecipeFiles};
 
 /// Files and directories that were looked at, or for; clones share what they know.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +15,17 @@ pub(crate) struct LookedAt(Rc<RefCell<BTreeSet<PathBuf>>>);
 impl LookedAt {
     fn note(&self, path: &Path) {
         self.0.borrow_mut().insert(path.to_owned());
+    }
+
+    /// Notes the files that a recipe's text puts into its source.
+    pub(super) fn note_changes(&self, text: &str, path: &str, dir: &Path) {
+        let changes = recipe::parse(text, path).map(|file| file.changes).unwrap_or_default();
+        for change in changes {
+            let place = dir.join(&change.value);
+            for entry in walkdir::WalkDir::new(&place).into_iter().flatten() {
+                self.note(entry.path());
+            }
+        }
     }
 
     /// All of them.

@@ -114,9 +114,9 @@ pub(crate) fn locate(
     let found = find(request.recipe.as_deref(), data)?;
     let text = found.text()?;
     let (path, dir) = (found.path(), found.file.parent().unwrap_or(Path::new(".")).to_owned());
-    let fetched = match source_elsewhere(&text, &path) {
+    let fetched = match source_elsewhere(&text, &path, &dir) {
         Some(source) => {
-            let root = store.source(&source, ui, request.offline).map_err(|error| match request.offline {
+            let root = store.tree(&source, &dir, ui, request.offline).map_err(|error| match request.offline {
                 true => also_missing(error, &dir, store, ui),
                 false => error,
             })?;
@@ -128,6 +128,7 @@ pub(crate) fn locate(
         None => None,
     };
     let looked_at = LookedAt::default();
+    looked_at.note_changes(&text, &path, &dir);
     let files = files_noted(&dir, fetched.as_deref(), &looked_at);
     let recipes = recipe::load_matrix(&text, &path, &dir, &*files, manifests, &request.selection)
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
@@ -150,10 +151,12 @@ fn also_missing(error: Error, dir: &Path, store: &Store, ui: &Ui) -> Error {
     }
 }
 
-/// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching.
-pub(crate) fn source_elsewhere(text: &str, path: &str) -> Option<Source> {
-    let source = recipe::parse(text, path).ok()?.source?.value;
-    (!matches!(source, Source::Path(_))).then_some(source)
+/// The source of a recipe's text, when it has to be fetched. A text with mistakes is worth no fetching, nor is one that names
+/// patches and files that are not in the recipe's directory `dir`.
+pub(crate) fn source_elsewhere(text: &str, path: &str, dir: &Path) -> Option<Source> {
+    let file = recipe::parse(text, path).ok()?;
+    let is_there = file.changes.iter().all(|change| dir.join(&change.value).exists());
+    file.source.map(|source| source.value).filter(|source| is_there && !matches!(source, Source::Path(_)))
 }
 
 /// What resolving reads: the recipe's directory, and the source tree that was fetched.

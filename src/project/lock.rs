@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use super::dependencies::{asked, choose};
 use super::locate::{Located, Origin, files_noted};
 use crate::error::{Error, Result};
-use crate::fs::{self, Digest, DigestBuilder, EntryKind};
+use crate::fs;
 use crate::lock::{
-    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedSource, LockedVariant,
-    LockedWheel, Settled, Update, kept, settle,
+    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart, LockedSource,
+    LockedVariant, LockedWheel, Settled, Update, kept, settle,
 };
 use crate::manifest::Manifests;
 use crate::printable::word;
-use crate::recipe::{self, HostVariant, Recipe, Selection, Source};
-use crate::toolchain::{Pins, Store, without_login};
+use crate::recipe::{self, HostVariant, Recipe, Selection, Source, SourcePart};
+use crate::toolchain::{PartDigests, Pins, Store, tree_digest, without_login};
 use crate::ui::Ui;
 
 /// Name of the lock beside a recipe.
@@ -218,19 +218,26 @@ pub(crate) fn change_in_words(change: &Change) -> String {
     format!("{}: {} -> {}", change.what, word(&change.locked), word(&change.now))
 }
 
-/// The files of a commit must be those that were locked with it.
+/// The files of a source must be those that were locked with it.
 fn same_files(old: Option<&Lock>, fresh: &Lock) -> Result<()> {
-    let (
-        Some(LockedSource::Git { url, rev, tree: Some(locked) }),
-        Some(LockedSource::Git { url: now_url, rev: now_rev, tree: Some(found) }),
-    ) = (old.and_then(|old| old.source.as_ref()), fresh.source.as_ref())
-    else {
+    let (Some(old), Some(fresh)) = (old.and_then(|old| old.source.as_ref()), fresh.source.as_ref()) else {
         return Ok(());
     };
-    if url != now_url || rev != now_rev || locked == found {
+    let (what, locked, found) = match (old, fresh) {
+        (
+            LockedSource::Git { url, rev, tree: Some(locked) },
+            LockedSource::Git { url: now_url, rev: now_rev, tree: Some(found) },
+        ) if url == now_url && rev == now_rev => (format!("{url} at {rev}"), locked, found),
+        (
+            LockedSource::Composed { tree: Some(locked), parts },
+            LockedSource::Composed { tree: Some(found), parts: now },
+        ) if parts == now => ("the source tree".to_owned(), locked, found),
+        _ => return Ok(()),
+    };
+    if locked == found {
         return Ok(());
     }
-    Err(Error::recipe(format!("{url} at {rev} has other files than the lock says"))
+    Err(Error::recipe(format!("{what} has other files than the lock says"))
         .detail(format!("locked  {locked}"))
         .detail(format!("found   {found}"))
         .hint("somebody changed the lock or the repository: find out which; `simpack lock --update source` accepts it"))
@@ -261,7 +268,7 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
     let (host, tools) = host_tools(own);
     names.extend(tools.iter().map(|name| (*name).to_owned()));
     let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
-    let source = source(&own.source, fetched.as_deref())?;
+    let source = source(&own.source, dir, fetched.as_deref())?;
     let mut needs = asked(own);
     let dependencies = needs.remove(&None);
     let variants =
@@ -271,7 +278,8 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
 
 /// The host compiler of a recipe that builds for the host, and the pinned tools for it.
 fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
-    if recipe.components.iter().all(|component| component.build.is_none()) {
+    let mut builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
+    if builds.all(|build| build.driver.system().tools().is_empty()) {
         return (None, Vec::new());
     }
     let mut tools: Vec<_> = recipe.build_tools().into_iter().collect();
@@ -279,28 +287,25 @@ fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
     (Some(LockedHost::from(&recipe.host)), tools)
 }
 
-fn source(source: &Source, fetched: Option<&Path>) -> Result<Option<LockedSource>> {
+fn source(source: &Source, dir: &Path, fetched: Option<&Path>) -> Result<Option<LockedSource>> {
+    let tree = || fetched.map(tree_digest).transpose();
     Ok(match without_login(source) {
         Source::Path(_) => None,
-        Source::Git { url, rev } => Some(LockedSource::Git { url, rev, tree: fetched.map(tree).transpose()? }),
+        Source::Git { url, rev } => Some(LockedSource::Git { url, rev, tree: tree()? }),
         Source::Url { url, sha256 } => Some(LockedSource::Url { url, sha256 }),
         Source::Pypi { name, version, sha256 } => Some(LockedSource::Pypi { name, version, sha256 }),
+        Source::Composed(parts) => {
+            let part = |part: &SourcePart| {
+                let PartDigests { overlay, patches } = PartDigests::of(part, dir)?;
+                let of = part.source.as_ref().map(|of| source_of_part(of, dir)).transpose()?.flatten();
+                Ok(LockedPart { into: part.into.clone(), overlay, patches, source: of })
+            };
+            Some(LockedSource::Composed { tree: tree()?, parts: parts.iter().map(part).collect::<Result<_>>()? })
+        }
     })
 }
 
-/// Digest over every file and link of a tree, with execute bits.
-fn tree(root: &Path) -> Result<Digest> {
-    let mut digest = DigestBuilder::default().field("simpack-tree 1");
-    for entry in fs::walk(root)? {
-        digest = match entry.kind {
-            EntryKind::Directory => continue,
-            EntryKind::Link(to) => digest.field("link").field(&entry.path).field(to),
-            EntryKind::File { executable, .. } => {
-                let bytes = Digest::of_file(&root.join(&entry.path))?;
-                let kind = if executable { "program" } else { "file" };
-                digest.field(kind).field(&entry.path).field(bytes.as_bytes())
-            }
-        };
-    }
-    Ok(digest.finish())
+/// The digest over the whole tree speaks for its files.
+fn source_of_part(part: &Source, dir: &Path) -> Result<Option<LockedSource>> {
+    source(part, dir, None)
 }

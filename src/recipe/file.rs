@@ -9,10 +9,11 @@ use std::ops::Range;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Waiver, WheelExperiment};
+use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, WheelExperiment};
 use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
+use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
@@ -25,8 +26,10 @@ pub struct RecipeFile {
     pub document: Document,
     /// `[simulator]`.
     pub simulator: SimulatorTable,
-    /// `[source]`.
+    /// `[source]` and `[sources.*]`.
     pub source: Option<Spanned<Source>>,
+    /// Files and directories beside the recipe that the source is changed by.
+    pub changes: Vec<Spanned<String>>,
     /// `[matrix]`.
     pub matrix: MatrixTable,
     /// `[toolchain]`.
@@ -60,6 +63,8 @@ pub struct SimulatorTable {
     pub summary: Option<Spanned<String>>,
     /// Home page.
     pub homepage: Option<Spanned<String>>,
+    /// Licence texts, relative to the source.
+    pub licence_files: Vec<Spanned<String>>,
 }
 
 /// `[matrix]`.

@@ -25,6 +25,9 @@ pub struct RecipeKeys {
     /// Where the source is: `path`, or `git` with `rev`, or `url` with `sha256`, or `pypi` with `version` and
     /// `sha256`. Without the table it is the recipe's directory.
     source: Option<Source>,
+    /// Further sources by name, each fetched into the directory of its name: `source = "NAME"` of a build is that one.
+    /// Beside them `[source]` may be left out, or hold `overlay` alone.
+    sources: Option<BTreeMap<String, Source>>,
     /// What is built for.
     matrix: Option<Matrix>,
     /// How the host part is compiled.
@@ -65,6 +68,10 @@ struct Simulator {
     /// Address of its home page.
     #[schemars(example = &"https://mysim.example.org")]
     homepage: Option<String>,
+    /// Licence texts that packages carry, relative to the source. Without the key: `LICENSE*`, `COPYING*`, `NOTICE*` at its
+    /// top.
+    #[schemars(example = ["LICENSE", "docs/NOTICE.txt"])]
+    licence_files: Option<Vec<String>>,
 }
 
 /// Where the source is.
@@ -92,6 +99,13 @@ struct Source {
     /// Digest of the archive: `sha256sum FILE` prints it.
     #[schemars(example = &"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
     sha256: Option<String>,
+    /// Directory, relative to the recipe's, whose files are put over what was fetched: a build script, a licence text.
+    #[schemars(example = &"files")]
+    overlay: Option<String>,
+    /// Patches (unified diffs, as `git diff` and `diff -ru` write them), relative to the recipe's directory, applied in
+    /// order to what was fetched, before the overlay.
+    #[schemars(example = ["patches/0001-find-cuda.patch"])]
+    patches: Option<Vec<String>>,
 }
 
 /// What is built for.
@@ -265,10 +279,32 @@ struct Component {
     /// Packages that it needs and simpack does not make: a library of the GPU vendor by its name in the vendor table,
     /// any other conda package after `conda:`, each with a range of versions or without.
     #[schemars(example = ["nvrtc >=13.0,<14", "conda:numpy >=1.26"])]
-    uses: Option<Vec<String>>,
+    uses: Option<Vec<UseChoice>>,
     /// Names that its code passes to `dlopen`: `resolve` and `verify` look for them.
     #[schemars(example = ["libnvrtc.so.13"])]
     opens: Option<Vec<String>>,
+}
+
+/// A package that a component needs.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum UseChoice {
+    /// Its name and range.
+    Text(String),
+    /// And which libraries it brings.
+    Table(UsedPackage),
+}
+
+/// A package that a component needs, where its name does not say which libraries it brings.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct UsedPackage {
+    /// The package, after `conda:`, with a range of versions or without.
+    #[schemars(example = &"conda:xorg-libx11 >=1.8")]
+    package: String,
+    /// Libraries that it brings, by the names that files need them under.
+    #[schemars(example = ["libX11.so.6"])]
+    provides: Option<Vec<String>>,
 }
 
 /// The values of a dimension.
@@ -301,10 +337,11 @@ struct Build {
     /// The build system.
     #[schemars(extend("default" = "cmake"), example = &"cmake")]
     driver: Option<BuildDriver>,
-    /// Directory of its top file, relative to the source.
+    /// Directory of its top file, relative to the source; of driver `wheel` that of the unpacked wheel.
     #[schemars(extend("default" = "."), example = &"core")]
     source: Option<String>,
-    /// Options: cache entries of CMake, variables of make, the environment of a script. In texts `{kernel-abi}`,
+    /// Options: cache entries of CMake, variables of make, the environment of a script; of driver `wheel` `python` alone, the
+    /// version that a wheel for several is installed for. In texts `{kernel-abi}`,
     /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
     /// are replaced.
     #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]

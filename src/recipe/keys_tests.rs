@@ -11,8 +11,14 @@ use super::{Diagnostic, KernelForm};
 
 const ODD: &str = "no-such-key";
 /// Mistakes that tell of other keys than the one that is read.
-const OTHERWISE: [&str; 5] =
-    ["lacks", "does not say where", "compares nothing", "cannot be combined with form", "goes with type"];
+const OTHERWISE: [&str; 6] = [
+    "lacks",
+    "does not say where",
+    "compares nothing",
+    "cannot be combined with form",
+    "goes with type",
+    "cannot be a directory",
+];
 
 fn schema<T: schemars::JsonSchema>() -> Value {
     toml_schema::<T>(&mut schemars::SchemaGenerator::default()).to_value()
@@ -64,6 +70,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("", "edition = 1"),
         ("Simulator", "[simulator]"),
         ("Source", "[source]"),
+        ("Source", "[sources.other]"),
         ("Matrix", "[matrix]"),
         ("Release", "[matrix.release.\"13.0\"]"),
         ("ReleaseOpens", "[matrix.release.\"13.0\".opens]"),
@@ -73,6 +80,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Dependencies", "[dependencies]"),
         ("Components", "[component]"),
         ("Component", "[component.core]"),
+        ("UsedPackage", "[[component.core.uses]]"),
         ("Build", "[component.core.build]"),
         ("HostVariant", "[component.core.variants.mpi.openmpi]"),
         ("Additions", "[kernels.main.variants.axis.choice]"),

@@ -20,6 +20,7 @@ mod table_keys;
 #[cfg(test)]
 mod tests;
 mod variant;
+mod waiver;
 
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
@@ -34,7 +35,8 @@ pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, UNNAMED_VARIANT, Used, VariantChoice, Waiver, WheelExperiment, When,
+    LintSettings, PackageSettings, Recipe, Source, SourcePart, UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment,
+    When,
 };
 pub use need::Need;
 pub use parse::parse;
@@ -47,3 +49,4 @@ pub use resolve::{Selection, load};
 pub use smoke::Smoke;
 pub use table_keys::KernelTableKeys;
 pub use variant::{HostVariant, NONE, PYTHON, VariantAxis, VariantBuild, VariantValue, choice_word};
+pub use waiver::Waiver;

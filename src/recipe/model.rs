@@ -13,6 +13,7 @@ use super::need::Need;
 use super::places::Places;
 use super::smoke::Smoke;
 use super::variant::{HostVariant, VariantAxis};
+use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
@@ -32,6 +33,10 @@ pub struct Recipe {
     pub summary: String,
     /// Home page, if there is one.
     pub homepage: Option<String>,
+    /// Licence texts, relative to the source; those at its top without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub licence_files: Vec<String>,
     /// Directory of the recipe on this machine. Never part of a key or an output.
     #[serde(skip)]
     pub dir: PathBuf,
@@ -207,6 +212,25 @@ pub enum Source {
         /// SHA-256 in hex.
         sha256: String,
     },
+    /// Several sources in one tree, or one with changes of the recipe's own.
+    Composed(Vec<SourcePart>),
+}
+
+/// A part of a source tree that is put together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SourcePart {
+    /// Directory of the tree that it becomes; `.` for the tree itself.
+    pub into: String,
+    /// What is fetched; none where the recipe's own files are all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Directory, relative to the recipe's, whose files are put over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<String>,
+    /// Patches, relative to the recipe's directory, in the order in which they are applied; before the overlay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<String>,
 }
 
 /// A level of the x86-64 psABI: what the processors have that host code is for.
@@ -290,7 +314,7 @@ pub struct Component {
     /// Globs over the installed tree, `/`-joined, relative to the prefix.
     pub files: Vec<String>,
     /// Dependencies on packages simpack does not make.
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<UsedText>")]
     pub uses: Vec<Used>,
     /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -300,7 +324,7 @@ pub struct Component {
 
 /// A package that simpack does not make, with the versions that do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
+#[serde(into = "UsedText")]
 pub struct Used {
     /// Its library's name among those of the vendor; none for any other package.
     pub library: Option<String>,
@@ -308,6 +332,24 @@ pub struct Used {
     pub package: String,
     /// Range of versions; empty for any.
     pub versions: String,
+    /// Libraries that it is said to bring, by the names that the loader looks for.
+    pub provides: Vec<String>,
+}
+
+/// The same as a text, or a table where there is more to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum UsedText {
+    /// Name and range.
+    Plain(String),
+    /// And what it brings.
+    #[serde(rename_all = "kebab-case")]
+    Providing {
+        /// Name and range.
+        package: String,
+        /// Libraries.
+        provides: Vec<String>,
+    },
 }
 
 impl fmt::Display for Used {
@@ -316,9 +358,13 @@ impl fmt::Display for Used {
     }
 }
 
-impl From<Used> for String {
+impl From<Used> for UsedText {
     fn from(used: Used) -> Self {
-        used.to_string()
+        let package = used.to_string();
+        match used.provides.is_empty() {
+            true => Self::Plain(package),
+            false => Self::Providing { package, provides: used.provides },
+        }
     }
 }
 
@@ -423,17 +469,6 @@ pub struct LintSettings {
     pub levels: BTreeMap<String, Level>,
     /// Waived findings.
     pub waivers: Vec<Waiver>,
-}
-
-/// A finding that the recipe accepts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Waiver {
-    /// Lint id.
-    pub id: String,
-    /// Glob over the finding's subject.
-    pub subject: String,
-    /// Why it is accepted.
-    pub reason: String,
 }
 
 /// Settings of package formats.

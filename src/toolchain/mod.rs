@@ -4,12 +4,14 @@
 //! finds a file there through `client`, `fetch` brings it, `unpack` arranges it and `store`
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
-//! (`git`); `dependencies` for the packages that builds are given. `cuda` and `host` describe what was fetched
+//! (`git`), put together from several by `compose`, with a recipe's patches (`changes`); `dependencies` for the packages that builds are given. `cuda` and `host` describe what was fetched
 //! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
 mod archive;
+mod changes;
 mod client;
 mod commit;
+mod compose;
 mod cuda;
 mod dependencies;
 mod fetch;
@@ -30,6 +32,7 @@ mod unpack;
 mod tests;
 
 pub use commit::{Commit, commit_of};
+pub use compose::{PartDigests, tree_digest};
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use dependencies::{IntoPrefix, PackageFile};
 pub use host::{

@@ -14,7 +14,7 @@ use super::store::{Store, remove_leftovers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, DigestBuilder, flush, set_mode, with_lock_or_wait, write_atomic};
 use crate::index_page::{Link, file_name, shown};
-use crate::recipe::Source;
+use crate::recipe::{Source, SourcePart};
 use crate::ui::{Ui, size};
 
 /// Written last beside a tree: a tree with it is whole. It is no part of the source.
@@ -64,14 +64,14 @@ impl Store {
         let key = key(source)?;
         let dir = self.place(key);
         // A tree that is whole needs neither lock nor write: the cache may be read-only.
-        if let Some((_, root)) = whole(&dir, key) {
+        if let Some(root) = whole(&dir, key) {
             return Ok(root);
         }
         let lock = self.dir.join("sources").join(format!(".{key}.lock"));
         let waiting = || ui.note(format!("source  {}: waiting for another simpack that fetches it", name(source)));
         let made = with_lock_or_wait(&lock, waiting, || match whole(&dir, key) {
-            Some((_, root)) => Ok(root),
-            None => self.make_source(source, key, &dir, ui, offline),
+            Some(root) => Ok(root),
+            None => self.make_source(source, key, ui, offline),
         });
         made.map_err(|error| named(error, &self.dir, source, offline))
     }
@@ -79,7 +79,10 @@ impl Store {
     /// Whether a source in the cache is known to lie where the recipe says: it came from there, or was found there since.
     /// An archive is found by its digest alone, whatever address stands beside it.
     pub fn is_confirmed(&self, source: &Source) -> bool {
-        let found = key(source).ok().and_then(|key| whole(&self.place(key), key));
+        if let Source::Composed(parts) = source {
+            return parts.iter().filter_map(|part| part.source.as_ref()).all(|source| self.is_confirmed(source));
+        }
+        let found = key(source).ok().and_then(|key| marked(&self.place(key), key));
         found.is_some_and(|(mark, _)| matches!(source, Source::Git { .. }) || mark.is_from(source))
     }
 
@@ -88,6 +91,12 @@ impl Store {
     /// # Errors
     /// It cannot be had there, or something else is.
     pub fn confirm(&self, source: &Source, ui: &Ui) -> Result<()> {
+        if let Source::Composed(parts) = source {
+            return parts
+                .iter()
+                .filter_map(|part| part.source.as_ref())
+                .try_for_each(|source| self.confirm(source, ui));
+        }
         if self.is_confirmed(source) {
             return Ok(());
         }
@@ -96,7 +105,7 @@ impl Store {
             let aside = tempfile::Builder::new().prefix(&temporary(key)).tempdir_in(self.dir.join("sources"))?;
             self.transfer(source, aside.path().to_owned(), ui, false)?;
             let dir = self.place(key);
-            if let Some((mut mark, _)) = whole(&dir, key) {
+            if let Some((mut mark, _)) = marked(&dir, key) {
                 mark.also.push(without_login(source));
                 // Who may not write into the cache asks again the next time.
                 let _ = mark.write(&dir);
@@ -108,7 +117,7 @@ impl Store {
 
     /// Where the tree of a key lies.
     fn place(&self, key: Digest) -> PathBuf {
-        self.dir.join("sources").join(key.to_string())
+        place_of(&self.dir, key)
     }
 
     /// Address, without login data, of a file that the user's package index has: what other builders fetch.
@@ -125,23 +134,32 @@ impl Store {
         Ok(if url.scheme() == "file" { url.to_string() } else { shown(&url) })
     }
 
-    /// Fetches and unpacks beside `dir`, and gives the tree its name.
-    fn make_source(&self, source: &Source, key: Digest, dir: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
-        let sources = self.dir.join("sources");
+    fn make_source(&self, source: &Source, key: Digest, ui: &Ui, offline: bool) -> Result<PathBuf> {
+        self.keep(source, key, &mut |tree| match source {
+            Source::Path(_) | Source::Composed(_) => Err(no_path()),
+            Source::Git { url, rev } => {
+                ui.note(format!("source  {}", name(source)));
+                git::checkout(url, rev, tree, offline)?;
+                Ok(tree.to_owned())
+            }
+            archive @ (Source::Url { .. } | Source::Pypi { .. }) => self.archive(archive, tree, ui, offline),
+        })
+    }
+
+    /// Makes a tree beside its place, and gives it its name; `make` fills an empty directory and answers the root in it.
+    pub(super) fn keep(
+        &self,
+        source: &Source,
+        key: Digest,
+        make: &mut dyn FnMut(&Path) -> Result<PathBuf>,
+    ) -> Result<PathBuf> {
+        let (sources, dir) = (self.dir.join("sources"), self.place(key));
         let temporary = temporary(key);
         remove_leftovers(&sources, &temporary);
         let fresh = tempfile::Builder::new().prefix(&temporary).tempdir_in(&sources)?;
         let tree = fresh.path().join("tree");
         fs_err::create_dir(&tree)?;
-        let root = match source {
-            Source::Path(_) => return Err(no_path()),
-            Source::Git { url, rev } => {
-                ui.note(format!("source  {}", name(source)));
-                git::checkout(url, rev, &tree, offline)?;
-                tree.clone()
-            }
-            archive @ (Source::Url { .. } | Source::Pypi { .. }) => self.archive(archive, &tree, ui, offline)?,
-        };
+        let root = make(&tree)?;
         let below = root
             .strip_prefix(fresh.path())
             .map_err(|_| Error::bug("a source tree is not where it was unpacked"))?
@@ -160,10 +178,10 @@ impl Store {
         set_mode(fresh.path(), 0o755)?;
         if dir.exists() {
             // Without a mark: it was never whole.
-            fs_err::remove_dir_all(dir)?;
+            fs_err::remove_dir_all(&dir)?;
         }
         let fresh = fresh.keep();
-        fs_err::rename(&fresh, dir).inspect_err(|_| {
+        fs_err::rename(&fresh, &dir).inspect_err(|_| {
             let _ = fs_err::remove_dir_all(&fresh);
         })?;
         Ok(dir.join(below))
@@ -219,7 +237,7 @@ fn fetch(fetcher: &Fetcher, source: &Source, progress: Progress) -> Result<PathB
             fetcher.link(&Link { url: url.clone(), sha256: None }, &goal, progress)
         }
         Source::Pypi { name, version, sha256 } => releases::bring(fetcher, name, version, digest(sha256)?, progress),
-        Source::Path(_) | Source::Git { .. } => Err(no_archive()),
+        Source::Path(_) | Source::Git { .. } | Source::Composed(_) => Err(no_archive()),
     }
 }
 
@@ -227,7 +245,7 @@ fn fetch(fetcher: &Fetcher, source: &Source, progress: Progress) -> Result<PathB
 fn sha256(source: &Source) -> Result<Digest> {
     match source {
         Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => digest(sha256),
-        Source::Path(_) | Source::Git { .. } => Err(no_archive()),
+        Source::Path(_) | Source::Git { .. } | Source::Composed(_) => Err(no_archive()),
     }
 }
 
@@ -237,18 +255,28 @@ fn temporary(key: Digest) -> String {
 }
 
 /// Digest that names the tree in the cache.
-fn key(source: &Source) -> Result<Digest> {
+pub(super) fn key(source: &Source) -> Result<Digest> {
     let key = DigestBuilder::default().field(LAYOUT);
     Ok(match source {
-        Source::Path(_) => return Err(no_path()),
+        Source::Path(_) | Source::Composed(_) => return Err(no_path()),
         // Submodules may be named relative to the repository, so its address counts.
         Source::Git { url, rev } => key.field("git").field(url).field(rev).finish(),
         Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => key.field("archive").field(sha256).finish(),
     })
 }
 
+/// Where the tree of a key lies in a cache.
+pub(super) fn place_of(cache: &Path, key: Digest) -> PathBuf {
+    cache.join("sources").join(key.to_string())
+}
+
+/// The root of a tree that is whole.
+pub(super) fn whole(dir: &Path, key: Digest) -> Option<PathBuf> {
+    marked(dir, key).map(|(_, root)| root)
+}
+
 /// What is said of a tree that is whole, and where it lies.
-fn whole(dir: &Path, key: Digest) -> Option<(Mark, PathBuf)> {
+fn marked(dir: &Path, key: Digest) -> Option<(Mark, PathBuf)> {
     let text = fs_err::read_to_string(dir.join(MARK)).ok()?;
     let mark: Mark = serde_json::from_str(&text).ok()?;
     let root = dir.join(&mark.root);
@@ -279,12 +307,15 @@ fn address(text: &str) -> Result<Url> {
 }
 
 /// A source for messages.
-fn name(source: &Source) -> String {
+pub(super) fn name(source: &Source) -> String {
     match without_login(source) {
         Source::Path(path) => path,
         Source::Git { url, rev } => format!("{url} at {}", rev.get(..12).unwrap_or(&rev)),
         Source::Url { url, .. } => url,
         Source::Pypi { name, version, .. } => format!("{name} {version} of the package index"),
+        Source::Composed(parts) => {
+            parts.iter().filter_map(|part| part.source.as_ref()).map(name).collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -302,6 +333,11 @@ pub fn without_login(source: &Source) -> Source {
     match source {
         Source::Git { url, rev } => Source::Git { url: clean(url), rev: rev.clone() },
         Source::Url { url, sha256 } => Source::Url { url: clean(url), sha256: sha256.clone() },
+        Source::Composed(parts) => {
+            let part =
+                |part: &SourcePart| SourcePart { source: part.source.as_ref().map(without_login), ..part.clone() };
+            Source::Composed(parts.iter().map(part).collect())
+        }
         other => other.clone(),
     }
 }

@@ -106,6 +106,7 @@ fn package(root: &Path) -> Package {
         _ => None,
     });
     let manifest = BundleManifest {
+        waivers: Vec::new(),
         host: None,
         schema: MANIFEST_SCHEMA,
         package: "volley-source".to_owned(),

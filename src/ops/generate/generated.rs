@@ -53,6 +53,7 @@ pub(super) fn model(
     for group in &recipe.groups {
         generated_form(group, target)?;
     }
+    generated_sources(recipe, target)?;
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
     // One core serves all releases, so the newest glibc that one of them asks for is that of all.
     let stdlib = recipes.iter().map(|recipe| forge.host(recipe.cuda).0.stdlib).max();
@@ -132,6 +133,19 @@ fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
         .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))
 }
 
+/// Refuses sources and builds that the texts of a target have no words for.
+fn generated_sources(recipe: &Recipe, target: Target) -> Result<()> {
+    let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
+    let what = match (&recipe.source, builds.map(|build| build.driver).find(|driver| *driver == BuildDriver::Wheel)) {
+        _ if !target.compiles() => return Ok(()),
+        (Source::Composed(_), _) => "its source is put together from several, or changed by the recipe",
+        (_, Some(_)) => "it installs a wheel",
+        _ => return Ok(()),
+    };
+    Err(Error::recipe(format!("{} has no recipe for {target}: {what}", recipe.name))
+        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))
+}
+
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
     let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc);
     let (pin, pinned) = forge.host(recipe.cuda);
@@ -148,6 +162,7 @@ fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
         Source::Path(_) => (Source::Path(place.output.clone()), None),
         other @ (Source::Url { sha256, .. } | Source::Pypi { sha256, .. }) => (other.clone(), Some(sha256)),
         other @ Source::Git { .. } => (other.clone(), None),
+        other @ Source::Composed(_) => (other.clone(), None),
     };
     let sri = |sha256: &String| -> Result<String> {
         let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
@@ -369,8 +384,8 @@ fn built_library(kind: ComponentKind, named: Option<&Library>, built: &Built) ->
 }
 
 /// Names of licence texts at the top of the source, sorted.
-pub(super) fn licences(source: &Path) -> Result<Vec<String>> {
-    Ok(crate::pipeline::licences(source)?.into_keys().collect())
+pub(super) fn licences(recipe: &Recipe, source: &Path) -> Result<Vec<String>> {
+    Ok(crate::pipeline::licences(recipe, source)?.into_keys().collect())
 }
 
 /// All packages: those of the host part once, those of device code once a release.

@@ -81,8 +81,8 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let (dir, path, shown) = (found.dir().to_owned(), found.path(), found.shown());
     let text = found.text()?;
     let store = Store::open(fs::cache_dir()?)?;
-    let fetched = match source_elsewhere(&text, &path) {
-        Some(source) => Some(store.source(&source, ui, request.offline)?),
+    let fetched = match source_elsewhere(&text, &path, &dir) {
+        Some(source) => Some(store.tree(&source, &dir, ui, request.offline)?),
         None => None,
     };
     let files = files_of(&dir, fetched.as_deref());
@@ -103,7 +103,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let place = generated::Place {
         output: way(&output, &source)?,
         recipe: shown_below(&shown),
-        licences: generated::licences(&source)?,
+        licences: generated::licences(first, &source)?,
         listed: listed(request, first, &store)?,
         simpack: config::current().text("install-from").map(str::parse).transpose()?,
     };

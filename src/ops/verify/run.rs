@@ -66,12 +66,15 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
         context = context.recipe(&located.recipes).symbols(symbols).sources(sources);
         recipe_file = located.below;
     }
-    settings = context.lints().resolve(command_line(settings, request)?)?;
-    let (settings, not_run) = at_depth(settings, request.depth, &context);
-    let mut settings = settings;
-    let rules = context.lints().rules();
+    settings = command_line(settings, request)?;
+    context.lints().resolve(settings.clone())?;
     let (paths, names) = sort_out(&request.subjects)?;
     let opened = open(&paths)?;
+    for bundle in &opened.bundles {
+        settings.carry(&bundle.manifest.package, &bundle.manifest.waivers);
+    }
+    let (mut settings, not_run) = at_depth(context.lints().resolve(settings)?, request.depth, &context);
+    let rules = context.lints().rules();
     let named = || {
         let bundles = opened.bundles.iter().map(|bundle| bundle.manifest.package.as_str());
         bundles.chain(opened.foreign.iter().map(|foreign| foreign.name.as_str()))

@@ -196,7 +196,12 @@ mod tests {
         let specs = Specs::new("sim", &manifests.vendor);
         let used = |library: Option<&str>, package: &str, versions: &str| {
             let (package, versions) = (package.to_owned(), versions.to_owned());
-            specs.spec(&Dependency::from(&Used { library: library.map(str::to_owned), package, versions }))
+            specs.spec(&Dependency::from(&Used {
+                library: library.map(str::to_owned),
+                package,
+                versions,
+                provides: Vec::new(),
+            }))
         };
         assert_eq!(used(None, "hdf5", ""), "hdf5");
         assert_eq!(used(None, "hdf5", ">=1.14,<2"), "hdf5 >=1.14,<2");

@@ -3,6 +3,7 @@
 mod bindings;
 mod parts;
 pub(in crate::recipe) mod reader;
+mod sources;
 mod structs;
 pub(in crate::recipe) mod table;
 pub(in crate::recipe) mod words;
@@ -10,8 +11,8 @@ pub(in crate::recipe) mod words;
 use std::collections::BTreeMap;
 
 use self::reader::{Fields, Reader, Value, edition, read};
-use self::words::{AtLeast, is_package_name, not_relative, placeholders};
-use crate::arch::{Capability, CudaVersion, Version};
+use self::words::{AtLeast, is_package_name, not_relative};
+use crate::arch::{Capability, CudaVersion};
 use crate::elf::edit::PathTag;
 use crate::recipe::diagnostic::{Diagnostic, Document, Spanned, sort};
 use crate::recipe::file;
@@ -19,8 +20,9 @@ use crate::recipe::file::{
     HostTable, MatrixTable, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
 use crate::recipe::host::HostKind;
-use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, Source, Waiver, WheelExperiment};
+use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, WheelExperiment};
 use crate::recipe::smoke::smoke;
+use crate::recipe::waiver::Waiver;
 use crate::report::Level;
 
 /// Reads a recipe. `path` is how the file is named in mistakes.
@@ -48,9 +50,9 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         Some(value) => reader.fields(value, "[simulator]").map(|fields| simulator(reader, fields)),
         None => None,
     };
-    let source = top.get("source").and_then(|value| source(reader, value));
     let version = simulator.as_ref().and_then(|simulator| simulator.version.as_ref());
-    let source = source.map(|source| with_version(reader, source, version.map(|version| version.value)));
+    let (main, others) = (top.get("source"), top.get("sources"));
+    let sources = sources::sources(reader, main, others, version.map(|version| version.value));
     let matrix = top.get("matrix").and_then(|value| reader.fields(value, "[matrix]"));
     let matrix = matrix.map(|fields| self::matrix(reader, fields));
     let toolchain = top.get("toolchain").and_then(|value| reader.fields(value, "[toolchain]"));
@@ -73,7 +75,8 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     Some(RecipeFile {
         document: reader.document.clone(),
         simulator: simulator.unwrap_or_default(),
-        source,
+        source: sources.source,
+        changes: sources.changes,
         matrix: matrix.unwrap_or_default(),
         toolchain: toolchain.unwrap_or_default(),
         dependencies: dependencies.unwrap_or_default(),
@@ -103,97 +106,14 @@ fn simulator(reader: &mut Reader, mut fields: Fields<'_, '_>) -> SimulatorTable 
         license: fields.required(reader, "license").and_then(|value| reader.text(value, "license")),
         summary: fields.required(reader, "summary").and_then(|value| reader.text(value, "summary")),
         homepage: fields.get("homepage").and_then(|value| reader.text(value, "homepage")),
+        licence_files: fields
+            .get("licence-files")
+            .and_then(|value| reader.list(value, "licence-files", parts::relative))
+            .map(|list| reader.unique("licence-files", list))
+            .unwrap_or_default(),
     };
     fields.finish(reader);
     table
-}
-
-fn source(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Source>> {
-    let mut fields = reader.fields(value, "[source]")?;
-    let mut text = |key: &'static str| fields.get(key).map(|value| (value, reader.text(value, key)));
-    let [path, git, rev, url, pypi, version, sha256] =
-        ["path", "git", "rev", "url", "pypi", "version", "sha256"].map(&mut text);
-    let kinds = [("path", &path), ("git", &git), ("url", &url), ("pypi", &pypi)];
-    let given: Vec<_> = kinds.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| *name).collect();
-    let hex = |found: &Option<(&Value<'_>, Option<Spanned<String>>)>, key: &str, digits: usize, reader: &mut Reader| {
-        let at = found.as_ref()?.1.as_ref()?;
-        let fits = at.value.len() == digits && at.value.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !fits {
-            let mistake = reader.mistake(at.span.clone(), format!("{key} must be {digits} hex digits"));
-            reader.push(match key {
-                "rev" => mistake.hint("branches and tags move: `git ls-remote URL NAME` says which commit one is now"),
-                _ => mistake.hint("`sha256sum FILE` prints it"),
-            });
-        }
-        fits.then(|| at.value.to_lowercase())
-    };
-    let needed: &[&'static str] = match given.as_slice() {
-        ["path"] => &["path"],
-        ["git"] => &["git", "rev"],
-        ["url"] => &["url", "sha256"],
-        ["pypi"] => &["pypi", "version", "sha256"],
-        _ => {
-            let message = match given.len() {
-                0 => "[source] does not say where the source is".to_owned(),
-                _ => format!("[source] has both `{}` and `{}`", given[0], given[1]),
-            };
-            let mistake = reader.mistake(fields.span.clone(), message);
-            reader.push(mistake.note("one of: path | git, rev | url, sha256 | pypi, version, sha256"));
-            fields.finish(reader);
-            return None;
-        }
-    };
-    let all = [
-        ("path", &path),
-        ("git", &git),
-        ("rev", &rev),
-        ("url", &url),
-        ("pypi", &pypi),
-        ("version", &version),
-        ("sha256", &sha256),
-    ];
-    for (key, found) in all {
-        match found {
-            None if needed.contains(&key) => {
-                reader.wrong(fields.span.clone(), format!("[source] with `{}` lacks `{key}`", needed[0]));
-            }
-            Some((value, _)) if !needed.contains(&key) => {
-                reader.wrong(value.span(), format!("`{key}` cannot be combined with `{}` in [source]", needed[0]));
-            }
-            _ => {}
-        }
-    }
-    let plain = |found: &Option<(&Value<'_>, Option<Spanned<String>>)>| Some(found.as_ref()?.1.as_ref()?.value.clone());
-    let found = match needed[0] {
-        "path" => plain(&path).map(Source::Path),
-        "git" => hex(&rev, "rev", 40, reader).zip(plain(&git)).map(|(rev, url)| Source::Git { url, rev }),
-        "url" => hex(&sha256, "sha256", 64, reader).zip(plain(&url)).map(|(sha256, url)| Source::Url { url, sha256 }),
-        _ => hex(&sha256, "sha256", 64, reader)
-            .zip(plain(&pypi).zip(plain(&version)))
-            .map(|(sha256, (name, version))| Source::Pypi { name, version, sha256 }),
-    };
-    if let (Some(Source::Path(text)), Some((value, _))) = (&found, &path)
-        && text.starts_with('/')
-    {
-        reader.wrong(value.span(), "path is absolute; it is relative to the recipe's directory");
-    }
-    let span = path.or(git).or(url).or(pypi).map_or(fields.span.clone(), |(value, _)| value.span());
-    fields.finish(reader);
-    found.map(|value| Spanned { value, span })
-}
-
-/// An address in which `{version}` is the simulator's.
-fn with_version(reader: &mut Reader, mut source: Spanned<Source>, version: Option<Version>) -> Spanned<Source> {
-    if let Source::Url { url, .. } = &mut source.value {
-        for word in placeholders(url).into_iter().filter(|word| *word != "version") {
-            let mistake = reader.mistake(source.span.clone(), format!("unknown placeholder `{{{word}}}`"));
-            reader.push(mistake.note("known in an address: {version}"));
-        }
-        if let Some(version) = version {
-            *url = url.replace("{version}", &version.to_string());
-        }
-    }
-    source
 }
 
 fn matrix(reader: &mut Reader, mut fields: Fields<'_, '_>) -> MatrixTable {

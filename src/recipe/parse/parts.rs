@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::reader::{Fields, Reader, Value};
-use super::words::{is_part_name, not_relative, placeholders};
+use super::words::{Use, is_part_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
 use crate::recipe::diagnostic::Spanned;
@@ -81,7 +81,7 @@ fn component(
         files = fields.get("files").and_then(|value| reader.list(value, "files", pattern));
     }
     let uses = fields.get("uses").and_then(|value| {
-        let list = reader.list(value, "uses", |reader, value| reader.parsed(value, "a dependency"))?;
+        let list = reader.list(value, "uses", used)?;
         Some(reader.unique("uses", list))
     });
     let opens = fields.get("opens").and_then(|value| opens(reader, value));
@@ -115,6 +115,27 @@ pub(in crate::recipe) fn opens_of_release(
     }
     fields.finish(reader);
     found
+}
+
+/// A dependency: its text, or a table that says which libraries it brings.
+fn used(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Use>> {
+    if !value.get_ref().is_table() {
+        return reader.parsed(value, "a dependency");
+    }
+    let mut fields = reader.fields(value, "a dependency")?;
+    let package = fields.required(reader, "package").and_then(|value| reader.parsed::<Use>(value, "package"));
+    let provides = fields.get("provides");
+    let list = provides.and_then(|value| reader.list(value, "provides", library));
+    fields.finish(reader);
+    let mut package = package?;
+    if let Some(value) = provides.filter(|_| !package.value.verbatim) {
+        let message = format!("what `{}` brings is known from the vendor table", package.value.name);
+        let mistake = reader.mistake(value.span(), message);
+        reader.push(mistake.hint("`provides` is for packages after `conda:`"));
+    }
+    let list = reader.unique("provides", list.unwrap_or_default());
+    package.value.provides = list.into_iter().map(|library| library.value).collect();
+    Some(package)
 }
 
 /// A name as `dlopen` takes it, which the loader searches for.
@@ -420,7 +441,7 @@ fn flag(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
 }
 
 /// A path below a directory.
-fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+pub(super) fn relative(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     below(reader, value, "path")
 }
 

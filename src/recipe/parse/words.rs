@@ -62,6 +62,8 @@ pub struct Use {
     pub verbatim: bool,
     /// Version range without spaces.
     pub range: String,
+    /// Libraries that it brings, by the names that the loader looks for.
+    pub provides: Vec<String>,
 }
 
 impl FromStr for Use {
@@ -77,7 +79,7 @@ impl FromStr for Use {
         if !range.is_empty() && !range.split(',').all(is_constraint) {
             return Err(format!("`{range}` is not a version range such as \">=13.0,<14\""));
         }
-        Ok(Self { name: name.to_owned(), verbatim, range })
+        Ok(Self { name: name.to_owned(), verbatim, range, provides: Vec::new() })
     }
 }
 

@@ -64,8 +64,8 @@ fn kernels_build(resolver: &mut Resolver<'_>) {
             let mistake = resolver.mistake(&place, "component `kernels` has a build, and no group of form \"library\"");
             resolver.mistakes.push(mistake.hint("other forms are compiled from `sources`, or by the build of core"));
         }
-        (Some(_), Some(BuildTable { driver: Some(driver), .. })) if driver.value == BuildDriver::Copy => {
-            resolver.wrong(driver, "driver `copy` compiles nothing");
+        (Some(_), Some(BuildTable { driver: Some(driver), .. })) if driver.value.system().tools().is_empty() => {
+            resolver.wrong(driver, format!("driver `{}` compiles nothing", driver.value.name()));
         }
         _ => {}
     }
@@ -133,12 +133,16 @@ fn component(
 /// Python needs that Python.
 fn axes(resolver: &mut Resolver<'_>, table: &ComponentTable) -> Vec<VariantAxis> {
     let system = table.build.as_ref().and_then(|build| build.driver.as_ref());
-    let system = system.map_or(BuildDriver::Cmake, |driver| driver.value).system();
+    let driver = system.map_or(BuildDriver::Cmake, |driver| driver.value);
+    let system = driver.system();
     let own = table.build.as_ref().map_or(&[][..], |build| &build.needs);
     let mut axes = Vec::new();
     for (axis, values) in &table.variants {
         if system.tools().is_empty() {
-            resolver.wrong(axis, "`variants` cannot be combined with driver `copy`, which runs nothing");
+            resolver.wrong(
+                axis,
+                format!("`variants` cannot be combined with driver `{}`, which runs nothing", driver.name()),
+            );
         }
         let value = |variant: &VariantTable| {
             let text = |option: &Spanned<OptionValue>| match &option.value {
@@ -268,7 +272,8 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         resolver.must_be_in_source(source);
     }
     let system = driver.system();
-    for wrong in system.mistakes(table.targets.len(), table.options.len()) {
+    let names: Vec<&str> = table.options.keys().map(String::as_str).collect();
+    for wrong in system.mistakes(table.targets.len(), &names) {
         let span = match wrong.at {
             DriverWord::Driver => table.driver.as_ref().map(|driver| &driver.span),
             DriverWord::Target(index) => table.targets.get(index).map(|target| &target.span),
@@ -331,9 +336,10 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
     }
     for component in file.components.values() {
         let Some(build) = &component.build else { continue };
-        let system = build.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value).system();
-        if let Some(need) = build.needs.first().filter(|_| system.tools().is_empty()) {
-            resolver.wrong(need, "`needs` cannot be combined with driver `copy`, which runs nothing");
+        let driver = build.driver.as_ref().map_or(BuildDriver::Cmake, |driver| driver.value);
+        if let Some(need) = build.needs.first().filter(|_| driver.system().tools().is_empty()) {
+            resolver
+                .wrong(need, format!("`needs` cannot be combined with driver `{}`, which runs nothing", driver.name()));
         }
         let is_used = |option: &Spanned<OptionValue>| matches!(&option.value, OptionValue::Text(text) if placeholders(text).contains(&"dependencies"));
         let unmet = build.options.values().find(|option| is_used(option));
@@ -350,8 +356,9 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
 
 /// A dependency under conda's name.
 fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<CudaVersion>) -> Option<Used> {
-    let Use { name, verbatim, range } = &dependency.value;
-    let package = Used { library: None, package: name.clone(), versions: range.clone() };
+    let Use { name, verbatim, range, provides } = &dependency.value;
+    let (package, provides) = (name.clone(), provides.clone());
+    let package = Used { library: None, package, versions: range.clone(), provides };
     if *verbatim {
         return Some(package);
     }
@@ -374,5 +381,6 @@ fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<Cud
         Some(cuda) if range.is_empty() && library.versioned_with_cuda => format!(">={cuda},<{}", cuda.major + 1),
         _ => range.clone(),
     };
-    Some(Used { library: Some(library.name.clone()), package: library.conda.clone(), versions })
+    let (library, package) = (Some(library.name.clone()), library.conda.clone());
+    Some(Used { library, package, versions, provides: Vec::new() })
 }

@@ -155,6 +155,12 @@ impl Resolver<'_> {
         if let Some(Spanned { value: Source::Path(path), span }) = &file.source {
             self.must_exist(&Spanned { value: path.clone(), span: span.clone() }, path);
         }
+        for change in &file.changes {
+            self.must_exist(change, &change.value);
+        }
+        for path in &file.simulator.licence_files {
+            self.must_be_in_source(path);
+        }
         let cuda = targets::cuda(self);
         let targets = cuda.and_then(|cuda| targets::targets(self, cuda));
         let host = self.host();
@@ -175,6 +181,7 @@ impl Resolver<'_> {
             license: simulator.license?.value,
             summary: simulator.summary?.value,
             homepage: simulator.homepage.map(|homepage| homepage.value),
+            licence_files: simulator.licence_files.into_iter().map(|path| path.value).collect(),
             dir: dir.to_owned(),
             source: file.source.as_ref().map_or(Source::Path(".".to_owned()), |source| source.value.clone()),
             platform: platforms.map(|platform| platform.value).next().unwrap_or(Platform::Linux64),

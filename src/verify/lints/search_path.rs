@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::{BundleFacts, PackageFacts};
 use crate::bundle::Dependency;
 use crate::elf;
+use crate::elf::{SearchEntry, search_entry};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::report::Level;
 
@@ -15,36 +16,6 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "runpath-replaced", parameters: &[], check: runpath_replaced },
         Predicate { id: "stub-reachable", parameters: &[], check: stub_reachable },
     ]
-}
-
-/// One entry of a search path, seen from the file that carries it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SearchDir {
-    /// Below the prefix; empty for the prefix itself.
-    Prefix(String),
-    /// Relative to the file, but above the prefix.
-    Outside,
-    /// Absolute.
-    Absolute(String),
-    /// Relative to whatever the current directory is; an empty entry is that directory itself.
-    Relative,
-}
-
-/// `entry` as the loader sees it for a file in `directory` below the prefix.
-pub(super) fn search_dir(entry: &str, directory: &str) -> SearchDir {
-    let rest = entry.strip_prefix("$ORIGIN").or_else(|| entry.strip_prefix("${ORIGIN}"));
-    let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
-        return if entry.starts_with('/') { SearchDir::Absolute(entry.to_owned()) } else { SearchDir::Relative };
-    };
-    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
-    for part in rest.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if part != ".." {
-            parts.push(part);
-        } else if parts.pop().is_none() {
-            return SearchDir::Outside;
-        }
-    }
-    SearchDir::Prefix(parts.join("/"))
 }
 
 /// Entries of RPATH and RUNPATH with the tag's name, empty ones too. A tag whose whole text is empty
@@ -75,13 +46,13 @@ fn beside_wheels(facts: &BundleFacts) -> BTreeSet<(String, String)> {
     found
 }
 
-fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchDir)) {
+fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchEntry)) {
     for package in facts.contents() {
         for (subject, file, elf) in package.loaded() {
             for (tag, entry) in entries(elf) {
-                let dir = search_dir(entry, file.directory());
+                let dir = search_entry(entry, file.directory());
                 // Of one file it is not known what lies above it.
-                if !(package.is_alone && dir == SearchDir::Outside) {
+                if !(package.is_alone && dir == SearchEntry::Outside) {
                     visit(subject.clone(), tag, entry, dir);
                 }
             }
@@ -105,8 +76,8 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let mut found: BTreeMap<(String, &'static str, Astray), Vec<String>> = BTreeMap::new();
     each(facts, |subject, tag, entry, dir| {
         let astray = match dir {
-            SearchDir::Prefix(_) => return,
-            SearchDir::Absolute(path) => {
+            SearchEntry::Prefix(_) => return,
+            SearchEntry::Absolute(path) => {
                 let path = path.trim_end_matches('/');
                 let known = rules.driver_directories.iter().any(|dir| dir == path);
                 if known || rules.manifests.drivers.is_loader_default(path) || is_stub(facts, path).is_some() {
@@ -115,10 +86,10 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 }
                 Astray::BuildMachine
             }
-            SearchDir::Outside if beside.contains(&(subject.clone(), entry.to_owned())) => return,
-            SearchDir::Outside => Astray::Outside,
-            SearchDir::Relative if entry.is_empty() => Astray::Empty,
-            SearchDir::Relative => Astray::CurrentDirectory,
+            SearchEntry::Outside if beside.contains(&(subject.clone(), entry.to_owned())) => return,
+            SearchEntry::Outside => Astray::Outside,
+            SearchEntry::Relative if entry.is_empty() => Astray::Empty,
+            SearchEntry::Relative => Astray::CurrentDirectory,
         };
         found.entry((subject, tag, astray)).or_default().push(entry.to_owned());
     });
@@ -155,7 +126,7 @@ impl Astray {
 
 fn runpath_loader_default(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     each(facts, |subject, tag, entry, dir| {
-        if let SearchDir::Absolute(path) = dir
+        if let SearchEntry::Absolute(path) = dir
             && facts.rules.manifests.drivers.is_loader_default(&path)
         {
             hits.add(subject, format!("{tag} names {entry}, which the loader searches by itself"));
@@ -172,15 +143,15 @@ fn runpath_replaced(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let Some(package) = facts.packages.iter().find(is_this) else { continue };
         let subject = package.subject(&replaced.path);
         let Some((_, file, elf)) = package.loaded().find(|(found, ..)| *found == subject) else { continue };
-        let seen = |entry: &str| search_dir(entry.trim_end_matches('/'), file.directory());
-        let now: Vec<SearchDir> = entries(elf).map(|(_, entry)| seen(entry)).collect();
+        let seen = |entry: &str| search_entry(entry.trim_end_matches('/'), file.directory());
+        let now: Vec<SearchEntry> = entries(elf).map(|(_, entry)| seen(entry)).collect();
         let is_told = |entry: &&str| {
             let dir = seen(entry);
             let is_default = |path: &str| facts.rules.manifests.drivers.is_loader_default(path);
             let needs_no_word = match &dir {
-                SearchDir::Absolute(path) => is_default(path) || is_stub(facts, path).is_some(),
-                SearchDir::Relative => entry.is_empty(),
-                SearchDir::Prefix(_) | SearchDir::Outside => false,
+                SearchEntry::Absolute(path) => is_default(path) || is_stub(facts, path).is_some(),
+                SearchEntry::Relative => entry.is_empty(),
+                SearchEntry::Prefix(_) | SearchEntry::Outside => false,
             };
             !needs_no_word && !now.contains(&dir)
         };
@@ -196,9 +167,9 @@ fn runpath_replaced(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn stub_reachable(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     each(facts, |subject, tag, entry, dir| {
         let path = match &dir {
-            SearchDir::Absolute(path) => path.clone(),
-            SearchDir::Prefix(path) => format!("/{path}"),
-            SearchDir::Outside | SearchDir::Relative => format!("/{entry}"),
+            SearchEntry::Absolute(path) => path.clone(),
+            SearchEntry::Prefix(path) => format!("/{path}"),
+            SearchEntry::Outside | SearchEntry::Relative => format!("/{entry}"),
         };
         if let Some(what) = is_stub(facts, &path) {
             hits.add(subject, format!("{tag} names {entry}, which holds {what}"));
@@ -214,23 +185,5 @@ fn is_stub(facts: &BundleFacts, path: &str) -> Option<&'static str> {
         Some("the forward compatibility driver, for data-centre GPUs only")
     } else {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_are_seen_from_their_file() {
-        let prefix = |path: &str| SearchDir::Prefix(path.to_owned());
-        assert_eq!(search_dir("$ORIGIN", "lib"), prefix("lib"));
-        assert_eq!(search_dir("${ORIGIN}/../lib/./", "bin"), prefix("lib"));
-        assert_eq!(search_dir("$ORIGIN/..", "lib"), prefix(""));
-        assert_eq!(search_dir("$ORIGIN/../..", "lib"), SearchDir::Outside);
-        assert_eq!(search_dir("/usr/lib/wsl/lib", "lib"), SearchDir::Absolute("/usr/lib/wsl/lib".to_owned()));
-        assert_eq!(search_dir("lib", "lib"), SearchDir::Relative);
-        assert_eq!(search_dir("", "lib"), SearchDir::Relative);
-        assert_eq!(search_dir("$ORIGINAL/lib", "lib"), SearchDir::Relative);
     }
 }

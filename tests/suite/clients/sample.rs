@@ -38,7 +38,7 @@ pub fn manifests() -> Manifests {
 /// What a recipe's word for a package of conda becomes.
 pub fn used(text: &str) -> Used {
     let (package, versions) = text.split_once(' ').unwrap_or((text, ""));
-    Used { library: None, package: package.to_owned(), versions: versions.to_owned() }
+    Used { library: None, package: package.to_owned(), versions: versions.to_owned(), provides: Vec::new() }
 }
 
 pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
@@ -52,6 +52,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         opens: Vec::new(),
     };
     Recipe {
+        licence_files: Vec::new(),
         name: "volley".to_owned(),
         version: version(),
         license: "BSD-3-Clause".to_owned(),
@@ -177,6 +178,7 @@ fn stage(
     let kernels = component == ComponentKind::Kernels;
     let code = matches!(component, ComponentKind::Core | ComponentKind::Rtc);
     let manifest = BundleManifest {
+        waivers: Vec::new(),
         host: None,
         schema: MANIFEST_SCHEMA,
         package,

@@ -1,0 +1,159 @@
+//! The recipes of simulators that others wrote: built from what a package index carries, installed by a client, run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
+
+/// Packages that stand in for those of others in a channel: the solver sees them, and they hold nothing.
+const OTHERS: [(&str, &str); 16] = [
+    ("cuda-nvrtc", "13.0.88"),
+    ("find-libpython", "0.5.1"),
+    ("libcufft", "12.0.0"),
+    ("libgcc", "15.1.0"),
+    ("libgomp", "15.1.0"),
+    ("libstdcxx", "15.1.0"),
+    ("numpy", "2.2.6"),
+    ("ocl-icd", "2.3.3"),
+    ("packaging", "26.0"),
+    ("setuptools", "80.9.0"),
+    ("sympy", "1.14.0"),
+    ("xorg-libice", "1.1.2"),
+    ("xorg-libsm", "1.2.6"),
+    ("xorg-libx11", "1.8.12"),
+    ("xorg-libxext", "1.3.6"),
+    ("cuda-version", "13.0"),
+];
+
+/// A built simulator with the channels that its packages are solved from.
+struct Packed {
+    dir: tempfile::TempDir,
+    channel: PathBuf,
+    summary: Value,
+}
+
+impl Packed {
+    fn new(name: &str) -> Option<Self> {
+        let channel = set_up("SIMPACK_TEST_CHANNEL")?;
+        python()?;
+        let dir = scratch();
+        let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes").join(name);
+        copy_tree(&recipe, &dir.path().join("recipe"));
+        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--locked", "--json"])).exit(0).json();
+        for (name, version) in OTHERS {
+            let mark = format!("stand-in-for-{name}");
+            fs_err::create_dir_all(dir.path().join(name)).unwrap();
+            fs_err::write(dir.path().join(name).join(&mark), "").unwrap();
+            let mut vendor = client("vendor.py").unwrap();
+            vendor.current_dir(dir.path()).args(["others", name, version, name, "--files", &mark]);
+            Ran::of(&mut vendor).exit(0);
+        }
+        Some(Self { dir, channel, summary })
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join(below)
+    }
+
+    /// A client's answer for a machine with this GPU; without one for `None`.
+    fn client(&self, script: &str, gpu: Option<&str>, args: &[&str]) -> Vec<String> {
+        let mut command = client(script).unwrap();
+        for channel in [self.path("dist/conda"), self.path("others"), self.channel.clone()] {
+            command.arg("--channel").arg(channel);
+        }
+        command.args(args).current_dir(self.dir.path());
+        command
+            .env("CONDA_OVERRIDE_CUDA", gpu.map_or("", |_| "13.0"))
+            .env("CONDA_OVERRIDE_CUDA_ARCH", gpu.unwrap_or(""));
+        let packages = Ran::of(&mut command).exit(0).json();
+        packages.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// A program of the prefix, which has modules of others beside it.
+    fn program(&self, name: &str, dir: &Path) -> Command {
+        let mut command = Command::new(self.path("prefix/bin").join(name));
+        let modules =
+            Ran::of(python().unwrap().args(["-c", "import numpy; print(numpy.__path__[0].rpartition('/')[0])"]));
+        let modules = modules.exit(0).stdout.trim().to_owned();
+        command.current_dir(dir).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", dir).env("PYTHONPATH", modules);
+        command
+    }
+
+    /// What the build found and accepted is what a look at the packages alone finds and accepts.
+    fn verifies(&self) {
+        let denied = |report: &Value| {
+            let findings = report["findings"].as_array().unwrap().iter();
+            findings.filter(|finding| finding["level"] == "deny").count()
+        };
+        let waived = |report: &Value| report["waived"].as_array().map_or(0, Vec::len);
+        let verified = Ran::of(&mut simpack(self.dir.path(), &["verify", "dist", "--json"])).exit(0).json();
+        assert_eq!(denied(&verified), 0, "{verified}");
+        assert_eq!(waived(&verified), waived(&self.summary["report"]), "{verified}");
+    }
+}
+
+/// A mechanism of the user's is compiled by the user's compiler against the installed packages, and both simulators
+/// find the same voltages with it.
+#[test]
+fn neuron_compiles_a_mechanism_and_both_simulators_agree() {
+    need!(which::which("g++").is_ok() && which::which("make").is_ok(), "no compiler for a mechanism");
+    let Some(neuron) = Packed::new("neuron") else { return };
+    neuron.verifies();
+    for gpu in [Some("9.0"), Some("8.6"), None] {
+        let names = neuron.client("solve.py", gpu, &["neuron", "neuron-rtc"]);
+        assert!(
+            ["neuron-core", "neuron-rtc", "python"].iter().all(|name| names.iter().any(|it| it == name)),
+            "{names:?}"
+        );
+    }
+    neuron.client("install.py", None, &["--prefix", "prefix", "neuron", "neuron-rtc"]);
+    let model = neuron.path("model");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/neuron"), &model);
+    Ran::of(neuron.program("nrnivmodl", &model).args(["-coreneuron", "."])).exit(0);
+    let ran = Ran::of(neuron.program("python", &model).arg("model.py")).exit(0);
+    let json = ran.stdout.find("{\"version\"").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    let found = serde_json::Deserializer::from_str(&ran.stdout[json..]).into_iter::<Value>().next().unwrap().unwrap();
+    let voltages = |name: &str| -> Vec<f64> {
+        found[name].as_array().unwrap().iter().map(|voltage| voltage.as_f64().unwrap()).collect()
+    };
+    let (one, other) = (voltages("neuron"), voltages("coreneuron"));
+    assert_eq!((found["version"].as_str(), one.len(), other.len()), (Some("9.0.2"), 801, 801), "{found}");
+    let apart = one.iter().zip(&other).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max);
+    assert!(apart < 1e-9, "they are {apart} mV apart");
+    assert!(one.iter().copied().fold(f64::MIN, f64::max) > 0.0, "no spike: {one:?}");
+    // Upstream's own check of an installation.
+    let check = "import neuron, sys; sys.exit(not neuron.test())";
+    Ran::of(neuron.program("python", &model).args(["-c", check])).exit(0);
+}
+
+/// One simulator out of two wheels: the plug-ins of the second find the libraries of the first, and without a driver
+/// the others run.
+#[test]
+fn openmm_is_one_simulator_out_of_two_wheels() {
+    let Some(openmm) = Packed::new("openmm") else { return };
+    openmm.verifies();
+    for gpu in [Some("9.0"), Some("8.6"), None] {
+        let names = openmm.client("solve.py", gpu, &["openmm-rtc", "openmm"]);
+        assert!(
+            ["openmm-core", "openmm-rtc", "cuda-nvrtc", "libcufft"]
+                .iter()
+                .all(|it| names.iter().any(|name| name == it)),
+            "{names:?}"
+        );
+    }
+    openmm.client("install.py", None, &["--prefix", "prefix", "openmm-core", "openmm-rtc"]);
+    let site = openmm.path("prefix/lib/python3.11/site-packages/OpenMM.libs/lib/plugins");
+    let plugins = files(&site);
+    assert!(plugins.iter().any(|name| name == "libOpenMMCUDA.so"), "{plugins:?}");
+    let check = "import openmm, openmm.testInstallation as test; \
+                 names = [openmm.Platform.getPlatform(i).getName() for i in range(openmm.Platform.getNumPlatforms())]; \
+                 print(names); print(openmm.Platform.getPluginLoadFailures()); test.main()";
+    let ran = Ran::of(openmm.program("python", openmm.dir.path()).args(["-c", check])).exit(0);
+    assert!(ran.stdout.contains("'Reference', 'CPU'"), "{}{}", ran.stdout, ran.stderr);
+    // Upstream's own check of an installation: the platforms find the same forces.
+    assert!(ran.stdout.contains("All differences are within tolerance"), "{}", ran.stdout);
+    // What keeps them from loading is what this machine lacks, none of OpenMM's own libraries.
+    assert!(!ran.stdout.contains("libOpenMM.so: cannot open"), "{}", ran.stdout);
+}
