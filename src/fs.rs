@@ -286,6 +286,20 @@ pub fn rename_flushed(from: &Path, to: &Path) -> Result<()> {
     Ok(fs_err::rename(from, to)?)
 }
 
+/// Says, as build systems do, that a directory can be made again: backups pass over it, and so does a source tree around it.
+///
+/// # Errors
+/// It cannot be written.
+pub fn mark_as_cache(dir: &Path) -> Result<()> {
+    // The first line is fixed by the convention of that file.
+    const TEXT: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# simpack writes here, and can do so again\n";
+    let tag = dir.join("CACHEDIR.TAG");
+    match tag.exists() {
+        true => Ok(()),
+        false => write_atomic(&tag, TEXT),
+    }
+}
+
 /// Sets permission bits.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ use crate::ops::publish::Published;
 use crate::ops::rebuild::Rebuilt;
 use crate::ops::schema::{Form, of};
 use crate::ops::select::{SELECT_SCHEMA, Selection};
+use crate::ops::vendor::VendorAnswer;
 use crate::ops::verify::OriginReport;
 use crate::ops::{abi, inspect, resolve, slice};
 use crate::pipeline::{ShardSummary, Summary};
@@ -24,7 +25,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 30] = [
+pub const FORMS: [Form; 31] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -95,4 +96,5 @@ pub const FORMS: [Form; 30] = [
     Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
     Form { name: "shard", version: 1, about: "`simpack build --shard I/N --json`", schema: of::<ShardSummary> },
     Form { name: "slice", version: 1, about: "`simpack slice --json`", schema: of::<slice::SliceReport> },
+    Form { name: "vendor", version: 1, about: "`simpack vendor --json`", schema: of::<VendorAnswer> },
 ];

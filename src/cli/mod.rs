@@ -20,6 +20,7 @@ mod root;
 mod schema;
 mod select;
 mod toolchain;
+mod vendor;
 
 pub use forms::FORMS;
 pub use root::{command, run};

@@ -25,6 +25,7 @@ use super::rebuild::RebuildArgs;
 use super::schema::SchemaArgs;
 use super::select::SelectArgs;
 use super::toolchain::ToolchainCommand;
+use super::vendor::VendorArgs;
 use super::{completions, help};
 use crate::budget;
 use crate::config;
@@ -85,6 +86,8 @@ enum Verb {
     Merge(MergeArgs),
     /// Write or check the digests of everything that a build takes from outside
     Lock(LockArgs),
+    /// Bring everything that the lock names into one directory, for machines without a network
+    Vendor(VendorArgs),
     /// Make packages again from what they say about themselves, and compare
     Rebuild(RebuildArgs),
     /// Look into packages and say what would break on a user's machine
@@ -222,9 +225,12 @@ impl Verb {
             Self::Build(_) | Self::Merge(_) => Some(
                 "the packages are as they were; what was fetched and built is kept, and the next run goes on from there",
             ),
-            Self::Plan(_) | Self::Check(_) | Self::Lock(_) | Self::Rebuild(_) | Self::Toolchain(_) => {
-                Some("what was fetched is kept, and the next run goes on from there")
-            }
+            Self::Plan(_)
+            | Self::Check(_)
+            | Self::Lock(_)
+            | Self::Rebuild(_)
+            | Self::Toolchain(_)
+            | Self::Vendor(_) => Some("what was fetched is kept, and the next run goes on from there"),
             _ => None,
         }
     }
@@ -238,6 +244,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Plan(args) => ops::plan::plan(&args.options()?, &args.view(), ui),
         Verb::Merge(args) => args.run(ui),
         Verb::Lock(args) => args.run(ui),
+        Verb::Vendor(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Publish(args) => args.run(ui),

@@ -44,7 +44,7 @@ pub const LIMITS: Setting = Setting {
 };
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 17] = [
+pub const SETTINGS: [Setting; 18] = [
     Setting {
         name: "cache-dir",
         kind: Kind::Path,
@@ -120,6 +120,12 @@ pub const SETTINGS: [Setting; 17] = [
         kind: Kind::Text,
         default: "none",
         about: "places outside of a source that its links may lead to: absolute paths with `:` between them",
+    },
+    Setting {
+        name: "vendor-dir",
+        kind: Kind::Path,
+        default: "none",
+        about: "directory that `simpack vendor` made: what a lock names is taken from there before any network",
     },
     Setting { name: "verbose", kind: Kind::Switch, default: "false", about: "more notes about the work" },
 ];

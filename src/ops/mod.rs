@@ -21,4 +21,5 @@ pub mod schema;
 pub mod select;
 pub mod slice;
 pub mod toolchain;
+pub mod vendor;
 pub mod verify;

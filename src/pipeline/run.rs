@@ -1,6 +1,5 @@
 //! One build: what is asked for becomes staged, verified bundles, and these become packages in `dist/`.
 
-use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use serde_json::Value;
@@ -53,7 +52,7 @@ pub(super) fn in_work<T>(request: &BuildRequest, work: impl FnOnce() -> Result<T
     refuse_fixed(&request.work, "--work")?;
     refuse_fixed(&request.dist, "--dist")?;
     fs_err::create_dir_all(&request.work)?;
-    mark_as_cache(&request.work)?;
+    fs::mark_as_cache(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
     fs::with_lock(&request.work.join("lock"), || {
         engine::remove_leftovers(&request.work)?;
@@ -71,18 +70,6 @@ pub(super) fn found(request: &BuildRequest, ui: &Ui) -> Result<BuildInputs> {
     }
     Ok(inputs)
 }
-
-/// Says, as build systems do, that a directory can be made again: backups pass over it, and so does a source tree around it.
-pub(super) fn mark_as_cache(work: &Path) -> Result<()> {
-    let tag = work.join("CACHEDIR.TAG");
-    match tag.exists() {
-        true => Ok(()),
-        false => fs::write_atomic(&tag, CACHE_TAG),
-    }
-}
-
-/// The first line is fixed by the convention of that file.
-const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# simpack writes here while it builds\n";
 
 fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui: &Ui) -> Result<BuildResult> {
     let began = SystemTime::now();

@@ -14,9 +14,7 @@ use super::finish::Finish;
 use super::inputs::{BuildInputs, Job};
 use super::provenance::signing_key;
 use super::request::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
-use super::run::{
-    compile, found, in_work, mark_as_cache, open_cache, options, say_isolation, say_weakest, say_what, tools,
-};
+use super::run::{compile, found, in_work, open_cache, options, say_isolation, say_weakest, say_what, tools};
 use crate::amount::count;
 use crate::arch::{Capability, CudaVersion};
 use crate::engine::{self, BuildOutcome, Cache, CacheEntry, CacheSettings, SHARD_FILE, ShardList, StepReport};
@@ -211,7 +209,7 @@ fn write(request: &BuildRequest, shard: Shard, job: &Job, outcome: &BuildOutcome
     let dist = Dist::begin(&request.dist)?;
     let what = (shard, identity, Asked::of(request, job.inputs.epoch));
     // Inside of a source tree it is no part of the source.
-    mark_as_cache(dist.root())?;
+    fs::mark_as_cache(dist.root())?;
     let amount = ShardList::write(what, &job.plan, &outcome.entries, &headers, dist.root())?;
     check_interrupted()?;
     dist.publish()?;

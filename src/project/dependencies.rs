@@ -121,6 +121,22 @@ pub(crate) fn dependencies(
     Ok(found)
 }
 
+/// The files of all packages that builds are given, each once.
+///
+/// # Errors
+/// The lock names a package of no channel of the recipe.
+pub(crate) fn package_files(recipe: &Recipe, lock: &Lock) -> Result<Vec<PackageFile>> {
+    let mut found: Vec<PackageFile> = Vec::new();
+    for (_, locked) in lock.given() {
+        for file in files(recipe, locked)? {
+            if !found.contains(&file) {
+                found.push(file);
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn files(recipe: &Recipe, locked: &LockedDependencies) -> Result<Vec<PackageFile>> {
     let otherwise = format!(
         "the channel has other bytes than simpack.lock says: find out why, or `simpack lock --update {DEPENDENCIES}`"

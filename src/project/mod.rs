@@ -11,7 +11,7 @@ mod sources;
 mod symbols;
 mod unsaid;
 
-pub(crate) use dependencies::{Dependencies, dependencies};
+pub(crate) use dependencies::{Dependencies, dependencies, package_files};
 pub(crate) use hygiene::{Hygiene, examine};
 pub(crate) use locate::{Located, Origin, RECIPE_FILE, RecipeRequest, files_of, find, locate, source_elsewhere};
 pub(crate) use lock::{Choice, LOCK_FILE, LockState, change_in_words, fresh_lock};

@@ -233,6 +233,19 @@ pub struct SourcePart {
     pub patches: Vec<String>,
 }
 
+impl Source {
+    /// What of it is fetched, part by part.
+    pub fn fetched(&self) -> Vec<&Self> {
+        match self {
+            Self::Path(_) => Vec::new(),
+            Self::Composed(parts) => {
+                parts.iter().filter_map(|part| part.source.as_ref()).flat_map(Self::fetched).collect()
+            }
+            one => vec![one],
+        }
+    }
+}
+
 /// A level of the x86-64 psABI: what the processors have that host code is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum CpuLevel {

@@ -167,7 +167,9 @@ impl Store {
         let parent = self.dir.join("dependencies");
         let temporary = format!(".new-{}-", key.short(16));
         remove_leftovers(&parent, &temporary);
-        let paths = self.bring_packages(files, ui, offline)?;
+        let downloads = self.dir.join("downloads");
+        self.take_vendored(files.iter().map(|file| file.sha256))?;
+        let paths = self.bring_packages(files, &downloads, ui, offline)?;
         let fresh = tempfile::Builder::new().prefix(&temporary).tempdir_in(&parent)?;
         let unpacked = unpack_all(files, &paths, &fresh)?;
         let tree = fresh.path().join(PREFIX);
@@ -195,9 +197,14 @@ impl Store {
     }
 
     /// The files of all packages, in their order.
-    fn bring_packages(&self, files: &[PackageFile], ui: &Ui, offline: bool) -> Result<Vec<PathBuf>> {
-        let downloads = self.dir.join("downloads");
-        fs_err::create_dir_all(&downloads)?;
+    pub(super) fn bring_packages(
+        &self,
+        files: &[PackageFile],
+        downloads: &Path,
+        ui: &Ui,
+        offline: bool,
+    ) -> Result<Vec<PathBuf>> {
+        fs_err::create_dir_all(downloads)?;
         let kept = |file: &PackageFile| downloads.join(file.sha256.to_string());
         let is_far = |file: &&PackageFile| file.url.scheme() != "file" && !kept(file).is_file();
         let far: Vec<&PackageFile> = files.iter().filter(is_far).collect();
@@ -208,9 +215,9 @@ impl Store {
             return Err(error.hint("run the same command once without --offline: what it fetches stays in the cache"));
         }
         let bytes = far.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size));
-        enough_space(&downloads, bytes)?;
+        enough_space(downloads, bytes)?;
         let settings = if far.is_empty() { IndexSettings::default() } else { self.for_addresses() };
-        let fetcher = Fetcher::new(&settings, downloads.clone(), self.pace, offline);
+        let fetcher = Fetcher::new(&settings, downloads.to_owned(), self.pace, offline);
         let bar = ui.bytes("packages", files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size)));
         if !far.is_empty() && !ui.is_interactive() {
             ui.note(format!("packages   {}, {}", count(far.len(), "package"), size(bytes)));

@@ -4,7 +4,9 @@
 //! finds a file there through `client`, `fetch` brings it, `unpack` arranges it and `store`
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
-//! (`git`), put together from several by `compose`, with a recipe's patches (`changes`); `dependencies` for the packages that builds are given. `cuda` and `host` describe what was fetched
+//! (`git`), put together from several by `compose`, with a recipe's patches (`changes`); `dependencies` for the packages
+//! that builds are given. `vendor` brings all of these into a directory for machines without a network, and takes them
+//! from there. `cuda` and `host` describe what was fetched
 //! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
 mod archive;
@@ -27,6 +29,7 @@ mod source;
 mod space;
 mod store;
 mod unpack;
+mod vendor;
 
 #[cfg(test)]
 mod tests;
@@ -45,3 +48,4 @@ pub use shaders::{ShaderCompiler, shader_compiler};
 pub(crate) use source::not_asked;
 pub use source::without_login;
 pub use store::{Status, Store, Tool};
+pub use vendor::{Vendored, VendoredFile, VendoredTree};

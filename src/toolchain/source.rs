@@ -79,8 +79,8 @@ impl Store {
     /// Whether a source in the cache is known to lie where the recipe says: it came from there, or was found there since.
     /// An archive is found by its digest alone, whatever address stands beside it.
     pub fn is_confirmed(&self, source: &Source) -> bool {
-        if let Source::Composed(parts) = source {
-            return parts.iter().filter_map(|part| part.source.as_ref()).all(|source| self.is_confirmed(source));
+        if matches!(source, Source::Composed(_)) {
+            return source.fetched().into_iter().all(|source| self.is_confirmed(source));
         }
         let found = key(source).ok().and_then(|key| marked(&self.place(key), key));
         found.is_some_and(|(mark, _)| matches!(source, Source::Git { .. }) || mark.is_from(source))
@@ -91,11 +91,8 @@ impl Store {
     /// # Errors
     /// It cannot be had there, or something else is.
     pub fn confirm(&self, source: &Source, ui: &Ui) -> Result<()> {
-        if let Source::Composed(parts) = source {
-            return parts
-                .iter()
-                .filter_map(|part| part.source.as_ref())
-                .try_for_each(|source| self.confirm(source, ui));
+        if matches!(source, Source::Composed(_)) {
+            return source.fetched().into_iter().try_for_each(|source| self.confirm(source, ui));
         }
         if self.is_confirmed(source) {
             return Ok(());
@@ -139,7 +136,9 @@ impl Store {
             Source::Path(_) | Source::Composed(_) => Err(no_path()),
             Source::Git { url, rev } => {
                 ui.note(format!("source  {}", name(source)));
-                git::checkout(url, rev, tree, offline)?;
+                if !self.take_vendored_tree(key, tree)? {
+                    git::checkout(url, rev, tree, offline)?;
+                }
                 Ok(tree.to_owned())
             }
             archive @ (Source::Url { .. } | Source::Pypi { .. }) => self.archive(archive, tree, ui, offline),
@@ -191,7 +190,9 @@ impl Store {
     fn archive(&self, source: &Source, tree: &Path, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let downloads = self.dir.join("downloads");
         fs_err::create_dir_all(&downloads)?;
-        let kept = downloads.join(sha256(source)?.to_string());
+        let sha256 = sha256(source)?;
+        self.take_vendored(std::iter::once(sha256))?;
+        let kept = downloads.join(sha256.to_string());
         let file = match kept.is_file() {
             true => kept.clone(),
             false => self.transfer(source, downloads, ui, offline)?,
@@ -205,7 +206,7 @@ impl Store {
     }
 
     /// The archive of a source, fetched into `downloads` from where the recipe says; a local file stays where it is.
-    fn transfer(&self, source: &Source, downloads: PathBuf, ui: &Ui, offline: bool) -> Result<PathBuf> {
+    pub(super) fn transfer(&self, source: &Source, downloads: PathBuf, ui: &Ui, offline: bool) -> Result<PathBuf> {
         let settings = match (&self.settings, source) {
             (Some(settings), _) => settings.clone(),
             (None, Source::Pypi { .. }) => IndexSettings::discover()?,
@@ -242,7 +243,7 @@ fn fetch(fetcher: &Fetcher, source: &Source, progress: Progress) -> Result<PathB
 }
 
 /// The digest that a recipe pins.
-fn sha256(source: &Source) -> Result<Digest> {
+pub(super) fn sha256(source: &Source) -> Result<Digest> {
     match source {
         Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => digest(sha256),
         Source::Path(_) | Source::Git { .. } | Source::Composed(_) => Err(no_archive()),

@@ -15,8 +15,10 @@ use super::pins::{PinnedToolchain, Pins, Wheel};
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use super::unpack::Contents;
+use super::vendor::SETTING;
 use crate::amount::count;
 use crate::arch::{CudaVersion, GlibcVersion};
+use crate::config;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, flush, with_lock_or_wait, write_atomic};
@@ -31,6 +33,8 @@ pub struct Store {
     pins: Pins,
     pub(super) settings: Option<IndexSettings>,
     pub(super) pace: RetryPolicy,
+    /// Directory that files are taken from before any network.
+    pub(super) vendored: Option<PathBuf>,
 }
 
 /// A fetched program, such as CMake.
@@ -85,7 +89,8 @@ impl Store {
     /// The embedded manifest is wrong.
     pub fn open(cache: impl Into<PathBuf>) -> Result<Self> {
         let pins = Pins::parse(&Data::here().text("manifests/toolchains.toml")?)?;
-        Ok(Self { dir: cache.into(), pins, settings: None, pace: RetryPolicy::default() })
+        let vendored = config::current().path(SETTING).map(Path::to_owned);
+        Ok(Self { dir: cache.into(), pins, settings: None, pace: RetryPolicy::default(), vendored })
     }
 
     /// The same with other pins.
@@ -98,6 +103,11 @@ impl Store {
     #[must_use]
     pub fn places_from(self, settings: IndexSettings) -> Self {
         Self { settings: Some(settings), ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn vendored_in(self, vendored: Option<PathBuf>) -> Self {
+        Self { vendored, ..self }
     }
 
     #[cfg(test)]
@@ -198,6 +208,7 @@ impl Store {
         let started = Instant::now();
         let downloads = self.dir.join("downloads");
         fs_err::create_dir_all(&downloads)?;
+        self.take_vendored(pin.wheels.iter().map(|wheel| wheel.sha256))?;
         let all_here = pin.wheels.iter().all(|wheel| downloads.join(wheel.sha256.to_string()).is_file());
         let settings = match &self.settings {
             Some(settings) => settings.clone(),
@@ -216,7 +227,7 @@ impl Store {
     }
 
     /// The files of all wheels, in the order of the pins.
-    fn bring(
+    pub(super) fn bring(
         &self,
         pin: &PinnedToolchain,
         settings: &IndexSettings,

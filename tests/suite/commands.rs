@@ -13,6 +13,7 @@ const VERBS: &[&[&str]] = &[
     &["plan"],
     &["merge"],
     &["lock"],
+    &["vendor"],
     &["rebuild"],
     &["verify"],
     &["publish"],

@@ -93,5 +93,6 @@ mod starting_here;
 mod toolchain;
 mod unchanged;
 mod variants;
+mod vendoring;
 mod verifying;
 mod wheels;

@@ -4,6 +4,7 @@ mod dependencies;
 mod real;
 mod server;
 mod source;
+mod vendor;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
