@@ -327,12 +327,18 @@ fn hostile_directories_come_back_from_a_workflow() {
         Ran::of(&mut simpack(dir.path(), &["generate", "github", &format!("./{name}"), "--output", &to])).exit(0);
         let text = fs_err::read_to_string(dir.path().join(&to).join("every.yml")).unwrap();
         let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
-        let read = yaml["jobs"]["build"]["env"]["RECIPE"].as_str().unwrap();
+        let read = yaml["env"]["RECIPE"].as_str().unwrap();
         assert_eq!(evaluated(read), format!("./{name}"));
-        let steps = yaml["jobs"]["build"]["steps"].as_sequence().unwrap();
-        let builds = steps.iter().filter(|step| step["name"] == "build");
-        let runs: Vec<_> = builds.map(|step| step["run"].as_str().unwrap()).collect();
-        assert_eq!(runs, ["simpack build \"$RECIPE\" --locked"], "all CUDA releases at once");
+        let steps = yaml["jobs"]["shard"]["steps"].as_sequence().unwrap();
+        let build = steps.iter().find(|step| step["name"] == "build").unwrap()["run"].as_str().unwrap();
+        assert!(build.contains(" build \"$RECIPE\" --locked --shard \"$SHARD\""), "all CUDA releases at once: {build}");
+        // No script has the name itself.
+        let scripts = yaml["jobs"].as_mapping().unwrap().values().flat_map(|job| job["steps"].as_sequence().unwrap());
+        let scripts: Vec<_> = scripts.filter_map(|step| step["run"].as_str()).collect();
+        assert!(
+            scripts.len() > 5 && scripts.iter().all(|script| !script.contains(&format!("./{name}"))),
+            "{scripts:?}"
+        );
     }
 }
 

@@ -37,7 +37,9 @@ pub(in crate::recipe) fn structs(reader: &mut Reader, value: &Value<'_>) -> Stru
             let names = list.iter().map(|field| field.name.clone()).collect();
             reader.unique("fields", names);
             let layout = layout(&list);
-            if layout.is_none() {
+            // A field that is wrong itself was told.
+            let is_whole = value.get_ref().as_array().is_some_and(|fields| fields.len() == list.len());
+            if layout.is_none() && is_whole {
                 reader.wrong(value.span(), "the structure is empty or too large");
             }
             layout
