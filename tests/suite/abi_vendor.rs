@@ -281,14 +281,9 @@ fn wheels_keep_to_their_platform_tag() {
     let dir = scratch();
     assert_eq!(promises(dir.path(), &numpy), [""; 0]);
     // The vendor's tag says 2.17, and a machine of that age has no libstdc++ that this cuSPARSE starts with.
-    let needs = |what: &str| {
-        format!(
-            "nvidia_cusparse-12.9.4.2: nvidia/cu13/lib/libcusparse.so.12: needs {what} of libstdc++.so.6; machines of "
-        )
-    };
-    let wanted =
-        [needs("CXXABI_1.3.9") + "manylinux_2_17 have 1.3.7", needs("GLIBCXX_3.4.21") + "manylinux_2_17 have 3.4.19"];
-    assert_eq!(promises(dir.path(), &cusparse), wanted);
+    let wanted = "nvidia_cusparse-12.9.4.2: needs CXXABI_1.3.9 of libstdc++.so.6 and GLIBCXX_3.4.21 of libstdc++.so.6; machines \
+                  of manylinux_2_17 have CXXABI_1.3.7 and GLIBCXX_3.4.19";
+    assert_eq!(promises(dir.path(), &cusparse), [wanted]);
     let lower = dir.path().join("numpy-2.3.5-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl");
     fs_err::copy(&numpy, &lower).unwrap();
     let broken = promises(dir.path(), &lower);
