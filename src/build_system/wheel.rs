@@ -62,7 +62,7 @@ impl BuildSystem for Wheel {
         }
         to.file(&about.site(&format!("{}/INSTALLER", about.info)), b"simpack\n", 0o644)?;
         installed.push(about.site(&format!("{}/INSTALLER", about.info)));
-        to.file(&about.record(), about.recorded(installed).as_bytes(), 0o644)?;
+        to.file(&about.record(), &about.recorded(installed)?, 0o644)?;
         Ok(Vec::new())
     }
 }
@@ -101,7 +101,7 @@ impl About {
                     .hint("options = { python = \"3.12\" } says for which one it is installed"));
             }
         };
-        let stem = info.trim_end_matches(".dist-info");
+        let stem = info.strip_suffix(".dist-info").unwrap_or(info);
         let name = stem.split('-').next().unwrap_or(stem);
         Ok(Self { data: format!("{stem}.data"), name: name.to_owned(), info: info.clone(), python })
     }
@@ -168,18 +168,16 @@ impl About {
 
     /// The list of what was installed, as `pip uninstall` wants it. It holds no digests: packing changes search paths, and
     /// `simpack.json` has the digests of what ships.
-    fn recorded(&self, mut installed: Vec<String>) -> String {
+    fn recorded(&self, mut installed: Vec<String>) -> Result<Vec<u8>> {
         installed.push(self.record());
         installed.sort();
         let site = self.site("");
-        let row = |path: &String| {
+        let mut rows = csv::Writer::from_writer(Vec::new());
+        for path in &installed {
             let path = path.strip_prefix(&site).map_or_else(|| format!("../../../{path}"), str::to_owned);
-            match path.contains([',', '"']) {
-                true => format!("\"{}\",,\n", path.replace('"', "\"\"")),
-                false => format!("{path},,\n"),
-            }
-        };
-        installed.iter().map(row).collect()
+            rows.write_record([path.as_str(), "", ""]).map_err(std::io::Error::from)?;
+        }
+        rows.into_inner().map_err(|error| error.into_error().into())
     }
 }
 

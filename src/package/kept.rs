@@ -2,6 +2,7 @@
 //! a change of what lies beside a manifest is found, and of the manifest, too.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rattler_digest::{Md5, compute_bytes_digest};
@@ -126,6 +127,23 @@ impl KeptFile {
             }
         };
         Ok(if is_same { KeptState::Same } else { KeptState::Changed })
+    }
+}
+
+/// No client's list of one package has more bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The list of a client at `place` below `root`: a file that no link leads to.
+///
+/// # Errors
+/// It is not there, cannot be read, or is too large; why, in words.
+pub(super) fn client_list(root: &Path, place: &str) -> Result<Vec<u8>, String> {
+    let file = Tree::at(root).and_then(|tree| tree.open(place)).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err("it is larger than any such list".to_owned()),
+        false => Ok(bytes),
     }
 }
 

@@ -4,14 +4,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::kept::{KeptDigest, KeptFile, KeptList};
+use super::super::kept::{KeptDigest, KeptFile, KeptList, client_list};
 use crate::bundle::BundleManifest;
-use crate::fs;
 
 /// Where clients keep it.
 const DIRECTORY: &str = "conda-meta";
-/// No package's record is larger, in bytes.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// What is read of a record ("paths_data" of conda's `PrefixRecord`).
 #[derive(Deserialize)]
@@ -49,7 +46,7 @@ pub(super) fn kept(prefix: &Path, manifest: &BundleManifest) -> Option<KeptList>
     names.sort();
     names.into_iter().find_map(|name| {
         // Names with hyphens begin alike: the record says whose it is. What cannot be read may be this package's.
-        let files = match read(&prefix.join(DIRECTORY).join(&name)) {
+        let files = match read(prefix, &name) {
             Ok(record) if record.name != manifest.package => return None,
             Ok(record) => files(record),
             Err(_) if !is_named(&name, &manifest.package) => return None,
@@ -69,12 +66,8 @@ fn is_named(file: &str, package: &str) -> bool {
     file.rsplitn(3, '-').nth(2) == Some(package)
 }
 
-fn read(path: &Path) -> Result<PrefixRecord, String> {
-    let size = path.symlink_metadata().map_err(|error| error.to_string())?;
-    if !size.is_file() || size.len() > MOST_BYTES {
-        return Err("it is no regular file of a plausible size".to_owned());
-    }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+fn read(prefix: &Path, name: &str) -> Result<PrefixRecord, String> {
+    let bytes = client_list(prefix, &format!("{DIRECTORY}/{name}"))?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use super::super::kept::{KeptDigest, KeptFile, KeptList, sums};
+use super::super::kept::{KeptDigest, KeptFile, KeptList, client_list, sums};
 use super::super::writer::is_beside;
 use super::PREFIX;
 use super::relations::plain;
 use crate::bundle::BundleManifest;
-use crate::fs;
 
 /// Where dpkg keeps them, below the root.
 const DIRECTORY: &str = "var/lib/dpkg/info";
@@ -24,7 +23,7 @@ pub(super) fn kept(prefix: &Path, manifest: &BundleManifest) -> Option<KeptList>
     names.sort();
     names.into_iter().find_map(|name| {
         let place = format!("{DIRECTORY}/{name}");
-        let text = fs::read_to_string(&root.join(&place)).ok()?;
+        let text = String::from_utf8(client_list(root, &place).ok()?).ok()?;
         let own = format!("{PREFIX}/{}", manifest.path());
         if !text.lines().any(|line| line.ends_with(&own)) {
             return None;

@@ -1,5 +1,7 @@
 //! Structures of a shader against those that the kernel table declares, to the field.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::gpu::{BufferField, SpirvBlock, SpirvMember};
 
 /// The fields of a buffer as the shader has them: of one element where it ends in an array without an end, else of all of
@@ -26,9 +28,12 @@ fn flatten(members: &[SpirvMember], before: &str, start: u64, found: &mut Vec<Bu
 
 /// The first field that is not where the host has it, or not as large, in words: what follows it follows from it.
 pub(super) fn difference(core: &[BufferField], shader: &[BufferField]) -> Option<String> {
+    // A package of others may hold any number of fields.
+    let compiled: BTreeMap<&str, &BufferField> = shader.iter().map(|field| (field.name.as_str(), field)).collect();
+    let declared: BTreeSet<&str> = core.iter().map(|field| field.name.as_str()).collect();
     for field in core {
         let name = &field.name;
-        match shader.iter().find(|other| other.name == *name) {
+        match compiled.get(name.as_str()) {
             None => return Some(format!("`{name}` is not in the shader")),
             Some(other) if other.offset != field.offset => {
                 return Some(format!("`{name}` is at {} in the core, {} in the shader", field.offset, other.offset));
@@ -39,7 +44,7 @@ pub(super) fn difference(core: &[BufferField], shader: &[BufferField]) -> Option
             Some(_) => {}
         }
     }
-    let more = shader.iter().find(|other| !core.iter().any(|field| field.name == other.name));
+    let more = shader.iter().find(|other| !declared.contains(other.name.as_str()));
     more.map(|field| format!("`{}` of the shader is not in the table", field.name))
 }
 
