@@ -62,6 +62,11 @@ impl Outcome {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
+    /// Standard error as text; bytes that are not UTF-8 are replaced.
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
     /// Standard error, then standard output, as text: where compilers put their complaints.
     pub fn all_text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.stderr).into_owned();

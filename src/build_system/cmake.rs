@@ -1,5 +1,7 @@
 //! CMake with ninja.
 
+use std::path::PathBuf;
+
 use super::{BuildSystem, DriverMistake, DriverWord, HostBuild, HostTools, PREFIX};
 use crate::error::Result;
 use crate::fs;
@@ -52,6 +54,14 @@ impl BuildSystem for Cmake {
         if targets > 0 { vec![mistake] } else { Vec::new() }
     }
 
+    fn has_install_target(&self) -> bool {
+        true
+    }
+
+    fn built(&self, step: &HostBuild<'_>) -> PathBuf {
+        step.work.join("build")
+    }
+
     /// CMake lists what it was given and never asked for, a line each, behind a line that says so.
     fn unused(&self, said: &str) -> Vec<String> {
         const HEAD: &str = "Manually-specified variables were not used by the project:";
@@ -63,7 +73,7 @@ impl BuildSystem for Cmake {
 
     fn calls(&self, step: &HostBuild<'_>, tools: &dyn HostTools) -> Result<Vec<Call>> {
         let cmake = tools.pinned("cmake")?;
-        let build = step.work.join("build");
+        let build = self.built(step);
         let build = fs::utf8(&build)?;
         let mut configure = tools.call(cmake)?.args(["-G", "Ninja", "-S"]).arg(fs::utf8(step.source)?);
         configure = configure.arg("-B").arg(build);
@@ -92,7 +102,7 @@ impl BuildSystem for Cmake {
             // Projects from before CMake knew the language find CUDA by a module, which looks here first.
             configure = configure.env("CUDA_BIN_PATH", fs::utf8(nvcc.parent().unwrap_or(nvcc))?);
         }
-        for (name, value) in step.options(PREFIX) {
+        for (name, value) in step.options(PREFIX, tools)? {
             configure = configure.arg(format!("-D{name}={value}"));
         }
         let base = tools.call(cmake)?.args(["--build", build]);
@@ -101,7 +111,11 @@ impl BuildSystem for Cmake {
             Some(shared) => shared,
             None => base.args(["--parallel", &step.jobs.to_string()]),
         };
-        Ok(vec![configure, make, tools.call(cmake)?.args(["--install", build]).env("DESTDIR", fs::utf8(step.dest)?)])
+        let mut calls = vec![configure, make];
+        if !step.installs {
+            calls.push(tools.call(cmake)?.args(["--install", build]).env("DESTDIR", fs::utf8(step.dest)?));
+        }
+        Ok(calls)
     }
 }
 

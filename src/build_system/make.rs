@@ -18,6 +18,10 @@ impl BuildSystem for Make {
         Some("make")
     }
 
+    fn has_install_target(&self) -> bool {
+        true
+    }
+
     fn calls(&self, step: &HostBuild<'_>, tools: &dyn HostTools) -> Result<Vec<Call>> {
         if fs::utf8(step.work)?.contains(char::is_whitespace) {
             return Err(Error::build(format!(
@@ -26,7 +30,8 @@ impl BuildSystem for Make {
             ))
             .hint("name a directory without spaces in --work"));
         }
-        let mut options: Vec<String> = step.options(PREFIX).map(|(name, value)| format!("{name}={value}")).collect();
+        let options = step.options(PREFIX, tools)?.into_iter();
+        let mut options: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
         options.push(format!("PREFIX={PREFIX}"));
         options.push(format!("DESTDIR={}", fs::utf8(step.dest)?));
         let base = tools.call(Path::new("make"))?.dir(step.source);
@@ -35,6 +40,10 @@ impl BuildSystem for Make {
             None => base.arg(format!("-j{}", step.jobs)),
         };
         let base = base.args(options);
-        Ok(vec![base.clone().args(step.targets.iter().cloned()), base.arg("install")])
+        let mut calls = vec![base.clone().args(step.targets.iter().cloned())];
+        if !step.installs {
+            calls.push(base.arg("install"));
+        }
+        Ok(calls)
     }
 }

@@ -99,7 +99,17 @@ pub trait BuildSystem {
         Vec::new()
     }
 
-    /// The calls that install into `step.dest`, in order.
+    /// Whether it installs by a call of its own, which a build with a list of what to install leaves out.
+    fn has_install_target(&self) -> bool {
+        false
+    }
+
+    /// Where a build leaves what it makes, until it is installed.
+    fn built(&self, step: &HostBuild<'_>) -> PathBuf {
+        step.source.to_owned()
+    }
+
+    /// The calls that install into `step.dest`, in order; where `step.installs` they only build.
     ///
     /// # Errors
     /// A tool is missing, or a file cannot be read or written.
@@ -139,10 +149,12 @@ pub struct HostBuild<'a> {
     pub name: &'a str,
     /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: &'a Path,
-    /// Options; `{prefix}`, `{dependencies}` and `{jobs}` are still to be replaced.
+    /// Options; `{prefix}`, `{dependencies}`, `{jobs}` and those of [`OF_STEP`] are still to be replaced.
     pub options: &'a BTreeMap<String, String>,
     /// Make targets, or the script's file name.
     pub targets: &'a [String],
+    /// Whether simpack installs what is built, by the recipe's list.
+    pub installs: bool,
     /// Directory of this step.
     pub work: &'a Path,
     /// What `DESTDIR` says.
@@ -155,15 +167,31 @@ pub struct HostBuild<'a> {
     pub jobs: usize,
 }
 
+/// Placeholders of options that stand for places of a step, beside the prefix and the packages that it is given.
+pub const OF_STEP: [&str; 6] = ["source", "work", "cxx", "cuda-root", "nvcc", "nvcc-ccbin"];
+/// Those of them that a build knows alone which compiles device code.
+pub const OF_CUDA: [&str; 3] = ["cuda-root", "nvcc", "nvcc-ccbin"];
+
 impl HostBuild<'_> {
     /// Options with their placeholders replaced, for a build system that knows `prefix`.
-    fn options(&self, prefix: &str) -> impl Iterator<Item = (&String, String)> {
-        let jobs = self.jobs.to_string();
-        let dependencies = self.dependencies.unwrap_or_default();
-        let fill = move |value: &String| {
-            value.replace("{prefix}", prefix).replace("{dependencies}", dependencies).replace("{jobs}", &jobs)
+    fn options(&self, prefix: &str, tools: &dyn HostTools) -> Result<Vec<(&String, String)>> {
+        let text = |path: &Path| crate::fs::utf8(path).map(str::to_owned);
+        let mut words = vec![
+            ("prefix", prefix.to_owned()),
+            ("dependencies", self.dependencies.unwrap_or_default().to_owned()),
+            ("jobs", self.jobs.to_string()),
+            ("source", text(self.source)?),
+            ("work", text(self.work)?),
+            ("cxx", text(&tools.cxx()?)?),
+        ];
+        if let Some((nvcc, cxx)) = tools.cuda() {
+            let root = nvcc.parent().and_then(Path::parent).unwrap_or(nvcc);
+            words.extend([("nvcc", text(nvcc)?), ("nvcc-ccbin", text(cxx)?), ("cuda-root", text(root)?)]);
+        }
+        let fill = |value: &String| {
+            words.iter().fold(value.clone(), |value, (word, text)| value.replace(&format!("{{{word}}}"), text))
         };
-        self.options.iter().map(move |(name, value)| (name, fill(value)))
+        Ok(self.options.iter().map(|(name, value)| (name, fill(value))).collect())
     }
 }
 
@@ -180,6 +208,12 @@ pub trait HostTools {
     /// # Errors
     /// The plan does not name it.
     fn pinned(&self, name: &str) -> Result<&Path>;
+
+    /// The host compiler for C++, as one program.
+    ///
+    /// # Errors
+    /// A script that stands for it cannot be written.
+    fn cxx(&self) -> Result<PathBuf>;
 
     /// What belongs to the compiler, by name (`ar`).
     ///

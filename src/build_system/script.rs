@@ -27,7 +27,7 @@ impl BuildSystem for Script {
         let script = step.targets.first().ok_or_else(|| Error::bug("a script build without its script"))?;
         let tree = fs::utf8(step.tree)?;
         let mut call = tools.call(Path::new("/bin/sh"))?.dir(step.source).args(["-eu", script.as_str()]);
-        for (name, value) in step.options(tree) {
+        for (name, value) in step.options(tree, tools)? {
             call = call.env(name.clone(), value);
         }
         Ok(vec![call.env("PREFIX", tree).env("JOBS", step.jobs.to_string())])

@@ -18,6 +18,7 @@ mod simulated_tests;
 mod slots;
 mod stage;
 mod step;
+mod test;
 mod tokens;
 
 pub use cache::{
@@ -35,3 +36,4 @@ pub use step::isolation::{SandboxMode, StepIsolation};
 pub use step::nvcc::{same_file_names, same_source_path};
 pub use step::toolset::{CudaCompiler, Toolset};
 pub use step::{remove_leftovers, scratch};
+pub use test::{TestPlaces, run_tests};

@@ -98,6 +98,17 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
     }
     let own = &trees[&recipe.cuda];
     one_maker(inputs.plan, &own.entries)?;
+    let installs =
+        || host_steps_of_all(inputs.plan).any(|step| own.entries.values().any(|entry| entry.made.step == step.id));
+    for soname in recipe.components.iter().flat_map(|component| &component.sonames).filter(|_| installs()) {
+        if !own.entries.contains_key(&format!("lib/{soname}")) {
+            return Err(Error::build(format!(
+                "no build installs lib/{}, which the recipe gives a SONAME",
+                soname.library
+            ))
+            .hint("correct `soname`, or let a build install the library"));
+        }
+    }
     let hosts: BTreeSet<&HostVariant> =
         inputs.plan.bundles.iter().filter_map(|planned| planned.host.as_ref()).collect();
     let mut variants = BTreeMap::new();
@@ -549,6 +560,7 @@ mod tests {
             variants: Vec::new(),
             uses: Vec::new(),
             opens: Vec::new(),
+            sonames: Vec::new(),
         };
         Claims::new(&components.iter().map(component).collect::<Vec<_>>()).unwrap()
     }

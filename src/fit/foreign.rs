@@ -1,6 +1,6 @@
 //! Binaries that simpack did not make, as values: what device code each file holds and what it compiles with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ pub struct Unit {
     pub compiles: Option<Compiles>,
     /// Linked with the driver's own library: it does not load without a driver.
     pub needs_driver: bool,
+    /// Libraries of the vendor that it needs and that are not in its environment, each with the project that brings it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
     /// Holds host code for x86-64, beside which there is no system on a chip; absent where it does not, and in the first
     /// files of this form.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -39,6 +42,9 @@ pub struct Compiles {
     pub library: String,
     /// Its CUDA major.
     pub major: u32,
+    /// Its release, where it is installed beside what calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<CudaVersion>,
 }
 
 impl Unit {
@@ -76,10 +82,12 @@ impl Unit {
         };
         let has_no_capability = |image: &&&CodeImage| image.target().is_none_or(|target| target.capability().is_none());
         let other: BTreeSet<String> = images.iter().filter(has_no_capability).map(|image| other_kind(image)).collect();
-        let compiles =
-            needed.iter().find_map(|name| Some(Compiles { library: name.clone(), major: major_of(name, "libnvrtc")? }));
+        let compiles = needed.iter().find_map(|name| {
+            Some(Compiles { library: name.clone(), major: major_of(name, "libnvrtc")?, release: None })
+        });
         let needs_driver = needed.iter().any(|name| name == "libcuda.so.1");
-        Self { name, code, release_from, other: other.into_iter().collect(), compiles, needs_driver, is_x86: false }
+        let (other, absent) = (other.into_iter().collect(), BTreeMap::new());
+        Self { name, code, release_from, other, compiles, needs_driver, absent, is_x86: false }
     }
 
     /// Whether it has to do with GPUs at all.

@@ -1,9 +1,11 @@
 //! How far binaries reach: on which GPUs they run as they are, on which through PTX, and which driver each needs.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::foreign::{ForeignFit, Unit, UnitFit};
+use super::foreign::{Compiles, ForeignFit, Unit, UnitFit};
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
@@ -131,7 +133,7 @@ impl Reach {
         }
         if self.with_code().next().is_none() {
             let compiles = self.units.iter().filter_map(|unit| unit.compiles.as_ref());
-            how = compiles.map(|compiles| by_compiler(compiles.major, device, manifests)).max().unwrap_or(How::Nothing);
+            how = compiles.map(|compiles| by_compiler(compiles, device, manifests)).max().unwrap_or(How::Nothing);
         }
         DeviceReach { capability, how, lacking }
     }
@@ -142,7 +144,7 @@ impl Reach {
         let how = |unit: &Unit| match (&unit.compiles, unit.on(device, driver, manifests).place) {
             (_, Some(place)) if place.is_machine_code() => How::Native,
             (_, Some(_)) => How::Ptx,
-            (Some(compiles), None) if unit.code.is_empty() => by_compiler(compiles.major, device, manifests),
+            (Some(compiles), None) if unit.code.is_empty() => by_compiler(compiles, device, manifests),
             (_, None) => How::Nothing,
         };
         let counted = self.units.iter().filter(|unit| !unit.code.is_empty() || unit.compiles.is_some());
@@ -188,8 +190,28 @@ impl Reach {
         fit
     }
 
+    /// Libraries of the vendor that nothing in the environment brings, each once with the files that need it.
+    fn find_absent(&self) -> Vec<String> {
+        let mut by_library: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        for unit in &self.units {
+            for (library, project) in &unit.absent {
+                by_library
+                    .entry((library, project))
+                    .or_default()
+                    .push(unit.name.rsplit('/').next().unwrap_or(&unit.name));
+            }
+        }
+        let words = |((library, project), files): ((&str, &str), Vec<&str>)| {
+            format!(
+                "{library} is not in this environment, and {} does not load without it: install {project}",
+                files.join(", ")
+            )
+        };
+        by_library.into_iter().map(words).collect()
+    }
+
     fn find_problems(&self, manifests: &Manifests) -> Vec<String> {
-        let mut problems = Vec::new();
+        let mut problems = self.find_absent();
         if self.with_code().next().is_none() {
             return problems;
         }
@@ -242,9 +264,13 @@ fn future_capability(manifests: &Manifests) -> Capability {
     Capability::new(highest.saturating_add(1), 0)
 }
 
-/// What NVRTC of a major compiles for: what any of its releases does.
-fn by_compiler(major: u32, device: Capability, manifests: &Manifests) -> How {
-    let releases = manifests.cuda.iter().map(|release| release.version()).filter(|version| version.major == major);
+/// What NVRTC compiles for: what its release does, or any of its major where that is all that is known.
+fn by_compiler(compiles: &Compiles, device: Capability, manifests: &Manifests) -> How {
+    let known = manifests.cuda.iter().map(|release| release.version());
+    let releases: Vec<CudaVersion> = match compiles.release {
+        Some(release) => vec![release],
+        None => known.filter(|version| version.major == compiles.major).collect(),
+    };
     match releases.into_iter().any(|release| manifests.capabilities.check(device, release).is_ok()) {
         true => How::Compiled,
         false => How::Nothing,
@@ -300,8 +326,18 @@ fn ptx(units: &[Unit], manifests: &Manifests) -> Option<DriverNeed> {
     Some(DriverNeed { cuda, driver, because })
 }
 
+/// PTX of a release is known to drivers from that release on; its machine code to all of the major.
 fn compiled(units: &[Unit], manifests: &Manifests) -> Option<DriverNeed> {
-    let compiles = units.iter().filter_map(|unit| unit.compiles.as_ref()).max_by_key(|compiles| compiles.major)?;
+    let all = units.iter().filter_map(|unit| unit.compiles.as_ref());
+    let compiles = all.max_by_key(|compiles| (compiles.major, compiles.release))?;
+    if let Some(cuda) = compiles.release {
+        let driver = manifests.cuda.get(cuda).and_then(|release| release.driver.clone());
+        let because = format!(
+            "compiles at run time with {}, of CUDA {cuda} here, whose PTX older drivers refuse",
+            compiles.library
+        );
+        return Some(DriverNeed { cuda, driver, because });
+    }
     let major = manifests.cuda.major(compiles.major);
     Some(DriverNeed {
         cuda: major.map_or(CudaVersion::new(compiles.major, 0), |major| major.min_driver_cuda),

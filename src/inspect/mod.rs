@@ -22,7 +22,7 @@ use crate::ui::Ui;
 pub use coverage::Coverage;
 pub use facts::Inspected;
 pub use page::page;
-pub use reach::{reach, reach_of, reaches};
+pub use reach::{reach, reaches};
 
 /// What a path holds, without printing it.
 ///

@@ -1,11 +1,12 @@
 //! From what an inspection found to how far it reaches: libraries, wheels, trees and environments that simpack did
 //! not make.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{Inspected, look};
-use crate::elf::Machine;
+use crate::arch::CudaVersion;
+use crate::elf::{Machine, soname_major};
 use crate::error::Result;
 use crate::fit::{Reach, Unit};
 use crate::gpu::{CodeImage, Look};
@@ -20,7 +21,7 @@ use crate::ui::Ui;
 /// The path does not exist or cannot be opened.
 pub fn reach(path: &Path, kernels: bool, manifests: &Manifests, ui: &Ui) -> Result<Reach> {
     let inspected = look(path, Look { kernels, deep: false }, ui)?;
-    Ok(reach_of(&inspected, manifests))
+    Ok(reach_of(&inspected, None, manifests))
 }
 
 /// As [`reach`], of an environment of Python: of each installed project by itself that has to do with GPUs, and of what
@@ -32,8 +33,9 @@ pub fn reaches(path: &Path, manifests: &Manifests, ui: &Ui) -> Result<Vec<Reach>
     let inspected = look(path, Look { kernels: false, deep: false }, ui)?;
     let owners = owners(path);
     if owners.is_empty() {
-        return Ok(vec![reach_of(&inspected, manifests)]);
+        return Ok(vec![reach_of(&inspected, None, manifests)]);
     }
+    let brought = Brought::by(&inspected);
     let (files, gaps) = (inspected.files, inspected.unexamined);
     let mut parts: BTreeMap<String, Inspected> = BTreeMap::new();
     let whole = inspected.path;
@@ -44,11 +46,14 @@ pub fn reaches(path: &Path, manifests: &Manifests, ui: &Ui) -> Result<Vec<Reach>
     for gap in gaps {
         parts.entry(owner(&gap.path)).or_default().unexamined.push(gap);
     }
-    let reach = |(path, part): (String, Inspected)| reach_of(&Inspected { path, is_tree: true, ..part }, manifests);
+    let reach = |(path, part): (String, Inspected)| {
+        reach_of(&Inspected { path, is_tree: true, ..part }, Some(&brought), manifests)
+    };
     let all = parts.into_iter().map(reach);
     let mut found: Vec<Reach> = all.filter(|reach| !reach.units.is_empty() || !reach.unexamined.is_empty()).collect();
     if found.is_empty() {
-        found.push(reach_of(&Inspected { path: path.display().to_string(), ..Inspected::default() }, manifests));
+        let nothing = Inspected { path: path.display().to_string(), ..Inspected::default() };
+        found.push(reach_of(&nothing, None, manifests));
     }
     Ok(found)
 }
@@ -67,8 +72,47 @@ fn owners(environment: &Path) -> BTreeMap<String, String> {
     owners
 }
 
-/// How far what was inspected reaches.
-pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
+/// What the projects of an environment bring together.
+struct Brought {
+    /// Names of libraries.
+    libraries: BTreeSet<String>,
+    /// Releases of NVRTC: the minor number is in the name of its built-in functions alone.
+    nvrtc: BTreeSet<CudaVersion>,
+}
+
+impl Brought {
+    fn by(inspected: &Inspected) -> Self {
+        let files = inspected.files.iter().filter(|file| file.elf.is_some());
+        let libraries: BTreeSet<String> =
+            files.map(|file| file.path.rsplit('/').next().unwrap_or(&file.path).to_owned()).collect();
+        let release = |name: &String| name.strip_prefix("libnvrtc-builtins.so.")?.parse().ok();
+        Self { nvrtc: libraries.iter().filter_map(release).collect(), libraries }
+    }
+
+    /// Says of a file what its environment does.
+    fn complete(&self, unit: &mut Unit, needed: &[String], manifests: &Manifests) {
+        if let Some(compiles) = &mut unit.compiles {
+            compiles.release = self.nvrtc.iter().filter(|release| release.major == compiles.major).max().copied();
+        }
+        for name in needed.iter().filter(|name| !self.libraries.contains(*name)) {
+            let Some(library) = manifests.vendor.library(name) else { continue };
+            let major = unit.compiles.as_ref().map(|compiles| compiles.major).or_else(|| major_of(needed, manifests));
+            let wheel = major.and_then(|major| library.wheel(CudaVersion::new(major, 0)));
+            unit.absent.insert(name.clone(), wheel.map_or_else(|| library.name.clone(), |(project, _)| project));
+        }
+    }
+}
+
+/// The CUDA major that libraries are of, by those whose own version it is.
+fn major_of(needed: &[String], manifests: &Manifests) -> Option<u32> {
+    needed.iter().find_map(|name| {
+        manifests.vendor.library(name).filter(|library| library.versioned_with_cuda)?;
+        soname_major(name)
+    })
+}
+
+/// How far what was inspected reaches; `brought` is what its environment brings, where it lies in one.
+fn reach_of(inspected: &Inspected, brought: Option<&Brought>, manifests: &Manifests) -> Reach {
     let subject = inspected.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut units = Vec::new();
     // Files that are the code themselves (cubins, PTX) stand together, those of one package by themselves.
@@ -79,7 +123,11 @@ pub fn reach_of(inspected: &Inspected, manifests: &Manifests) -> Reach {
         let needed = file.elf.as_ref().map_or(&[] as &[String], |elf| &elf.needed);
         let name = if file.path.is_empty() { subject.clone() } else { file.path.clone() };
         let is_x86 = file.elf.as_ref().is_some_and(|elf| elf.machine == Machine::X86_64);
-        units.push(Unit { is_x86, ..Unit::new(name, &inside, needed, manifests) });
+        let mut unit = Unit { is_x86, ..Unit::new(name, &inside, needed, manifests) };
+        if let Some(brought) = brought {
+            brought.complete(&mut unit, needed, manifests);
+        }
+        units.push(unit);
         let owner = file.path.split_once(": ").map_or(subject.as_str(), |(package, _)| package);
         loose.entry(owner.to_owned()).or_default().extend(alone);
     }

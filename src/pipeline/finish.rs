@@ -13,17 +13,18 @@ use super::search_paths::{self, Libraries};
 use super::slices::cut;
 use super::summary::{Built, formats, rows};
 use crate::abi::SymbolsFile;
+use crate::arch::KernelTarget;
 use crate::attest::SigningKey;
 use crate::bundle::Bundle;
 use crate::data::Data;
-use crate::engine::{self, BuildOutcome, Cache, StageInputs};
+use crate::engine::{self, BuildOutcome, Cache, StageInputs, TestPlaces};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::process::check_interrupted;
 use crate::project::{Dependencies, SYMBOLS_DIR, read_all_symbols};
-use crate::recipe::{ComponentKind, HostVariant};
+use crate::recipe::{ComponentKind, HostVariant, TestOutcome};
 use crate::report::{Level, Report};
 use crate::ui::Ui;
 use crate::verify::{Staging, VerifyContext, verify};
@@ -65,8 +66,8 @@ impl<'a> Finish<'a> {
     ) -> Result<BuildResult> {
         let _group = ui.group("packages");
         let Self { request, key, symbols, context, settings, jobs } = self;
-        let staged = stage(job, &outcome, (request, dependencies), context, &settings, jobs);
-        let (bundles, report) = staged.map_err(|error| match outcome.lost() {
+        let staged = stage(job, &outcome, (request, dependencies), context, &settings, (jobs, ui));
+        let (bundles, report, tests) = staged.map_err(|error| match outcome.lost() {
             0 => error,
             lost => Error::file(cache.root(), format!("{lost} finished steps were removed from the cache meanwhile"))
                 .hint("build again, and leave the cache alone meanwhile; `simpack cache gc` spares running builds"),
@@ -75,7 +76,8 @@ impl<'a> Finish<'a> {
             return Ok(BuildResult::Stopped(report));
         }
         say_left_out(job, request, &bundles, ui);
-        let built = publish(job, (&bundles, &symbols), (outcome, report), (request, key), jobs)?;
+        let mut built = publish(job, (&bundles, &symbols), (outcome, report), (request, key), jobs)?;
+        built.tests = tests;
         Ok(BuildResult::Built(Box::new(built)))
     }
 }
@@ -87,8 +89,8 @@ fn stage(
     (request, dependencies): (&BuildRequest, &ByVariant),
     context: VerifyContext,
     settings: &Settings,
-    jobs: usize,
-) -> Result<(Vec<Bundle>, Report)> {
+    (jobs, ui): (usize, &Ui),
+) -> Result<(Vec<Bundle>, Report, Vec<TestOutcome>)> {
     let inputs = &job.inputs;
     let bundles_dir = request.work.join("bundles");
     if bundles_dir.exists() {
@@ -114,6 +116,7 @@ fn stage(
         let lists = staged.lists.remove(&bundle.root).unwrap_or_default();
         engine::seal(bundle, lists, &|bundle| given.needed_by(bundle))?;
     }
+    let tests = tested(job, &staged.bundles, request, ui)?;
     let staging = Staging {
         unclaimed: staged.unclaimed,
         claimed_twice: staged.claimed_twice,
@@ -123,11 +126,34 @@ fn stage(
         unused: unused(&job.plan, outcome),
         search_paths,
         given: given.libraries(),
+        tests: tests.clone(),
     };
     let context = context.build_paths(machine_paths(inputs, &request.work)?).staging(staging);
     let report = verify(&staged.bundles, &context, settings);
     check_interrupted()?;
-    Ok((staged.bundles, report))
+    Ok((staged.bundles, report, tests))
+}
+
+/// Runs the recipe's tests on a prefix of the bundles that people have who have no GPU. A part of them cannot be tested.
+fn tested(job: &Job, bundles: &[Bundle], request: &BuildRequest, ui: &Ui) -> Result<Vec<TestOutcome>> {
+    let recipe = job.inputs.recipes.own();
+    if recipe.tests.is_empty() || request.is_partial() {
+        return Ok(Vec::new());
+    }
+    let is_plain = |bundle: &&Bundle| {
+        let manifest = &bundle.manifest;
+        let host = manifest.host.as_ref();
+        manifest.target.is_none_or(|target| target == KernelTarget::Cpu)
+            && manifest.cuda.is_none_or(|cuda| cuda == recipe.cuda)
+            && host.is_none_or(|host| recipe.is_default_variant(manifest.component, host))
+    };
+    let work = engine::scratch(&request.work)?;
+    let prefix = work.path().join("prefix");
+    for bundle in bundles.iter().filter(is_plain) {
+        fs::copy_tree(&bundle.root, &prefix, &BTreeMap::new())?;
+    }
+    let places = TestPlaces { prefix: &prefix, source: &job.inputs.source, work: work.path() };
+    engine::run_tests(&recipe.tests, &places, request.sandbox, ui)
 }
 
 /// Writes packages and puts them in the place of those before.
@@ -149,6 +175,7 @@ fn publish(
         formats: formats(&packed, dist.root()),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),
         steps: outcome.steps,
+        tests: Vec::new(),
         report,
         seconds: 0.0,
     };

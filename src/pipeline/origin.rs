@@ -19,9 +19,10 @@ const RECIPES: &str = "recipes";
 /// made. None when a part cannot be read, and then a build is not compared.
 pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
     let mut digest = DigestBuilder::default()
-        .field("simpack-build 6")
+        .field("simpack-build 7")
         .field(program()?)
         .field(serde_json::to_vec(inputs.recipes.as_slice()).ok()?)
+        .field(format!("{:?}", inputs.recipes.own().tests))
         .field(serde_json::to_vec(&inputs.plan_inputs.tools).ok()?)
         .field(inputs.epoch.to_le_bytes())
         .field(format!("{:?}", inputs.plan_inputs.cuda_builds))

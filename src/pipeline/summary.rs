@@ -15,7 +15,7 @@ use crate::pack;
 use crate::package::{BuiltPackage, Choice};
 use crate::plan::BuildPlan;
 use crate::process::IsolationKind;
-use crate::recipe::HostVariant;
+use crate::recipe::{HostVariant, TestOutcome};
 use crate::report::{Report, ReportJson, TextOptions, Verdict};
 
 /// How a build prints a report: the time goes into the closing line.
@@ -99,6 +99,10 @@ pub struct Summary<'a> {
     /// What happened to the steps; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
+    /// The recipe's tests and how they ended; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(default)]
+    tests: &'a [TestOutcome],
     /// What was found; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<ReportJson<'a>>,
@@ -116,6 +120,7 @@ pub(crate) struct Built {
     pub rows: Vec<Row>,
     pub formats: Vec<FormatRow>,
     pub steps: Vec<StepReport>,
+    pub tests: Vec<TestOutcome>,
     pub report: Report,
     /// Seconds of the whole build.
     pub seconds: f64,
@@ -151,6 +156,7 @@ impl Built {
             packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
             formats: self.formats.clone(),
             steps: None,
+            tests: &[],
             report: None,
             seconds: None,
         }
@@ -161,6 +167,7 @@ impl Built {
         Summary {
             packages: self.rows.clone(),
             steps: Some(&self.steps),
+            tests: &self.tests,
             report: Some(self.report.json()),
             seconds: Some(self.seconds),
             ..self.mark()

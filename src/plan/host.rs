@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::arch::{KernelAbiTag, KernelTarget};
+use crate::build_system::OF_CUDA;
 use crate::error::{Error, Result};
-use crate::recipe::{BuildSpec, Component, ComponentKind, HostVariant, Need, Recipe, RecipeMatrix, VariantBuild};
+use crate::recipe::{
+    BuildSpec, Component, ComponentKind, HostVariant, Install, Need, Recipe, RecipeMatrix, Soname, VariantBuild,
+};
 
 /// Steps of all components with a build: one each, and of plug-in libraries one for each target and CUDA release. Other
 /// releases build again what their packages hold of it: libraries that ship cut, and an rtc of their own.
@@ -100,6 +103,13 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     if compiles_cuda {
         options.entry(ARCHITECTURES.to_owned()).or_insert_with(|| architectures_of(targets));
     }
+    if let Some((name, word)) = of_cuda_in(&options).filter(|_| !compiles_cuda) {
+        return Err(Error::recipe(format!(
+            "option `{name}` of component `{}` says `{{{word}}}`, and its build compiles no device code",
+            component.kind
+        ))
+        .hint("a build compiles device code where a kernel group has form = \"slice\" or \"library\" and, of CMake, a file of the project enables CUDA"));
+    }
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
         KeyPart::new("action", "host 4"),
@@ -117,6 +127,9 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     }
     parts.extend(options.iter().map(|(name, value)| KeyPart::new(format!("option {name}"), value)));
     parts.extend(spec.targets.iter().map(|target| KeyPart::new("target", target)));
+    parts.extend(spec.install.iter().map(|Install { from, to }| KeyPart::new(format!("install {from}"), to)));
+    let sonames: Vec<Soname> = recipe.components.iter().flat_map(|component| component.sonames.clone()).collect();
+    parts.extend(sonames.iter().map(|soname| KeyPart::new("soname", soname)));
     parts.extend(host.into_iter().flat_map(HostVariant::choices).map(|(axis, value)| {
         // Two variants that are called in the same way may still differ in what their build finds.
         KeyPart::new(format!("variant {axis}"), value)
@@ -146,11 +159,19 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             source: spec.directory().to_owned(),
             options,
             targets: spec.targets.clone(),
+            install: spec.install.clone(),
+            sonames,
             target,
             dependencies: spec.needs.iter().any(Need::is_of_channel),
             variant: variant.map(str::to_owned),
         },
     })
+}
+
+/// An option with a placeholder that stands for the CUDA compiler, and that placeholder.
+fn of_cuda_in(options: &BTreeMap<String, String>) -> Option<(&String, &'static str)> {
+    let named = |value: &String| OF_CUDA.into_iter().find(|word| value.contains(&format!("{{{word}}}")));
+    options.iter().find_map(|(name, value)| Some((name, named(value)?)))
 }
 
 /// CMake's name for the list of capabilities.
@@ -180,7 +201,7 @@ fn gencode(targets: &[KernelTarget]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Replaces what is known when the job is planned; `{prefix}`, `{dependencies}` and `{jobs}` are known only later.
+/// Replaces what is known when the job is planned; `{prefix}`, `{dependencies}`, `{jobs}` and places of the step are known only later.
 pub fn fill(value: &str, recipe: &Recipe) -> String {
     filled(value, recipe, &recipe.targets, recipe.kernel_abi_tag().as_ref())
 }

@@ -10,7 +10,7 @@ use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, Ve
 use crate::build_system::BuildDriver;
 use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, HostVariant, KernelForm, Recipe};
+use crate::recipe::{ComponentKind, HostVariant, Install, KernelForm, Recipe, Soname};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -131,6 +131,12 @@ pub enum Action {
         options: BTreeMap<String, String>,
         /// Make targets, or the script's file name.
         targets: Vec<String>,
+        /// What is installed of what was built; by the build itself where empty.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        install: Vec<Install>,
+        /// SONAMEs of libraries whose build gives them none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        sonames: Vec<Soname>,
         /// The one target whose plug-in library it builds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         target: Option<KernelTarget>,

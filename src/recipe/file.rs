@@ -13,6 +13,8 @@ use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, Whee
 use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
+use super::soname::Soname;
+use super::test::Test;
 use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
@@ -48,6 +50,8 @@ pub struct RecipeFile {
     pub package: PackageTable,
     /// `[smoke]`.
     pub smoke: Option<Smoke>,
+    /// `[test.*]`, sorted by name.
+    pub tests: Vec<Test>,
 }
 
 /// `[simulator]`.
@@ -162,6 +166,8 @@ pub struct ComponentTable {
     pub uses: Vec<Spanned<Use>>,
     /// Libraries that its code opens at run time.
     pub opens: Vec<Spanned<String>>,
+    /// SONAMEs of libraries whose build gives them none.
+    pub sonames: Vec<Spanned<Soname>>,
 }
 
 /// `build` of a component.
@@ -179,6 +185,8 @@ pub struct BuildTable {
     pub inputs: Option<Vec<Spanned<String>>>,
     /// Make targets, or the script.
     pub targets: Vec<Spanned<String>>,
+    /// What is installed, by globs, and where.
+    pub install: Vec<(Spanned<String>, Spanned<String>)>,
     /// What it needs of others.
     pub needs: Vec<Spanned<Need>>,
 }

@@ -78,9 +78,8 @@ mod tests {
     fn reads(source: &str, inputs: Option<&[&str]>) -> Inputs {
         let inputs = inputs.map(|globs| globs.iter().map(|glob| (*glob).to_owned()).collect());
         let (driver, source) = (BuildDriver::Cmake, source.to_owned());
-        BuildSpec { driver, source, options: BTreeMap::new(), inputs, targets: Vec::new(), needs: Vec::new() }
-            .reads()
-            .unwrap()
+        let (options, targets, install, needs) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        BuildSpec { driver, source, options, inputs, targets, install, needs }.reads().unwrap()
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub struct RecipeKeys {
     /// The simulator's own smoke test, which travels in core's `simpack.json`: one short run that prints JSON, and what
     /// of it must agree between the CPU and every GPU.
     smoke: Option<SmokeTest>,
+    /// Upstream's own tests by name. A build runs them on the CPU on what it staged, without a network, before anything is packed;
+    /// one that fails is a finding, and so is one that this machine cannot run.
+    test: Option<BTreeMap<String, UpstreamTest>>,
 }
 
 /// The simulator.
@@ -283,6 +286,21 @@ struct Component {
     /// Names that its code passes to `dlopen`: `resolve` and `verify` look for them.
     #[schemars(example = ["libnvrtc.so.13"])]
     opens: Option<Vec<String>>,
+    /// SONAMEs for libraries in `lib` whose build gives them none with a version: simpack sets each in the library, puts it into
+    /// what needs that library, and makes the link by which others are linked. Its version is what `policy` pins. One or a list;
+    /// of core and rtc.
+    #[schemars(example = &"libmysim.so.1")]
+    soname: Option<SonameChoice>,
+}
+
+/// SONAMEs.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum SonameChoice {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
 }
 
 /// A package that a component needs.
@@ -343,7 +361,9 @@ struct Build {
     /// Options: cache entries of CMake, variables of make, the environment of a script; of driver `wheel` `python` alone, the
     /// version that a wheel for several is installed for. In texts `{kernel-abi}`,
     /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
-    /// are replaced.
+    /// are replaced; `{source}` by the copy of the source that is built, `{work}` by the directory of the step, `{cxx}` by the host
+    /// compiler; and of builds that compile device code `{cuda-root}` by the CUDA toolkit, `{nvcc}` by its compiler, `{nvcc-ccbin}` by
+    /// the host compiler that this calls.
     #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]
     options: Option<BTreeMap<String, OptionValue>>,
     /// Globs over the files that the build reads, relative to its directory. It sees no others, and is done again when
@@ -354,11 +374,25 @@ struct Build {
     /// Targets of make; of driver `script` the script's file name.
     #[schemars(example = ["install"])]
     targets: Option<Vec<String>>,
+    /// What is installed of what was built, for a build without an install target of its own, which is not called then.
+    install: Option<Vec<Installed>>,
     /// What the build needs of others: packages of the channels, each with a range of versions or without and a glob over
     /// the build string or without; or, after `system:`, libraries of the machine by their names in pkg-config. Packages are
     /// locked, and the build is given them in one directory: `{dependencies}`.
     #[schemars(example = ["hdf5 >=1.10,<2", "hdf5 * mpi_openmpi_*", "system:libpng >=1.6"])]
     needs: Option<Vec<String>>,
+}
+
+/// Files of a build that are installed.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Installed {
+    /// Glob over the files that the build left: below the build directory of CMake, below the source of others.
+    #[schemars(example = &"bin/mysim*")]
+    from: String,
+    /// Path below the prefix; with a slash at its end the directory that all that match go into.
+    #[schemars(example = &"bin/")]
+    to: String,
 }
 
 /// The value of an option.
@@ -543,6 +577,25 @@ struct SmokeTest {
     seconds: Option<String>,
     /// Seconds after which a run is ended.
     #[schemars(range(min = 1, max = 3600), extend("default" = 60), example = 120)]
+    limit: Option<u32>,
+}
+
+/// One of upstream's own tests.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct UpstreamTest {
+    /// Program and arguments: a path below the prefix, or the name of a program of the machine. `{prefix}`, `{source}` and `{work}`,
+    /// an empty directory in which it is run, are replaced.
+    #[schemars(example = ["python3.11", "-m", "mysim.tests"])]
+    command: Vec<String>,
+    /// Variables, with the same placeholders; nothing else of the environment is there.
+    #[schemars(example = BTreeMap::from([("PYTHONPATH", "{prefix}/lib/python3.11/site-packages")]))]
+    env: Option<BTreeMap<String, String>>,
+    /// Texts that it prints when it passes, for programs that end with 0 whatever they find.
+    #[schemars(example = ["all tests passed"])]
+    prints: Option<Vec<String>>,
+    /// Seconds after which it is ended.
+    #[schemars(range(min = 1, max = 86400), extend("default" = 600), example = 120)]
     limit: Option<u32>,
 }
 

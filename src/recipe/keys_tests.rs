@@ -82,6 +82,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("Component", "[component.core]"),
         ("UsedPackage", "[[component.core.uses]]"),
         ("Build", "[component.core.build]"),
+        ("Installed", "[[component.core.build.install]]"),
         ("HostVariant", "[component.core.variants.mpi.openmpi]"),
         ("Additions", "[kernels.main.variants.axis.choice]"),
         ("Additions", "[kernels.main.when.\"<8.0\"]"),
@@ -93,6 +94,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("WheelKeys", "[package.wheel]"),
         ("NixKeys", "[package.nix]"),
         ("SmokeTest", "[smoke]"),
+        ("UpstreamTest", "[test.own]"),
     ];
     places.extend(groups.iter().map(|group| ("KernelGroup", group.as_str())));
     agree(&schema::<RecipeKeys>(), &places, |text| parse_all(&headed(text), "simpack.toml").1);

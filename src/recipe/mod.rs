@@ -16,7 +16,9 @@ mod parse;
 mod places;
 mod resolve;
 mod smoke;
+mod soname;
 mod table_keys;
+mod test;
 #[cfg(test)]
 mod tests;
 mod variant;
@@ -34,9 +36,9 @@ pub use inputs::Inputs;
 pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
-    BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, KernelGroup,
-    LintSettings, PackageSettings, Recipe, Source, SourcePart, UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment,
-    When,
+    BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Install,
+    KernelGroup, LintSettings, PackageSettings, Recipe, Source, SourcePart, UNNAMED_VARIANT, Used, VariantChoice,
+    WheelExperiment, When,
 };
 pub use need::Need;
 pub use parse::parse;
@@ -47,6 +49,8 @@ pub use parse::words::{AtLeast, CapabilityRange, Use};
 pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};
 pub use smoke::Smoke;
+pub use soname::Soname;
 pub use table_keys::KernelTableKeys;
+pub use test::{PLACES, Test, TestOutcome, TestVerdict};
 pub use variant::{HostVariant, NONE, PYTHON, VariantAxis, VariantBuild, VariantValue, choice_word};
 pub use waiver::Waiver;

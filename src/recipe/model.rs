@@ -12,6 +12,8 @@ use super::host::HostToolchain;
 use super::need::Need;
 use super::places::Places;
 use super::smoke::Smoke;
+use super::soname::Soname;
+use super::test::Test;
 use super::variant::{HostVariant, VariantAxis};
 use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
@@ -78,6 +80,9 @@ pub struct Recipe {
     /// The simulator's smoke test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoke: Option<Smoke>,
+    /// Upstream's own tests, sorted by name. They judge packages, and are no part of what these are made from.
+    #[serde(skip)]
+    pub tests: Vec<Test>,
     /// Where it says what packages are judged by: no part of what it asks for.
     #[serde(skip)]
     pub places: Places,
@@ -333,6 +338,10 @@ pub struct Component {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub opens: Vec<String>,
+    /// SONAMEs of libraries whose build gives them none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub sonames: Vec<Soname>,
 }
 
 /// A package that simpack does not make, with the versions that do.
@@ -388,8 +397,7 @@ pub struct BuildSpec {
     pub driver: BuildDriver,
     /// Directory with its top file, relative to the source.
     pub source: String,
-    /// Options: CMake cache entries, make variables, environment of a script. `{kernel-abi}`,
-    /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}` and `{cuda}` in values are replaced.
+    /// Options: CMake cache entries, make variables, environment of a script. Placeholders in values are replaced.
     pub options: BTreeMap<String, String>,
     /// Files the build reads, as globs relative to the source directory: they make its key. Absent, it reads what the
     /// directory does not leave out: hidden files, what its `.gitignore` files ignore, what builds write.
@@ -398,10 +406,23 @@ pub struct BuildSpec {
     pub inputs: Option<Vec<String>>,
     /// Make targets or the script's file name.
     pub targets: Vec<String>,
+    /// What is installed of what was built, where the build has no install target that serves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub install: Vec<Install>,
     /// What it needs of others: packages of the channels, libraries of the machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub needs: Vec<Need>,
+}
+
+/// Files of a build that are installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Install {
+    /// Glob over what the build left, relative to where it leaves things.
+    pub from: String,
+    /// Path below the prefix; with a slash at its end the directory for all that match.
+    pub to: String,
 }
 
 /// Device sources that ship together.

@@ -182,6 +182,7 @@ mod tests {
             options: BTreeMap::from([("DIR".to_owned(), "lib/python{python}".to_owned())]),
             inputs: None,
             targets: Vec::new(),
+            install: Vec::new(),
             needs: vec!["hdf5".parse().unwrap()],
         };
         let component = Component {
@@ -195,6 +196,7 @@ mod tests {
             files: Vec::new(),
             uses: Vec::new(),
             opens: Vec::new(),
+            sonames: Vec::new(),
         };
         let builds = component.builds();
         let words: Vec<String> = builds.iter().map(|build| build.host.as_ref().unwrap().word()).collect();

@@ -10,7 +10,7 @@ use crate::fs::{Digest, EntryKind};
 use crate::gpu::DeviceCode;
 use crate::package::conda::Record;
 use crate::package::{KeptState, PythonProject};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, TestOutcome};
 
 use super::{Loads, Rules};
 
@@ -156,6 +156,8 @@ pub struct Staging {
     pub search_paths: Vec<ReplacedSearchPath>,
     /// Shared libraries of the packages that builds were given, each with its package.
     pub given: BTreeMap<String, String>,
+    /// The recipe's tests, and how they ended.
+    pub tests: Vec<TestOutcome>,
 }
 
 /// A file whose search path is another than its build gave it.

@@ -60,6 +60,12 @@ fn a_virtual_environment_with_wheels() {
     let units: Vec<&str> = curand["units"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert!(units.iter().all(|name| name.ends_with("libcurand.so.10")), "{units:?}");
     assert!(openmm["compiled"]["because"].as_str().unwrap().contains("libnvrtc.so.13"), "OpenMM compiles: {openmm}");
+    // It does not load without the libraries that nobody installed.
+    let problems = openmm["problems"].to_string();
+    for (library, project) in [("libnvrtc.so.13", "nvidia-cuda-nvrtc"), ("libcufft.so.12", "nvidia-cufft")] {
+        assert!(problems.contains(&format!("{library} is not in this environment")), "{problems}");
+        assert!(problems.contains(&format!("install {project}")), "{problems}");
+    }
     assert!(of("neuron-gpu-8.2.2")["devices"].as_array().unwrap().iter().any(|device| device["how"] == "native"));
     // File by file, for the GPUs that are asked about: natively, through PTX, not at all.
     let asked = [prefix, "--device", "8.0,9.0"];
@@ -85,6 +91,17 @@ fn a_virtual_environment_with_wheels() {
     .unwrap();
     let answer = record(&[prefix], 0);
     assert_eq!(fired(&answer), ["foreign-problem", "vendor-twice"].map(str::to_owned).into());
+    // Which NVRTC it is, the name of its built-in functions says: drivers from that release on know its PTX.
+    for name in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.1"] {
+        let library = packages.join("nvidia/cu13/lib").join(name);
+        fs_err::hard_link(packages.join("nvidia/cu13/lib/libcurand.so.10"), library).unwrap();
+    }
+    let answer = record(&[prefix], 0);
+    let foreign = answer["foreign"].as_array().unwrap();
+    let openmm = foreign.iter().find(|it| it["reach"]["subject"] == "openmm-cuda-13-8.6.1").unwrap();
+    assert_eq!(openmm["reach"]["compiled"]["cuda"], "13.1", "{openmm}");
+    let problems = openmm["reach"]["problems"].to_string();
+    assert!(problems.contains("libcufft.so.12") && !problems.contains("libnvrtc"), "{problems}");
 }
 
 #[test]

@@ -92,6 +92,7 @@ mod starting;
 mod starting_here;
 mod toolchain;
 mod unchanged;
+mod upstreams;
 mod variants;
 mod vendoring;
 mod verifying;

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Share;
+use super::install::install;
+use super::soname::give_sonames;
 use super::toolset::Toolset;
 use crate::arch::CudaVersion;
 use crate::build_system::{BuildDriver, HostBuild, HostTools, PREFIX};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::process::Call;
+use crate::recipe::{Install, Soname};
 
 /// What a host step is called with.
 pub(in crate::engine) struct HostStep<'a> {
@@ -20,6 +23,10 @@ pub(in crate::engine) struct HostStep<'a> {
     pub source: &'a Path,
     pub options: &'a BTreeMap<String, String>,
     pub targets: &'a [String],
+    /// What is installed of what was built; by the build itself where empty.
+    pub install: &'a [Install],
+    /// SONAMEs of libraries whose build gives them none.
+    pub sonames: &'a [Soname],
     /// CUDA release whose compiler it calls; that of the host part without.
     pub cuda: Option<CudaVersion>,
     /// The prefix of the packages that it is given.
@@ -39,18 +46,31 @@ impl HostStep<'_> {
         let dest = self.work.join("dest");
         let tree = dest.join(PREFIX.trim_start_matches('/'));
         fs_err::create_dir_all(&tree)?;
-        let &Self { name, source, options, targets, dependencies, work, share, .. } = self;
-        let (dest, jobs) = (&dest, share.jobs);
-        let build = HostBuild { name, source, options, targets, work, dest, tree: &tree, dependencies, jobs };
+        let build = self.build(&dest, &tree);
         let calls = self.driver.system().calls(&build, &Arranged { step: self, tools })?;
         Ok((calls, tree))
     }
 
-    /// Looks for what the build installed outside of its prefix.
+    fn build<'b>(&'b self, dest: &'b Path, tree: &'b Path) -> HostBuild<'b> {
+        let &Self { name, source, options, targets, dependencies, work, share, .. } = self;
+        let (jobs, installs) = (share.jobs, !self.install.is_empty());
+        HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, jobs }
+    }
+
+    /// Installs what the recipe lists into `tree`, looks for what the build installed outside of its prefix, and gives
+    /// libraries the SONAMEs of the recipe.
     ///
     /// # Errors
-    /// There is such a file: it would be in no package.
-    pub(in crate::engine) fn finish(&self, id: &str) -> Result<()> {
+    /// A file lies outside: it would be in no package. What is to be installed is not there. A library has another SONAME
+    /// than the recipe says.
+    pub(in crate::engine) fn finish(&self, id: &str, tree: &Path) -> Result<()> {
+        let built = self.driver.system().built(&self.build(&self.work.join("dest"), tree));
+        install(self.install, &built, tree).map_err(|error| error.detail(format!("of {id}")))?;
+        self.is_within(id)?;
+        give_sonames(self.sonames, tree)
+    }
+
+    fn is_within(&self, id: &str) -> Result<()> {
         let prefix = PREFIX.trim_start_matches('/');
         let outside = fs::walk(&self.work.join("dest"))?.into_iter().find(|entry| {
             !matches!(entry.kind, fs::EntryKind::Directory) && !Path::new(&entry.path).starts_with(prefix)
@@ -73,25 +93,9 @@ struct Arranged<'a> {
 }
 
 impl HostTools for Arranged<'_> {
-    /// Flags of the compilers are in the scripts by which they are called: no build system can drop them, or split them
-    /// where a directory has a space.
     fn call(&self, program: &Path) -> Result<Call> {
-        let HostStep { work, source, .. } = self.step;
-        let mut flags = Vec::new();
-        // The source lies in the step's directory: where both fit, compilers take the last.
-        for dir in [work, source] {
-            flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
-        }
-        if let Some(prefix) = self.step.dependencies {
-            flags.push(format!("-ffile-prefix-map={prefix}=dependencies"));
-        }
-        let compiler = |name: &str, command: &[String]| match command {
-            [] => Err(Error::bug(format!("no command for {name}"))),
-            command => self.program(name, &[command, &flags].concat()),
-        };
-        let cc = compiler("cc", &self.tools.cc)?;
-        let cxx = compiler("c++", &self.tools.cxx)?;
-        let mut call = self.tools.call(program, work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
+        let (cc, cxx) = (self.compiler("cc", &self.tools.cc)?, self.cxx()?);
+        let mut call = self.tools.call(program, self.step.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
         if let Some(prefix) = self.step.dependencies {
             // zig's linker does not know the option, and does not look for what libraries need in turn.
             let looks_further = self.tools.compiler_cache.is_none();
@@ -112,6 +116,10 @@ impl HostTools for Arranged<'_> {
     fn pinned(&self, name: &str) -> Result<&Path> {
         let tool = self.tools.pinned.get(name);
         tool.map(PathBuf::as_path).ok_or_else(|| Error::bug(format!("no {name} for a component that is built with it")))
+    }
+
+    fn cxx(&self) -> Result<PathBuf> {
+        self.compiler("c++", &self.tools.cxx)
     }
 
     fn companions(&self) -> Result<BTreeMap<&'static str, PathBuf>> {
@@ -144,6 +152,24 @@ fn with_dependencies(call: Call, prefix: &str, looks_further: bool) -> Call {
 }
 
 impl Arranged<'_> {
+    /// Flags of the compilers are in the scripts by which they are called: no build system can drop them, or split them
+    /// where a directory has a space.
+    fn compiler(&self, name: &str, command: &[String]) -> Result<PathBuf> {
+        let HostStep { work, source, .. } = self.step;
+        let mut flags = Vec::new();
+        // The source lies in the step's directory: where both fit, compilers take the last.
+        for dir in [work, source] {
+            flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
+        }
+        if let Some(prefix) = self.step.dependencies {
+            flags.push(format!("-ffile-prefix-map={prefix}=dependencies"));
+        }
+        match command {
+            [] => Err(Error::bug(format!("no command for {name}"))),
+            command => self.program(name, &[command, &flags].concat()),
+        }
+    }
+
     /// Build systems want a compiler to be one file: a command of several words becomes a script.
     fn program(&self, name: &str, command: &[String]) -> Result<PathBuf> {
         match command {

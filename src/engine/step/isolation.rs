@@ -55,7 +55,17 @@ impl StepIsolation {
     /// # Errors
     /// Isolation is required and this machine has no means.
     pub fn find(mode: SandboxMode, tools: &Toolset, source: &Path, work: &Path) -> Result<Self> {
-        let (seen, links) = system(tools);
+        Self::with_programs(mode, tools.programs(), source, work)
+    }
+
+    /// The same for steps that see the system's programs, and `programs`.
+    pub(in crate::engine) fn with_programs(
+        mode: SandboxMode,
+        programs: Vec<PathBuf>,
+        source: &Path,
+        work: &Path,
+    ) -> Result<Self> {
+        let (seen, links) = system(programs);
         let mut found = Self { by: None, seen, links, why: Vec::new() };
         if mode == SandboxMode::Off {
             found.why.push("--sandbox off".to_owned());
@@ -132,8 +142,8 @@ fn said(error: &Error) -> String {
     format!("{error}{cause}")
 }
 
-/// Directories and files of the system and the tools, and the links of the top directory.
-fn system(tools: &Toolset) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, PathBuf>) {
+/// Directories and files of the system and the tools, which are `programs`, and the links of the top directory.
+fn system(programs: Vec<PathBuf>) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, PathBuf>) {
     let (mut seen, mut links) = (BTreeSet::new(), BTreeMap::new());
     for path in SYSTEM.map(PathBuf::from) {
         match std::fs::read_link(&path) {
@@ -147,7 +157,7 @@ fn system(tools: &Toolset) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, PathBuf>) {
         }
     }
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    for program in tools.programs() {
+    for program in programs {
         let real = std::fs::canonicalize(&program).unwrap_or_else(|_| program.clone());
         for path in [program, real] {
             let root = root_of(&path, &home);

@@ -3,10 +3,12 @@
 pub(in crate::engine) mod diagnose;
 pub(in crate::engine) mod headers;
 mod host;
+mod install;
 pub(in crate::engine) mod isolation;
 pub(in crate::engine) mod kernel;
 pub(in crate::engine) mod nvcc;
 pub(in crate::engine) mod shared;
+mod soname;
 pub(in crate::engine) mod toolset;
 mod undeclared;
 
@@ -183,7 +185,7 @@ impl<'a> StepRun<'a> {
                 let peak = self.call_all(step, &[call], &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, peak, made.dir)
             }
-            Action::Host { driver, source, options: settings, targets, dependencies, .. } => {
+            Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
                 let prefix = self.tools.dependencies.get(&step.host).map(PathBuf::as_path).filter(|_| *dependencies);
@@ -193,6 +195,8 @@ impl<'a> StepRun<'a> {
                     source: &copy,
                     options: settings,
                     targets,
+                    install,
+                    sonames,
                     cuda: step.cuda,
                     dependencies: prefix.map(crate::fs::utf8).transpose()?,
                     work,
@@ -220,7 +224,7 @@ impl<'a> StepRun<'a> {
                 };
                 let hear = &mut |said: &str| unused.extend(driver.system().unused(said));
                 let peak = self.call_all(step, &calls, &scene, hear)?;
-                host.finish(&step.id)?;
+                host.finish(&step.id, &tree)?;
                 (step.clone(), peak, tree)
             }
         };

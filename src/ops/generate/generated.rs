@@ -7,7 +7,7 @@ use globset::GlobBuilder;
 
 use super::built::Built;
 use crate::arch::{KernelTarget, VersionPolicy};
-use crate::build_system::BuildDriver;
+use crate::build_system::{BuildDriver, OF_STEP};
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
@@ -135,12 +135,23 @@ fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
 
 /// Refuses sources and builds that the texts of a target have no words for.
 fn generated_sources(recipe: &Recipe, target: Target) -> Result<()> {
-    let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
-    let what = match (&recipe.source, builds.map(|build| build.driver).find(|driver| *driver == BuildDriver::Wheel)) {
-        _ if !target.compiles() => return Ok(()),
-        (Source::Composed(_), _) => "its source is put together from several, or changed by the recipe",
-        (_, Some(_)) => "it installs a wheel",
-        _ => return Ok(()),
+    if !target.compiles() {
+        return Ok(());
+    }
+    let builds = || recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
+    let names = |value: &String| OF_STEP.iter().any(|word| value.contains(&format!("{{{word}}}")));
+    let what = if matches!(recipe.source, Source::Composed(_)) {
+        "its source is put together from several, or changed by the recipe"
+    } else if builds().any(|build| build.driver == BuildDriver::Wheel) {
+        "it installs a wheel"
+    } else if builds().any(|build| !build.install.is_empty()) {
+        "simpack installs what its build leaves"
+    } else if recipe.components.iter().any(|component| !component.sonames.is_empty()) {
+        "simpack gives its libraries their SONAMEs"
+    } else if builds().any(|build| build.options.values().any(names)) {
+        "its options name places that simpack alone knows"
+    } else {
+        return Ok(());
     };
     Err(Error::recipe(format!("{} has no recipe for {target}: {what}", recipe.name))
         .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))

@@ -22,6 +22,7 @@ use crate::recipe::file::{
 use crate::recipe::host::HostKind;
 use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, WheelExperiment};
 use crate::recipe::smoke::smoke;
+use crate::recipe::test::tests;
 use crate::recipe::waiver::Waiver;
 use crate::report::Level;
 
@@ -71,6 +72,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     let package = top.get("package").and_then(|value| reader.fields(value, "[package]"));
     let package = package.map(|fields| self::package(reader, fields));
     let smoke = top.get("smoke").and_then(|value| smoke(reader, value));
+    let tests = top.get("test").map(|value| tests(reader, value)).unwrap_or_default();
     top.finish(reader);
     Some(RecipeFile {
         document: reader.document.clone(),
@@ -86,6 +88,7 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
         lint: lint.unwrap_or_default(),
         package: package.unwrap_or_default(),
         smoke,
+        tests,
     })
 }
 

@@ -11,6 +11,7 @@ use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, Opt
 use crate::recipe::form::{DeviceCompiler, KernelForm};
 use crate::recipe::model::ComponentKind;
 use crate::recipe::need::Need;
+use crate::recipe::soname::Soname;
 use crate::recipe::variant::PYTHON;
 
 const KINDS: [(&str, ComponentKind); 8] = [
@@ -31,7 +32,7 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 10] = [
+const PLACEHOLDERS: [&str; 16] = [
     "kernel-abi",
     "version",
     "prefix",
@@ -42,6 +43,12 @@ const PLACEHOLDERS: [&str; 10] = [
     "cuda-gencode",
     "target",
     "variant",
+    "source",
+    "work",
+    "cxx",
+    "cuda-root",
+    "nvcc",
+    "nvcc-ccbin",
 ];
 
 pub(in crate::recipe) fn components(reader: &mut Reader, value: &Value<'_>) -> BTreeMap<ComponentKind, ComponentTable> {
@@ -85,6 +92,10 @@ fn component(
         Some(reader.unique("uses", list))
     });
     let opens = fields.get("opens").and_then(|value| opens(reader, value));
+    let mut names = Vec::new();
+    if matches!(kind, ComponentKind::Core | ComponentKind::Rtc) {
+        names = fields.get("soname").map(|value| sonames(reader, value)).unwrap_or_default();
+    }
     fields.finish(reader);
     ComponentTable {
         span: key.span.clone(),
@@ -94,6 +105,7 @@ fn component(
         files,
         uses: uses.unwrap_or_default(),
         opens: opens.unwrap_or_default(),
+        sonames: names,
     }
 }
 
@@ -160,10 +172,29 @@ fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind, axes: &[&s
             .get("targets")
             .and_then(|value| reader.list(value, "targets", |reader, value| reader.text(value, "a target")))
             .unwrap_or_default(),
+        install: fields.get("install").and_then(|value| reader.list(value, "install", install)).unwrap_or_default(),
         needs: fields.get("needs").map(|value| needs(reader, value)).unwrap_or_default(),
     };
     fields.finish(reader);
     Some(table)
+}
+
+/// What is installed, and where.
+fn install(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, Spanned<String>)> {
+    let mut fields = reader.fields(value, "an item of install")?;
+    let from = fields.required(reader, "from").and_then(|value| pattern(reader, value));
+    let to = fields.required(reader, "to").and_then(|value| below(reader, value, "path"));
+    fields.finish(reader);
+    from.zip(to)
+}
+
+/// A SONAME, or a list of them.
+fn sonames(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<Soname>> {
+    if value.get_ref().is_str() {
+        return reader.parsed(value, "a SONAME").into_iter().collect();
+    }
+    let list = reader.list(value, "soname", |reader, value| reader.parsed(value, "a SONAME"));
+    reader.unique("soname", list.unwrap_or_default())
 }
 
 fn needs(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<Need>> {

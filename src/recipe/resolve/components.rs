@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{Resolver, has};
 use crate::arch::{CudaVersion, VersionPolicy};
-use crate::build_system::{BuildDriver, DriverWord};
+use crate::build_system::{BuildDriver, DriverWord, OF_CUDA};
 use crate::manifest::SonameVersion;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
 use crate::recipe::form::{DeviceCompiler, KernelForm};
-use crate::recipe::model::{BuildSpec, Component, ComponentKind, Used};
+use crate::recipe::model::{BuildSpec, Component, ComponentKind, Install, Used};
 use crate::recipe::need::Need;
 use crate::recipe::parse::words::{Use, is_obeyed, placeholders};
+use crate::recipe::soname::Soname;
 use crate::recipe::variant::{NONE, PYTHON, VariantAxis, VariantValue};
 
 pub(in crate::recipe) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
@@ -81,10 +82,15 @@ fn kernels_build(resolver: &mut Resolver<'_>) {
     for option in naming("target") {
         resolver.wrong(option, "`{target}` is known to the build of component `kernels` alone");
     }
-    let with_variants = |group: &&GroupTable| {
-        let form = group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
-        form.compiler() == DeviceCompiler::HostBuilds && !group.variants.is_empty()
-    };
+    let form = |group: &GroupTable| group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
+    if !file.groups.values().any(|group| form(group).is_cuda()) {
+        for (word, option) in OF_CUDA.into_iter().flat_map(|word| naming(word).map(move |option| (word, option))) {
+            let mistake = resolver.mistake(option, format!("`{{{word}}}` is known where device code is compiled"));
+            resolver.mistakes.push(mistake.hint("add a kernel group: form = \"slice\" cuts what a build compiles"));
+        }
+    }
+    let with_variants =
+        |group: &&GroupTable| form(group).compiler() == DeviceCompiler::HostBuilds && !group.variants.is_empty();
     match file.groups.values().find(with_variants) {
         None => naming("variant").for_each(|option| {
             resolver.wrong(option, "`{variant}` is known where a group of form `slice` has variants");
@@ -126,7 +132,40 @@ fn component(
     let release = cuda.and_then(|cuda| resolver.file.matrix.release(cuda));
     let opens = release.and_then(|release| release.opens.get(&kind)).unwrap_or(&table.opens);
     let opens = opens.iter().map(|name| name.value.clone()).collect();
-    Component { kind, policy, build, variants, files, uses, opens }
+    let sonames = table.sonames.iter().map(|soname| soname.value.clone()).collect();
+    for soname in &table.sonames {
+        promised(resolver, soname, kind, policy);
+    }
+    Component { kind, policy, build, variants, files, uses, opens, sonames }
+}
+
+/// A SONAME changes when the pins of packages end: neither earlier, when programs would not start with a package that their
+/// pin allows, nor later.
+fn promised(resolver: &mut Resolver<'_>, soname: &Spanned<Soname>, kind: ComponentKind, policy: VersionPolicy) {
+    let Some(version) = resolver.file.simulator.version.as_ref() else { return };
+    let Some(series) = policy.series(version.value) else { return };
+    let Soname { library, version: own } = &soname.value;
+    if *own == series {
+        return;
+    }
+    let pin = match own.starts_with(&format!("{series}.")) {
+        true => "wider than its SONAME promises",
+        false => "another than its SONAME promises",
+    };
+    let mistake = resolver.mistake(
+        soname,
+        format!("component `{kind}` has version policy `{policy}`, whose pin to {series}.* is {pin}: {}", soname.value),
+    );
+    let other = match policy {
+        VersionPolicy::Major => VersionPolicy::MajorMinor,
+        _ => VersionPolicy::Major,
+    };
+    let fits = other.series(version.value).is_some_and(|series| series == *own);
+    let mistake = mistake.hint(match fits {
+        true => format!("write policy = \"{other}\", or \"{library}.{series}\""),
+        false => format!("write \"{library}.{series}\""),
+    });
+    resolver.mistakes.push(mistake);
 }
 
 /// The axes of a component, the default of each first: what does without, else the first of the recipe. A version of
@@ -286,6 +325,10 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
     for (name, at) in table.options.iter().filter(|(name, _)| system.sets_variables() && is_obeyed(name)) {
         resolver.wrong(at, format!("option `{name}` {OBEYED}"));
     }
+    if let Some((from, _)) = table.install.first().filter(|_| system.tools().is_empty()) {
+        let message = format!("`install` cannot be combined with driver `{}`, which builds nothing", driver.name());
+        resolver.wrong(from, message);
+    }
     let text = |value: &OptionValue| match value {
         OptionValue::Text(text) => text.clone(),
         OptionValue::Switch(on) => system.switch(*on).to_owned(),
@@ -301,6 +344,11 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
         options,
         inputs: table.inputs.as_deref().map(globs).or_else(|| fetched.then(|| vec!["**".to_owned()])),
         targets: globs(&table.targets),
+        install: table
+            .install
+            .iter()
+            .map(|(from, to)| Install { from: from.value.clone(), to: to.value.clone() })
+            .collect(),
         needs: table.needs.iter().map(|need| need.value.clone()).collect(),
     }
 }

@@ -209,6 +209,7 @@ impl Resolver<'_> {
                 wheel_experiments: file.package.experimental.clone(),
             },
             smoke: file.smoke.clone(),
+            tests: file.tests.clone(),
             places: std::mem::take(&mut self.places),
             name,
         })

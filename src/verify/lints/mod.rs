@@ -21,6 +21,7 @@ mod search_path;
 mod soname;
 mod source;
 mod symbols;
+mod tests_of_recipe;
 
 use super::BundleFacts;
 use crate::data::Data;
@@ -52,6 +53,7 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         soname::predicates(),
         source::predicates(),
         symbols::predicates(),
+        tests_of_recipe::predicates(),
         vec![unused_waiver()],
     ];
     subjects.into_iter().flatten().collect()

@@ -66,6 +66,7 @@ fn what_staging_found_is_reported() {
         unused: [(ComponentKind::Core, "WITH_MIP".to_owned())].into(),
         search_paths: Vec::new(),
         given: Default::default(),
+        tests: Vec::new(),
     };
     let report = report(&[&two_files().seal()], &context().staging(staging));
     assert_eq!(

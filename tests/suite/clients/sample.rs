@@ -50,6 +50,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         files: Vec::new(),
         uses: uses.iter().map(|&text| used(text)).collect(),
         opens: Vec::new(),
+        sonames: Vec::new(),
     };
     Recipe {
         licence_files: Vec::new(),
@@ -102,6 +103,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             wheel_experiments: Vec::new(),
         },
         smoke: None,
+        tests: Vec::new(),
         places: simpack::recipe::Places::default(),
     }
 }
