@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ops;
 use crate::ops::plan::{PlanView, ShardFormat};
 use crate::package::FormatName;
-use crate::pipeline::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
+use crate::pipeline::{BuildRequest, CudaSource, SandboxMode, ShardRequest, SlurmRequest};
 use crate::plan::{MOST_SHARDS, Shard};
 use crate::recipe::HostKind;
 use crate::ui::Ui;
@@ -53,6 +53,15 @@ impl From<SandboxArg> for SandboxMode {
             SandboxArg::Require => Self::Require,
         }
     }
+}
+
+/// What runs the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExecutorArg {
+    /// This machine
+    Local,
+    /// Jobs of Slurm, on nodes that share the cache
+    Slurm,
 }
 
 /// How a division of the plan is printed.
@@ -121,6 +130,7 @@ Examples:
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
   simpack build --sign minisign.key                 packages with signatures beside them
   simpack build --shard 2/8                         the second of eight parts, for `simpack merge`
+  simpack build --executor slurm --partition cpu --sbatch-arg=--time=2:00:00    by jobs of a cluster
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
@@ -134,6 +144,30 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "FILE", requires = "shard")]
     division: Option<PathBuf>,
 
+    /// What runs the steps [default: the setting `executor`, else local]
+    #[arg(long, value_enum, conflicts_with = "shard")]
+    executor: Option<ExecutorArg>,
+
+    /// Slurm: partition of the jobs [default: the setting `slurm-partition`, else the cluster's]
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+
+    /// Slurm: tasks that run at a time, at most [default: the setting `slurm-array-limit`, else as many as the cluster runs]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    array_limit: Option<u16>,
+
+    /// Slurm: tasks that the steps are divided into [default: by the time that they are expected to take]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    tasks: Option<u16>,
+
+    /// Slurm: one argument for sbatch, such as --time=2:00:00 (repeat); those of the setting `slurm-args` come before
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    sbatch_arg: Vec<String>,
+
+    /// Slurm: directory that all nodes see [default: the setting `slurm-dir`, else slurm/ in the cache]
+    #[arg(long, value_name = "DIR")]
+    shared_dir: Option<PathBuf>,
+
     /// Package only these components (repeat or separate by commas), such as core or kernels
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     component: Vec<String>,
@@ -146,7 +180,7 @@ pub(super) struct BuildArgs {
     #[arg(long)]
     list_formats: bool,
 
-    /// Steps at a time [default: the machine's cores]
+    /// Steps at a time [default: the machine's cores]; with Slurm processors of each task [default: a node's, at most 8]
     #[arg(long, short, value_name = "N", value_parser = jobs)]
     jobs: Option<u16>,
 
@@ -219,8 +253,12 @@ pub(super) struct PlanArgs {
     #[arg(long, conflicts_with_all = ["why", "why_rebuilt"])]
     compare: bool,
 
+    /// Show what each component and capability is expected to cost, from what steps took here, and what leaving it out saves
+    #[arg(long, conflicts_with_all = ["why", "why_rebuilt", "compare"])]
+    cost: bool,
+
     /// Divide the steps among N machines, balanced by the time that they took here or are expected to take
-    #[arg(long, value_name = "N", conflicts_with_all = ["why", "why_rebuilt", "compare"],
+    #[arg(long, value_name = "N", conflicts_with_all = ["why", "why_rebuilt", "compare", "cost"],
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
     shards: Option<u32>,
 
@@ -278,6 +316,7 @@ impl PlanArgs {
         }
         match (&self.why, self.why_rebuilt) {
             _ if self.compare => PlanView::Compare,
+            _ if self.cost => PlanView::Cost,
             (Some(step), _) => PlanView::Why(step.clone()),
             (None, true) => PlanView::WhyRebuilt,
             (None, false) => PlanView::Whole,
@@ -294,6 +333,39 @@ impl BuildArgs {
         match &request.shard {
             Some(asked) => ops::build::build_shard(&request, asked, ui),
             None => ops::build::build(&request, ui),
+        }
+    }
+
+    /// How Slurm is used, if it is.
+    fn slurm(&self) -> Result<Option<SlurmRequest>> {
+        let config = config::current();
+        let is_asked = match self.executor {
+            Some(executor) => executor == ExecutorArg::Slurm,
+            None => config.text("executor") == Some("slurm") && self.shard.is_none(),
+        };
+        if is_asked {
+            let usual = config.text("slurm-args").unwrap_or_default().split_whitespace().map(str::to_owned);
+            return Ok(Some(SlurmRequest {
+                partition: self.partition.clone().or_else(|| config.text("slurm-partition").map(str::to_owned)),
+                tasks: self.tasks.map(usize::from),
+                array_limit: self.array_limit.map(usize::from).or(config.count("slurm-array-limit")),
+                args: usual.chain(self.sbatch_arg.iter().cloned()).collect(),
+                shared: self.shared_dir.clone().or_else(|| config.path("slurm-dir").map(Path::to_owned)),
+            }));
+        }
+        let given = [
+            ("--partition", self.partition.is_some()),
+            ("--array-limit", self.array_limit.is_some()),
+            ("--tasks", self.tasks.is_some()),
+            ("--sbatch-arg", !self.sbatch_arg.is_empty()),
+            ("--shared-dir", self.shared_dir.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => {
+                Err(Error::usage(format!("{name} is for jobs of Slurm"))
+                    .hint("add `--executor slurm`, or leave it out"))
+            }
+            None => Ok(None),
         }
     }
 
@@ -314,6 +386,7 @@ impl BuildArgs {
                 (None, None) => PathBuf::from("dist"),
             },
             shard: self.shard.map(|shard| ShardRequest { shard, division: self.division.clone() }),
+            slurm: self.slurm()?,
             work: self.work.clone(),
             warn: self.warn.clone(),
             allow: self.allow.clone(),

@@ -11,7 +11,7 @@ use crate::ops::compose::Composed;
 use crate::ops::config::Listing;
 use crate::ops::generate::Generated;
 use crate::ops::lock::Answer;
-use crate::ops::plan::Comparison;
+use crate::ops::plan::{Comparison, Costs};
 use crate::ops::publish::Published;
 use crate::ops::rebuild::Rebuilt;
 use crate::ops::schema::{Form, of};
@@ -25,7 +25,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 31] = [
+pub const FORMS: [Form; 32] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -46,6 +46,7 @@ pub const FORMS: [Form; 31] = [
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
     Form { name: "compose", version: 1, about: "`simpack compose --json`", schema: of::<Composed> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
+    Form { name: "cost", version: 1, about: "`simpack plan --cost --json`", schema: of::<Costs> },
     Form {
         name: "division",
         version: DIVISION_SCHEMA,

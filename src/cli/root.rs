@@ -1,6 +1,7 @@
 //! The top of the command line.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -138,6 +139,16 @@ enum Verb {
         /// The question
         question: String,
     },
+    /// Make the steps of one task of a job array: what `build --executor slurm` submits
+    #[command(hide = true)]
+    SlurmTask {
+        /// Directory of the run
+        dir: PathBuf,
+        /// Number of the task, from 1
+        task: usize,
+        /// Node that it runs on
+        node: String,
+    },
     /// Print a man page
     #[command(after_help = "Examples:\n  simpack man > simpack.1\n  simpack man build > simpack-build.1\n  \
                             simpack man cache gc > simpack-cache-gc.1")]
@@ -230,6 +241,7 @@ impl Verb {
             | Self::Lock(_)
             | Self::Rebuild(_)
             | Self::Toolchain(_)
+            | Self::SlurmTask { .. }
             | Self::Vendor(_) => Some("what was fetched is kept, and the next run goes on from there"),
             _ => None,
         }
@@ -263,6 +275,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => text(ui, completions::script(Cli::command(), shell)?),
         Verb::AskDriver { question } => probe::answer(&question).map(|()| 0),
+        Verb::SlurmTask { dir, task, node } => ops::build::slurm_task(&dir, task, &node, ui),
         Verb::Man { verb } => text(ui, man(&verb)?),
     }
 }

@@ -44,7 +44,7 @@ pub const LIMITS: Setting = Setting {
 };
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 18] = [
+pub const SETTINGS: [Setting; 23] = [
     Setting {
         name: "cache-dir",
         kind: Kind::Path,
@@ -74,6 +74,12 @@ pub const SETTINGS: [Setting; 18] = [
         kind: Kind::Path,
         default: "none",
         about: "directory whose manifests/ and templates/ go before the embedded ones; packages made with it name its digest",
+    },
+    Setting {
+        name: "executor",
+        kind: Kind::Word(&["local", "slurm"]),
+        default: "local",
+        about: "what runs the steps of `build`: this machine, or jobs of Slurm on nodes that share the cache",
     },
     Setting {
         name: "index-url",
@@ -115,6 +121,25 @@ pub const SETTINGS: [Setting; 18] = [
         about: "the Python whose pip says where to fetch from",
     },
     Setting { name: "quiet", kind: Kind::Switch, default: "false", about: "no notes and no progress" },
+    Setting {
+        name: "slurm-args",
+        kind: Kind::Text,
+        default: "none",
+        about: "arguments for sbatch, with spaces between them: `--account=sim --time=2:00:00`",
+    },
+    Setting {
+        name: "slurm-array-limit",
+        kind: Kind::Count,
+        default: "as many as the cluster runs",
+        about: "tasks of a build that run at a time, at most",
+    },
+    Setting {
+        name: "slurm-dir",
+        kind: Kind::Path,
+        default: "slurm in the cache",
+        about: "directory that all nodes see, for what tasks of a build are told and say",
+    },
+    Setting { name: "slurm-partition", kind: Kind::Text, default: "the cluster's", about: "partition of the jobs" },
     Setting {
         name: "source-links",
         kind: Kind::Text,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::cache::Cache;
-use super::history::{HISTORY, History};
+use super::history::{Accuracy, HISTORY, History};
 use super::run::BuildOptions;
 use super::slots::Waiting;
 use super::step::kernel::{InCommon, shareable};
 use super::step::shared::LONG;
 use crate::build_system::BuildDriver;
-use crate::manifest::TimeModel;
+use crate::manifest::{MemoryModel, TimeModel};
 use crate::plan::{Action, BuildPlan, Step, Weight};
 
 /// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
@@ -55,6 +55,63 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
     let unknown = if matches!(step.action, Action::Host { .. }) { f64::MAX } else { UNKNOWN };
     let seconds = if took.seconds > 0.0 { took.seconds } else { unknown };
     Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false, family: None }
+}
+
+/// What a step is expected to take and to leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expectation {
+    /// Seconds.
+    pub seconds: f64,
+    /// Seconds of processors.
+    pub cpu: f64,
+    /// Bytes of its largest process.
+    pub memory: u64,
+    /// Bytes of its files; none where nothing like it was ever made here.
+    pub bytes: Option<u64>,
+    /// Whether it was made before, so that this is what it took then.
+    pub measured: bool,
+}
+
+/// What the steps of a plan are expected to take and to leave, in the plan's order, by what the cache `known` remembers;
+/// and how well that was known in the last build.
+pub fn expectations(
+    plan: &BuildPlan,
+    known: &Cache,
+    source: &Path,
+    (time, memory): (&TimeModel, &MemoryModel),
+) -> (Vec<Expectation>, Option<Accuracy>) {
+    let history = History::read(&known.root().join(HISTORY), &plan.simulator);
+    let (weights, _) = weights(plan, Some(known), source, time);
+    let unit = |step: &Step| match &step.action {
+        Action::Kernel { source, .. } => Some(source.clone()),
+        Action::Host { .. } => None,
+    };
+    // What a unit left for other capabilities is the best guess for this one.
+    let mut units: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for step in &plan.steps {
+        if let (Some(unit), Some(took)) = (unit(step), history.of(&step.id).filter(|took| took.bytes > 0)) {
+            let (sum, count) = units.entry(unit).or_default();
+            (*sum, *count) = (sum.saturating_add(took.bytes), *count + 1);
+        }
+    }
+    let bytes = |path: &str| std::fs::metadata(source.join(path)).map_or(0, |data| data.len());
+    let of = |(step, weight): (&Step, &Weight)| {
+        let took = history.of(&step.id);
+        let (seconds, had) = (weight.micros as f64 / 1e6, took.unwrap_or_default());
+        let model = match &step.action {
+            Action::Kernel { source, .. } => memory.expected("nvcc", bytes(source)),
+            Action::Host { .. } => memory.expected("host", 0),
+        };
+        let like = unit(step).and_then(|unit| units.get(&unit)).map(|(sum, count)| sum / count);
+        Expectation {
+            seconds,
+            cpu: if had.cpu > 0.0 { had.cpu } else { seconds },
+            memory: if had.peak >= SMALLEST { had.peak } else { model },
+            bytes: Some(had.bytes).filter(|bytes| *bytes > 0).or(like),
+            measured: took.is_some(),
+        }
+    };
+    (plan.steps.iter().zip(&weights).map(of).collect(), history.accuracy)
 }
 
 /// What the steps of a whole plan are expected to take, by which they are divided among machines, and of how many that was

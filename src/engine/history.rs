@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, CacheEntry, Made};
@@ -19,6 +20,41 @@ pub(super) struct Took {
     pub peak: u64,
     /// Seconds.
     pub seconds: f64,
+    /// Seconds of processors; 0 when nobody knows.
+    #[serde(default)]
+    pub cpu: f64,
+    /// Bytes of the files that it left; 0 when nobody knows.
+    #[serde(default)]
+    pub bytes: u64,
+}
+
+/// How well it was known what the steps of a build would take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Accuracy {
+    /// Steps that were made.
+    pub steps: usize,
+    /// Seconds that they were expected to take, one after the other.
+    pub expected: f64,
+    /// Seconds that they took.
+    pub took: f64,
+    /// Mean of what each step took more or less than expected, as a part of what was expected.
+    pub each: f64,
+}
+
+impl Accuracy {
+    /// Of steps, each with the seconds that it was expected to take and took. None without a step.
+    pub(super) fn of(steps: &[(f64, f64)]) -> Option<Self> {
+        const SMALLEST: f64 = 0.001;
+        let sum = |one: fn(&(f64, f64)) -> f64| steps.iter().map(one).sum::<f64>();
+        let off = |(expected, took): &(f64, f64)| (took - expected).abs() / expected.max(SMALLEST);
+        (!steps.is_empty()).then(|| Self {
+            steps: steps.len(),
+            expected: sum(|step| step.0),
+            took: sum(|step| step.1),
+            each: steps.iter().map(off).sum::<f64>() / steps.len() as f64,
+        })
+    }
 }
 
 /// The steps of one simulator. Keys change with every edit; names of steps stay.
@@ -26,6 +62,8 @@ pub(super) struct Took {
 pub(super) struct History {
     path: PathBuf,
     steps: BTreeMap<String, Took>,
+    /// Of the last build that made a step.
+    pub accuracy: Option<Accuracy>,
     is_changed: bool,
 }
 
@@ -33,6 +71,8 @@ pub(super) struct History {
 struct File {
     schema: u32,
     steps: BTreeMap<String, Took>,
+    #[serde(default)]
+    accuracy: Option<Accuracy>,
 }
 
 impl History {
@@ -40,8 +80,8 @@ impl History {
     pub(super) fn read(dir: &Path, simulator: &str) -> Self {
         let path = dir.join(format!("{simulator}.json"));
         let file: Option<File> = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        let steps = file.filter(|file| file.schema == 1).map(|file| file.steps).unwrap_or_default();
-        Self { path, steps, is_changed: false }
+        let File { steps, accuracy, .. } = file.filter(|file| file.schema == 1).unwrap_or_default();
+        Self { path, steps, accuracy, is_changed: false }
     }
 
     /// What a step took.
@@ -50,9 +90,15 @@ impl History {
     }
 
     /// Notes what a step took, whether it ran now or when its entry was made.
-    pub(super) fn note(&mut self, made: &Made) {
-        let took = Took { peak: made.peak, seconds: made.seconds };
-        self.is_changed |= self.steps.insert(made.step.clone(), took) != Some(took);
+    pub(super) fn note(&mut self, entry: &CacheEntry) {
+        let Made { step, seconds, cpu, peak, .. } = &entry.made;
+        let took = Took { peak: *peak, seconds: *seconds, cpu: *cpu, bytes: entry.bytes() };
+        self.is_changed |= self.steps.insert(step.clone(), took) != Some(took);
+    }
+
+    /// Notes how well what steps took was known before.
+    pub(super) fn judge(&mut self, accuracy: Accuracy) {
+        (self.accuracy, self.is_changed) = (Some(accuracy), true);
     }
 
     /// Writes it down. Of two runs at once the later wins; both knew about the same.
@@ -60,7 +106,7 @@ impl History {
         if !self.is_changed {
             return Ok(());
         }
-        let text = serde_json::to_vec(&File { schema: 1, steps: self.steps })
+        let text = serde_json::to_vec(&File { schema: 1, steps: self.steps, accuracy: self.accuracy })
             .map_err(|error| Error::bug("a history does not print as JSON").because(error))?;
         fs::write_atomic(&self.path, &text)
     }
@@ -72,7 +118,7 @@ impl History {
 /// It cannot be written.
 pub fn remember<'a>(cache: &Cache, simulator: &str, entries: impl Iterator<Item = &'a CacheEntry>) -> Result<()> {
     let mut history = History::read(&cache.own_dir(HISTORY)?, simulator);
-    entries.for_each(|entry| history.note(&entry.made));
+    entries.for_each(|entry| history.note(entry));
     history.write()
 }
 
@@ -87,16 +133,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut history = History::read(dir.path(), "sim");
         assert_eq!(history.of("a"), None);
-        history.note(&Made {
-            step: "a".to_owned(),
-            kind: StepKind::Kernel,
-            seconds: 2.5,
-            peak: 7,
-            isolation: IsolationKind::None,
-            unused: Vec::new(),
+        history.note(&CacheEntry {
+            root: PathBuf::new(),
+            artifacts: Vec::new(),
+            made: Made {
+                step: "a".to_owned(),
+                kind: StepKind::Kernel,
+                seconds: 2.5,
+                cpu: 2.0,
+                peak: 7,
+                isolation: IsolationKind::None,
+                unused: Vec::new(),
+            },
         });
+        let accuracy = Accuracy::of(&[(2.0, 2.5), (4.0, 3.0)]);
+        history.judge(accuracy.unwrap());
         history.write().unwrap();
-        assert_eq!(History::read(dir.path(), "sim").of("a"), Some(Took { peak: 7, seconds: 2.5 }));
+        assert_eq!(History::read(dir.path(), "sim").of("a"), Some(Took { peak: 7, seconds: 2.5, cpu: 2.0, bytes: 0 }));
+        assert_eq!(History::read(dir.path(), "sim").accuracy, accuracy);
+        assert_eq!(accuracy, Some(Accuracy { steps: 2, expected: 6.0, took: 5.5, each: 0.25 }));
+        assert_eq!(Accuracy::of(&[]), None);
         assert_eq!(History::read(dir.path(), "other").of("a"), None);
         std::fs::write(dir.path().join("sim.json"), "{").unwrap();
         assert_eq!(History::read(dir.path(), "sim").of("a"), None);

@@ -26,10 +26,10 @@ pub use cache::{
     Made, StepKind, Trimmed, entries, trim_headers, user_headers,
 };
 pub(crate) use cache::{build_headers, finish_cache, look_into_cache, open_cache};
-pub use expected::weights;
-pub use history::remember;
+pub use expected::{Expectation, expectations, weights};
+pub use history::{Accuracy, remember};
 pub use portable::{Amount, SHARD_FILE, ShardList};
-pub use run::{BuildOptions, BuildOutcome, StepReport, run};
+pub use run::{BuildOptions, BuildOutcome, StepReport, missing, run};
 pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage, steps_of_bundle};
 pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};

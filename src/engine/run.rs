@@ -1,6 +1,7 @@
 //! Runs the steps of a plan: cache first, then what is missing; the first failure told whole.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use serde::Serialize;
 
 use super::cache::{Cache, CacheEntry, StepKind};
 use super::executor::{Event, Executor, drive};
-use super::expected::waiting;
-use super::history::{HISTORY, History};
+use super::expected::{waiting, weights};
+use super::history::{Accuracy, HISTORY, History};
 use super::local::{Made, Site};
 use super::scheduler::{Processes, Scheduler};
 use super::step::diagnose::Cause;
@@ -21,7 +22,7 @@ use super::step::{StepRun, kind_of};
 use super::tokens::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
-use crate::manifest::{MemoryModel, Vendor};
+use crate::manifest::{MemoryModel, TimeModel, Vendor};
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, IsolationKind, interrupted};
@@ -50,8 +51,12 @@ pub struct BuildOptions {
     pub step_timeout: Option<Duration>,
     /// What steps are expected to take that were never measured.
     pub memory: MemoryModel,
+    /// The same of their time.
+    pub time: TimeModel,
     /// The vendor's libraries, for what is said of a link that failed.
     pub vendor: Vendor,
+    /// File to which the ids of steps are added as they are made, one a line, for somebody who watches from elsewhere.
+    pub made: Option<PathBuf>,
 }
 
 /// What happened to a step.
@@ -112,9 +117,16 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let site = Site { plan, cache, tokens: &tokens, run: StepRun::new((tools, cache, options, &logs), to_run)? };
     let steps = waiting(plan, &missing, &history, options).into_iter();
     let steps = steps.map(|step| (step, processes(&plan.steps[step.index], &tokens))).collect();
+    let expected = match missing.is_empty() {
+        true => Vec::new(),
+        false => weights(plan, Some(cache), &options.source, &options.time).0,
+    };
     let known = missing.iter().filter_map(|&index| Some((index, history.of(&plan.steps[index].id)?.seconds)));
     let shown = ui.running("build", (found.len(), plan.steps.len()), jobs, known.collect());
-    let mut progress = Progress { plan, ui, shown, jobs, done: found, failures: BTreeMap::new() };
+    let told = options.made.as_deref().map(|file| fs_err::OpenOptions::new().create(true).append(true).open(file));
+    let told = told.transpose()?;
+    let mut progress = Progress { plan, ui, shown, jobs, done: found, failures: BTreeMap::new(), told };
+    progress.tell(&(0..plan.steps.len()).filter(|index| progress.done.contains_key(index)).collect::<Vec<_>>());
     site.with_threads(jobs.min(missing.len()), |local| {
         let mut scheduler = Scheduler::new(jobs, local.memory(), options.keep_going, steps);
         drive(&mut scheduler, local, || interrupted().is_some(), |event| progress.note(event))
@@ -123,8 +135,16 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     for note in cache.notes() {
         ui.note(format!("  cache      {note}"));
     }
+    let judged = done.iter().filter(|(_, (_, is_cached))| !is_cached);
+    let judged = judged.map(|(&index, (entry, _))| (expected[index].micros as f64 / 1e6, entry.made.seconds));
+    if let Some(accuracy) = Accuracy::of(&judged.collect::<Vec<_>>()) {
+        let Accuracy { expected, took, each, .. } = accuracy;
+        let each = each * 100.0;
+        ui.detail(format!("expected   {expected:.1} s of steps, which took {took:.1} s; a step is off by {each:.0} %"));
+        history.judge(accuracy);
+    }
     for (entry, _) in done.values() {
-        history.note(&entry.made);
+        history.note(entry);
     }
     // What steps took is a help, not a result.
     if let Err(error) = history.write() {
@@ -181,6 +201,15 @@ fn kept(error: Error, done: &Finished) -> Error {
     }
 }
 
+/// Indices of the steps that the cache does not have, or whose keys only compilers can complete.
+///
+/// # Errors
+/// The cache cannot be read.
+pub fn missing(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Vec<usize>> {
+    let found = look_up(plan, cache, jobs)?;
+    Ok((0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect())
+}
+
 /// Everything that the cache has, by index.
 fn look_up(plan: &BuildPlan, cache: &Cache, jobs: usize) -> Result<Finished> {
     let found = until_failure(&plan.steps, jobs, |step| cache.get(step.key))?;
@@ -196,6 +225,8 @@ struct Progress<'a> {
     jobs: usize,
     done: Finished,
     failures: BTreeMap<usize, Error>,
+    /// Where somebody else reads what is done.
+    told: Option<fs_err::File>,
 }
 
 impl Progress<'_> {
@@ -237,9 +268,18 @@ impl Progress<'_> {
         }
     }
 
+    /// Adds steps to the file of those that are done.
+    fn tell(&self, steps: &[usize]) {
+        let Some(mut file) = self.told.as_ref() else { return };
+        let lines: String = steps.iter().map(|&index| format!("{}\n", self.id(index))).collect();
+        // Whoever watches hears of it later: the steps are in the cache.
+        let _ = file.write_all(lines.as_bytes());
+    }
+
     fn made(&mut self, index: usize, made: Made) {
         let is_cached = made.1;
         self.done.insert(index, made);
+        self.tell(&[index]);
         let (done, all) = (self.done.len(), self.plan.steps.len());
         self.shown.done(index, done);
         if !self.ui.is_interactive() && !is_cached {

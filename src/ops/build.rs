@@ -46,6 +46,14 @@ pub fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui) -> Res
     Ok(0)
 }
 
+/// Makes the steps of one task of a job array of Slurm; answers the exit code.
+///
+/// # Errors
+/// Anything that kept simpack from its work; whoever submitted the job hears of it, too.
+pub fn slurm_task(dir: &Path, task: usize, node: &str, ui: &Ui) -> Result<u8> {
+    pipeline::run_task(dir, task, node, ui).map(|()| 0)
+}
+
 /// Makes the packages of a recipe from the directories of all parts of its plan; answers the exit code.
 ///
 /// # Errors

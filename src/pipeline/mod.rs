@@ -13,11 +13,12 @@ mod run;
 mod search_paths;
 mod shards;
 mod slices;
+mod slurm;
 mod summary;
 mod tools;
 mod vendors;
 
-pub use request::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
+pub use request::{BuildRequest, CudaSource, SandboxMode, ShardRequest, SlurmRequest};
 pub use shards::ShardSummary;
 pub use summary::{Row, Summary};
 
@@ -27,4 +28,5 @@ pub(crate) use packages::{by_floors, licences};
 pub(crate) use run::{BuildResult, build};
 pub(crate) use shards::{build_shard, divided, merge};
 pub(crate) use slices::slice_for;
+pub(crate) use slurm::run_task;
 pub(crate) use summary::{LastWords, REPORT_WORDS};

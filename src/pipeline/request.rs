@@ -20,6 +20,21 @@ pub struct ShardRequest {
     pub division: Option<PathBuf>,
 }
 
+/// How jobs of Slurm make the steps of a build.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SlurmRequest {
+    /// Partition; the cluster's default when absent.
+    pub partition: Option<String>,
+    /// Tasks that the plan is divided into; by what its steps are expected to take when absent.
+    pub tasks: Option<usize>,
+    /// Tasks that run at a time, at most.
+    pub array_limit: Option<usize>,
+    /// Arguments for `sbatch`.
+    pub args: Vec<String>,
+    /// Directory that all nodes see; `slurm` in the cache when absent.
+    pub shared: Option<PathBuf>,
+}
+
 /// What a build is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildRequest {
@@ -43,6 +58,8 @@ pub struct BuildRequest {
     pub components: Vec<String>,
     /// Only one part of the steps, and no packages.
     pub shard: Option<ShardRequest>,
+    /// Steps are made by jobs of Slurm, not by this machine.
+    pub slurm: Option<SlurmRequest>,
     /// Formats of the packages, in the order in which they are told of.
     pub formats: Vec<FormatName>,
     /// Steps at a time; the machine's cores when absent.
@@ -88,6 +105,7 @@ impl Default for BuildRequest {
             locked: false,
             components: Vec::new(),
             shard: None,
+            slurm: None,
             formats: FormatName::defaults(),
             jobs: None,
             step_timeout: None,

@@ -10,6 +10,7 @@ use super::inputs::{BuildInputs, Job};
 use super::origin::{origin, watched};
 use super::provenance::signing_key;
 use super::request::BuildRequest;
+use super::slurm;
 use super::summary::{Built, LastWords};
 use crate::attest::SigningKey;
 use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, SandboxMode, StepIsolation, Toolset};
@@ -89,7 +90,9 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
     let (toolset, dependencies) = tools(&job, request, ui)?;
     let options = options(&job, request, &toolset)?;
     let cache = open_cache(request, &options, ui)?;
-    let result = compile(&mut job, &toolset, &cache, &options, ui).and_then(|outcome| {
+    let elsewhere = request.slurm.as_ref().map(|asked| slurm::make(&mut job, request, asked, &cache, ui));
+    let compiled = elsewhere.unwrap_or(Ok(())).and_then(|()| compile(&mut job, &toolset, &cache, &options, ui));
+    let result = compiled.and_then(|outcome| {
         say_weakest(&outcome, options.isolation.kind(), ui);
         let mut result = finish.packages(&job, outcome, &dependencies, &cache, ui)?;
         if let BuildResult::Built(built) = &mut result {
@@ -186,7 +189,9 @@ pub(super) fn options(job: &Job, request: &BuildRequest, toolset: &Toolset) -> R
         keep_going: request.keep_going,
         step_timeout: request.step_timeout,
         memory: inputs.manifests.memory.clone(),
+        time: inputs.manifests.time.clone(),
         vendor: inputs.manifests.vendor.clone(),
+        made: None,
     })
 }
 

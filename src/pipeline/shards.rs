@@ -60,7 +60,7 @@ pub struct ShardSummary {
 /// need not say it once more.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
     recipe: Option<String>,
     capabilities: Option<Vec<Capability>>,
     ptx: Option<Vec<Capability>>,
@@ -72,13 +72,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(request: &BuildRequest, epoch: u64) -> Self {
+    pub(super) fn of(request: &BuildRequest, epoch: u64) -> Self {
         let BuildRequest { recipe, capabilities, ptx, cuda, cuda_source, host, components, .. } = request.clone();
         Self { recipe, capabilities, ptx, cuda, cuda_source, host, components, source_date_epoch: epoch }
     }
 
     /// The request of somebody who merges: the recipe is that of the shards, unless another place is named.
-    fn request(&self, merge: &BuildRequest) -> BuildRequest {
+    pub(super) fn request(&self, merge: &BuildRequest) -> BuildRequest {
         BuildRequest {
             recipe: merge.recipe.clone().or_else(|| self.recipe.clone()),
             capabilities: self.capabilities.clone(),
@@ -99,7 +99,8 @@ struct Found {
     list: ShardList<Asked>,
 }
 
-fn identity(inputs: &BuildInputs, plan: &BuildPlan) -> PlanIdentity {
+/// By what machines know that they have the same plan.
+pub(super) fn identity(inputs: &BuildInputs, plan: &BuildPlan) -> PlanIdentity {
     PlanIdentity::new(plan, source_digest(&inputs.plan_inputs.sources, &inputs.plan_inputs.left_out))
 }
 

@@ -7,6 +7,9 @@ mod kernels;
 mod key;
 mod model;
 mod shard;
+#[cfg(test)]
+mod simulated_tests;
+mod tasks;
 
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
@@ -14,6 +17,7 @@ pub use kernels::GLSL_COMPILER;
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
+pub use tasks::tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -218,7 +218,7 @@ const PIECES: u64 = 4;
 
 /// Indices of the steps of each of `parts` parts, sorted: the longest first, each to the part that has least so far.
 /// Families stay together as far as balance allows.
-fn divide(weights: &[Weight], parts: usize) -> Vec<Vec<usize>> {
+pub(super) fn divide(weights: &[Weight], parts: usize) -> Vec<Vec<usize>> {
     let total: u64 = weights.iter().map(|weight| weight.micros).fold(0, u64::saturating_add);
     let most = total / (parts.max(1) as u64).saturating_mul(PIECES);
     let mut pieces: Vec<(u64, Vec<usize>)> = Vec::new();

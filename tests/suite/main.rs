@@ -86,6 +86,7 @@ mod simulators;
 mod slicing;
 mod slicing_packages;
 mod slicing_recipe;
+mod slurm;
 mod smoking;
 mod source;
 mod starting;

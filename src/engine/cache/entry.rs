@@ -48,6 +48,8 @@ pub struct Made {
     pub kind: StepKind,
     /// Seconds that it took.
     pub seconds: f64,
+    /// Seconds of processors that its processes took; 0 when nobody knows.
+    pub cpu: f64,
     /// Bytes of memory that its largest process had at its peak; 0 when nobody knows.
     pub peak: u64,
     /// How it was isolated.
@@ -72,6 +74,11 @@ impl CacheEntry {
     pub fn is_here(&self) -> bool {
         self.root.is_dir()
     }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        bytes_of(&self.artifacts)
+    }
 }
 
 /// `entry.json`.
@@ -83,6 +90,8 @@ pub(in crate::engine) struct List {
     pub kind: StepKind,
     pub seconds: f64,
     #[serde(default)]
+    pub cpu: f64,
+    #[serde(default)]
     pub peak: u64,
     #[serde(default)]
     pub isolation: IsolationKind,
@@ -93,8 +102,8 @@ pub(in crate::engine) struct List {
 
 impl List {
     pub(in crate::engine) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
-        let Made { step, kind, seconds, peak, isolation, unused } = made.clone();
-        Self { key, step, kind, seconds, peak, isolation, unused, artifacts }
+        let Made { step, kind, seconds, cpu, peak, isolation, unused } = made.clone();
+        Self { key, step, kind, seconds, cpu, peak, isolation, unused, artifacts }
     }
 
     /// Reads the list of an entry; none if it is damaged.
@@ -135,11 +144,12 @@ impl List {
 
     /// How it was made.
     pub(in crate::engine) fn made(&self) -> Made {
-        let Self { step, kind, seconds, peak, isolation, unused, .. } = self;
+        let Self { step, kind, seconds, cpu, peak, isolation, unused, .. } = self;
         Made {
             step: step.clone(),
             kind: *kind,
             seconds: *seconds,
+            cpu: *cpu,
             peak: *peak,
             isolation: *isolation,
             unused: unused.clone(),

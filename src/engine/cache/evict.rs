@@ -300,6 +300,7 @@ mod tests {
             step: name.to_owned(),
             kind: StepKind::Kernel,
             seconds: 0.1,
+            cpu: 0.0,
             peak: 0,
             isolation: IsolationKind::None,
             unused: Vec::new(),

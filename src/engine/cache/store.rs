@@ -434,6 +434,7 @@ mod tests {
             step: "step".to_owned(),
             kind: StepKind::Kernel,
             seconds: 1.0,
+            cpu: 0.0,
             peak: 1 << 20,
             isolation,
             unused: Vec::new(),

@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::toolset::{Toolset, temporary};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, Tree};
 use crate::process::{Isolation, IsolationKind, Sandbox, candidates};
 
 /// Whether steps are isolated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
     /// By the best means that the machine has, if it has any.
     #[default]

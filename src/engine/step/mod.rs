@@ -165,7 +165,7 @@ impl<'a> StepRun<'a> {
         let (root, work) = (&self.root, scratch.path());
         let isolation = &options.isolation;
         let mut unused = Vec::new();
-        let (step, peak, tree) = match &step.action {
+        let (step, (peak, cpu), tree) = match &step.action {
             Action::Kernel { .. } => {
                 let place = self.kernels(work);
                 let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
@@ -182,8 +182,8 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let (call, made) = place.call(step)?;
-                let peak = self.call_all(step, &[call], &scene, &mut |_| {})?;
-                (place.finish(step, &made)?, peak, made.dir)
+                let spent = self.call_all(step, &[call], &scene, &mut |_| {})?;
+                (place.finish(step, &made)?, spent, made.dir)
             }
             Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
@@ -223,27 +223,27 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let hear = &mut |said: &str| unused.extend(driver.system().unused(said));
-                let peak = self.call_all(step, &calls, &scene, hear)?;
+                let spent = self.call_all(step, &calls, &scene, hear)?;
                 host.finish(&step.id, &tree)?;
-                (step.clone(), peak, tree)
+                (step.clone(), spent, tree)
             }
         };
         let seconds = started.elapsed().as_secs_f64();
-        let made =
-            Made { step: step.id.clone(), kind: kind_of(&step), seconds, peak, isolation: isolation.kind(), unused };
+        let (id, kind, isolation) = (step.id.clone(), kind_of(&step), isolation.kind());
+        let made = Made { step: id, kind, seconds, cpu: cpu.as_secs_f64(), peak, isolation, unused };
         Ok(self.cache.put(step.key, &made, &tree)?)
     }
 
-    /// Makes the calls; answers the memory of the largest process. `hear` is given what each said that succeeded.
+    /// Makes the calls; answers the memory of the largest process, and the processors' time of all. `hear` is given what each said that succeeded.
     fn call_all(
         &self,
         step: &Step,
         calls: &[Call],
         scene: &Scene<'_>,
         hear: &mut dyn FnMut(&str),
-    ) -> Result<u64, StepFailure> {
+    ) -> Result<(u64, Duration), StepFailure> {
         let mut log = Log::of(self.logs, step);
-        let mut peak = 0;
+        let (mut peak, mut cpu) = (0, Duration::ZERO);
         for call in calls {
             let mut watched = call.run_watched(self.options.step_timeout)?;
             let said = watched.outcome.all_text();
@@ -253,6 +253,7 @@ impl<'a> StepRun<'a> {
                 *text = real.replace(&*scene.seen_as.to_string_lossy(), &scene.source.to_string_lossy()).into_bytes();
             }
             peak = peak.max(watched.peak);
+            cpu += watched.cpu;
             log.add(call, &watched);
             match watched.ended {
                 Ended::Interrupted | Ended::Stuck if interrupted().is_some() => {
@@ -270,7 +271,7 @@ impl<'a> StepRun<'a> {
                 Ended::Itself => hear(&said),
             }
         }
-        Ok(peak)
+        Ok((peak, cpu))
     }
 
     fn timed_out(&self, step: &Step, call: &Call, outcome: &Outcome, log: &Log) -> Error {

@@ -70,6 +70,7 @@ impl StepRun<'_> {
                 step: step.id.clone(),
                 kind: kind_of(step),
                 seconds,
+                cpu: watched.cpu.as_secs_f64() / steps.len() as f64,
                 peak: watched.peak,
                 isolation,
                 unused: Vec::new(),

@@ -1,10 +1,12 @@
 //! `simpack plan`: the whole job as a value, or what a key is made of.
 
 mod compare;
+mod cost;
 mod shards;
 mod why;
 
 pub use compare::Comparison;
+pub use cost::Costs;
 pub use shards::ShardFormat;
 
 use crate::amount::count;
@@ -24,6 +26,8 @@ pub enum PlanView {
     WhyRebuilt,
     /// What the ways to ship device code cost.
     Compare,
+    /// What its parts are expected to cost.
+    Cost,
     /// Which steps each of so many machines takes.
     Shards(u32, ShardFormat),
 }
@@ -52,6 +56,13 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         let comparison = compare::compare(&job, &look_into_cache()?)?;
         if !ui.json(&comparison)? {
             ui.say(format!("{}\n{}", job.headline(), compare::text(&comparison)));
+        }
+        return Ok(0);
+    }
+    if *view == PlanView::Cost {
+        let costs = cost::costs(&job, &look_into_cache()?);
+        if !ui.json(&costs)? {
+            ui.say(format!("{}\n{}", job.headline(), cost::text(&costs)));
         }
         return Ok(0);
     }
