@@ -54,8 +54,9 @@ impl ByDevice {
         files.sort_by_key(|file| std::cmp::Reverse(file.runs.iter().max().copied()));
         let line = |file: &FileByDevice| {
             let cells: String = file.runs.iter().map(|how| cell(word(*how))).collect();
-            let name =
-                if file.file == file.subject { file.file.clone() } else { format!("{}: {}", file.subject, file.file) };
+            // A project's name stands in front: where its files lie in the environment is known.
+            let below = file.file.split_once("/site-packages/").map_or(file.file.as_str(), |(_, below)| below);
+            let name = if file.file == file.subject { below.to_owned() } else { format!("{}: {below}", file.subject) };
             format!("{cells}{name}")
         };
         if files.is_empty() {

@@ -75,6 +75,8 @@ pub struct DriverNeed {
 impl Reach {
     /// Judges the files of a subject.
     pub fn of(subject: String, units: Vec<Unit>, manifests: &Manifests) -> Self {
+        // Libraries without device code tell the machine, too: objects in static archives do not.
+        let is_x86 = units.iter().any(|unit| unit.is_x86);
         let units: Vec<Unit> = units.into_iter().filter(Unit::is_of_interest).collect();
         let mut reach = Self {
             subject,
@@ -89,10 +91,9 @@ impl Reach {
         if reach.machine_code.is_some() || reach.ptx.is_some() || reach.compiled.is_some() {
             let current = manifests.capabilities.iter().filter(|entry| entry.renamed.is_none());
             let known: Vec<Capability> = current.map(|entry| entry.capability()).collect();
-            let is_x86 = reach.units.iter().any(|unit| unit.is_x86);
             let is_elsewhere = |device: &DeviceReach| {
                 is_x86
-                    && device.how == How::Nothing
+                    && device.how != How::Native
                     && device.capability.is_some_and(|it| manifests.capabilities.is_tegra(it))
             };
             let all = known.iter().map(|&capability| reach.device(Some(capability), manifests));
@@ -233,6 +234,8 @@ impl Reach {
             .devices
             .iter()
             .filter(|device| !device.lacking.is_empty() && device.lacking.len() < self.with_code().count())
+            // Of what comes it is said already.
+            .filter(|device| device.capability.is_some())
             .collect();
         if let Some(first) = torn.first() {
             let devices: Vec<String> = torn.iter().filter_map(|device| Some(device.capability?.to_string())).collect();

@@ -306,6 +306,30 @@ fn beside_host_code_for_x86_no_system_on_a_chip_is_missed() {
     assert!(named(false, "sm_80").contains(&"8.7".to_owned()));
     assert_eq!(named(true, "sm_80"), [""; 0]);
     assert_eq!(named(true, "sm_87"), ["8.7", "8.8"], "8.8 runs code for 8.7");
+    assert_eq!(named(true, "compute_75"), [""; 0], "that PTX would run there helps nobody here");
+}
+
+/// As vendors' wheels are: code in a static archive, and a library without code beside it.
+#[test]
+fn a_library_without_device_code_tells_the_machine() {
+    let manifests = manifests();
+    let library = Unit { is_x86: true, ..unit("libcudart.so.13", &[], &[], &manifests) };
+    let units = vec![unit("libcudadevrt.a", &[image("sm_90", None)], &[], &manifests), library];
+    let reach = Reach::of("a".to_owned(), units, &manifests);
+    let mut all = reach.devices.iter().filter_map(|device| device.capability);
+    assert!(!all.any(|capability| manifests.capabilities.is_tegra(capability)), "{:?}", reach.devices);
+}
+
+/// One file without PTX, another with: that nothing runs on what is newer is one problem, not two.
+#[test]
+fn what_comes_is_told_once() {
+    let manifests = manifests();
+    let every = [image("sm_75", None), image("sm_80", None), image("sm_90", None), image("sm_100", None)];
+    let mut with_ptx = every.to_vec();
+    with_ptx.push(image("compute_75", Some((9, 0))));
+    let units = vec![unit("a.so", &every, &[], &manifests), unit("b.so", &with_ptx, &[], &manifests)];
+    let problems = Reach::of("a".to_owned(), units, &manifests).problems;
+    assert!(!problems.iter().any(|problem| problem.contains("on  a part")), "{problems:?}");
 }
 
 #[test]

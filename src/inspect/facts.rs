@@ -29,11 +29,15 @@ pub struct Inspected {
     pub files: Vec<FileFacts>,
     /// What could not be examined: never the same as nothing found.
     pub unexamined: Vec<Gap>,
+    /// Only some kernels were asked for, and kept.
+    #[serde(skip)]
+    pub is_filtered: bool,
 }
 
 impl Inspected {
     /// Keeps the kernels whose symbol, or name in words, is wanted, and the code and files that have such.
     pub fn keep_kernels(&mut self, wanted: &dyn Fn(&str) -> bool) {
+        self.is_filtered = true;
         for file in &mut self.files {
             let Code { images, words } = &mut file.images;
             words.retain(|name, words| wanted(name) || words.as_deref().is_some_and(wanted));

@@ -188,9 +188,10 @@ impl Page {
         let images: Vec<&CodeImage> = inspected.files.iter().flat_map(|file| &file.images).collect();
         if images.is_empty() {
             let (has_host_code, deep) = (inspected.files.iter().any(|file| file.elf.is_some()), look.deep);
-            return self.line(match has_host_code && !deep {
-                true => "  device code: none found; --deep searches all bytes for some",
-                false => "  device code: none found",
+            return self.line(match (inspected.is_filtered, has_host_code && !deep) {
+                (true, _) => "  kernels: none of these names",
+                (_, true) => "  device code: none found; --deep searches all bytes for some",
+                (_, false) => "  device code: none found",
             });
         }
         let stored: u64 = images.iter().map(|image| image.stored_size).sum();

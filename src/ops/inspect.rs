@@ -58,7 +58,10 @@ pub fn run(request: &InspectRequest, ui: &Ui) -> Result<u8> {
     let wanted = request.kernels.as_deref().filter(|pattern| *pattern != "*").map(wanted).transpose()?;
     let mut subjects = Vec::new();
     for path in &request.paths {
-        let mut found = look(path, closely, ui)?;
+        let mut found = look(path, closely, ui).map_err(|error| match request.kernels.as_deref() {
+            Some("*") if !path.exists() => error.hint("kernels are named behind `=`: --kernels=PATTERN"),
+            _ => error,
+        })?;
         if let Some(wanted) = &wanted {
             found.keep_kernels(wanted);
         }

@@ -65,6 +65,14 @@ fn kernels_are_filtered_by_a_pattern() {
     assert_eq!(names("*double*"), ["_Z4stepPdi"]);
     assert_eq!(names("step(*"), ["_Z4stepPdi"]);
     assert_eq!(names("nothing"), [""; 0]);
+    let ran = inspect(tree.path(), &["--kernels=nothing", "."]).exit(0);
+    assert!(
+        ran.stdout.contains("kernels: none of these names") && !ran.stdout.contains("device code"),
+        "{}",
+        ran.stdout
+    );
+    let ran = inspect(tree.path(), &["--kernels", "*step*", "."]).exit(2);
+    assert!(ran.stderr.contains("--kernels=PATTERN"), "{}", ran.stderr);
     let ran = inspect(tree.path(), &["--kernels=[", "."]).exit(2);
     assert!(ran.stderr.contains("--kernels=[") && ran.stderr.contains("a part of the name"), "{}", ran.stderr);
 }

@@ -177,6 +177,9 @@ fn kernels_that_a_device_lacks_are_named() {
     // sm_80 does run on 8.6, and old PTX on everything newer.
     let dir = shared(&fatbin(&[("sm_80", &both), ("sm_86", one), ("compute_86", one)]));
     assert_eq!(foreign(&dir.path().join("libsim.so")).verdict(), Verdict::Pass);
+    // A Jetson has no x86-64, whatever else the library holds for it.
+    let dir = shared(&fatbin(&[("sm_90", &both), ("sm_87", one), ("compute_90", &both)]));
+    assert!(!lints(&foreign(&dir.path().join("libsim.so"))).contains(&"kernel-hole"));
 }
 
 /// Libraries of linear algebra have kernels of their own for each GPU.

@@ -245,8 +245,9 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
             by_targets.entry(same.iter().map(|(_, target)| *target).collect()).or_default().push(same[0].0);
         }
         let with_kernels: BTreeSet<KernelTarget> = by_targets.keys().flatten().copied().collect();
-        let devices: BTreeSet<Capability> =
-            with_kernels.iter().filter_map(|target| target.capability()).map(Capability::plain).collect();
+        let is_here = |device: &Capability| !(unit.is_x86 && facts.rules.manifests.capabilities.is_tegra(*device));
+        let devices = with_kernels.iter().filter_map(|target| target.capability()).map(Capability::plain);
+        let devices: BTreeSet<Capability> = devices.filter(is_here).collect();
         let holes: Vec<Hole<'_>> = by_targets
             .into_iter()
             .map(|(targets, kernels)| {
