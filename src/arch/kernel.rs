@@ -40,10 +40,52 @@ impl KernelTarget {
         matches!(self, Self::Spirv(..) | Self::Vulkan(..))
     }
 
+    /// The SPIR-V version (major, minor) that every device of a Vulkan version takes ("Vulkan Environment for SPIR-V").
+    pub fn spirv(self) -> Option<(u8, u8)> {
+        match self {
+            Self::Spirv(major, minor) => Some((major, minor)),
+            Self::Vulkan(1, 0) => Some((1, 0)),
+            Self::Vulkan(1, 1) => Some((1, 3)),
+            Self::Vulkan(1, 2) => Some((1, 5)),
+            Self::Vulkan(..) => Some((1, 6)),
+            Self::Cpu | Self::Ptx(_) | Self::Sass(_) => None,
+        }
+    }
+
     /// The package of device code for it: `volley-kernels-sm_90`, `volley-shaders-vulkan1.2`.
     pub fn package(self, simulator: &str) -> String {
         let kind = if self.is_shader() { "shaders" } else { "kernels" };
         format!("{simulator}-{kind}-{self}")
+    }
+}
+
+/// What compiles a kernel. Prints as the tool is called in keys and lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelCompiler {
+    /// NVIDIA's, of a CUDA release.
+    #[default]
+    Nvcc,
+    /// shaderc's, of GLSL and HLSL: one call takes many shaders.
+    Glslc,
+    /// glslang's own, of GLSL and HLSL.
+    Glslang,
+    /// naga, of WGSL: a part of simpack.
+    Naga,
+}
+
+impl KernelCompiler {
+    /// Those of shaders.
+    pub const OF_SHADERS: [Self; 3] = [Self::Glslc, Self::Glslang, Self::Naga];
+
+    /// Its name among the tools of a plan.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nvcc => "nvcc",
+            Self::Glslc => "glslc",
+            Self::Glslang => "glslang",
+            Self::Naga => "naga",
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod range;
 mod version;
 
 pub use capability::{Capability, Suffix};
-pub use kernel::{KernelAbiTag, KernelTarget};
+pub use kernel::{KernelAbiTag, KernelCompiler, KernelTarget};
 pub use platform::{CudaVersion, GlibcVersion, Platform};
 pub use policy::VersionPolicy;
 pub use range::VersionRange;

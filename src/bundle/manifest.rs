@@ -12,7 +12,7 @@ use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platfor
 use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
-use crate::gpu::{DeviceCode, KernelSignature};
+use crate::gpu::{DeviceCode, KernelSignature, ShaderNeeds};
 use crate::recipe::{ComponentKind, HostVariant, KernelForm, Smoke, Waiver};
 
 /// Version of the `simpack.json` schema.
@@ -50,7 +50,15 @@ impl Bundle {
     pub fn device_code(&self) -> Result<Vec<Arc<DeviceCode>>> {
         let is_file = |artifact: &&Artifact| matches!(artifact.kind, ArtifactKind::File { .. });
         let files = self.manifest.artifacts.iter().filter(is_file);
-        files.map(|Artifact { path, .. }| self.files.file(path).device_of(&self.root.join(path))).collect()
+        files.map(|artifact| self.device_code_of(&artifact.path)).collect()
+    }
+
+    /// The device code of its file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn device_code_of(&self, path: &str) -> Result<Arc<DeviceCode>> {
+        self.files.file(path).device_of(&self.root.join(path))
     }
 
     /// What the host's ELF files among its artifacts say of themselves, with their paths.
@@ -100,6 +108,9 @@ pub struct BundleManifest {
     pub kernel_abi: Option<KernelAbiTag>,
     /// Declared kernels of a kernel bundle, sorted by name.
     pub kernels: Vec<KernelSignature>,
+    /// What shaders need of a device, by variant; read from the modules when the bundle is sealed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub needs: BTreeMap<String, ShaderNeeds>,
     /// Glibc that the host code needs: computed from its symbol versions.
     pub glibc: Option<GlibcVersion>,
     /// Dependencies outside the distribution that the recipe declares.

@@ -99,6 +99,10 @@ pub(super) struct JobArgs {
     #[arg(long, value_delimiter = ',', value_name = "C|none")]
     ptx: Vec<String>,
 
+    /// Build shaders for only these environments (repeat or separate by commas), such as vulkan1.2
+    #[arg(long, value_delimiter = ',', value_name = "E")]
+    environment: Vec<String>,
+
     /// Build this CUDA release only, instead of all in the recipe's matrix
     #[arg(long, value_name = "VERSION")]
     cuda: Option<CudaVersion>,
@@ -289,6 +293,7 @@ impl JobArgs {
             recipe: self.recipe.clone(),
             capabilities: (!self.capability.is_empty()).then(|| self.capability.clone()),
             ptx,
+            environments: (!self.environment.is_empty()).then(|| self.environment.clone()),
             cuda: self.cuda,
             cuda_source: match self.toolchain {
                 ToolchainChoice::Wheels => CudaSource::Wheels,

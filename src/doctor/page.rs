@@ -368,10 +368,20 @@ fn shader_words(fit: &ShaderFit) -> String {
         (Some(target), _) => format!("shaders {target}"),
         (None, why) => format!("CPU: {}", why.as_deref().unwrap_or("no shaders are installed")),
     };
-    match (fit.takes, &fit.better) {
-        (Some(takes), Some(better)) => format!("{runs}; it takes {takes}: install {better}"),
-        _ => runs,
-    }
+    let better = match (fit.takes, &fit.better) {
+        (Some(takes), Some(better)) => format!("; it takes {takes}: install {better}"),
+        _ => String::new(),
+    };
+    // Where it runs none, what is lacking is the reason.
+    let lacking = fit.lacking.iter().filter(|_| fit.target.is_some());
+    let lacking: String =
+        lacking.map(|(variant, lacks)| format!("; not `{variant}`, which needs {}", lacks.join(" and "))).collect();
+    let fitting = match fit.variants.as_slice() {
+        [] => String::new(),
+        _ if lacking.is_empty() => String::new(),
+        some => format!(": `{}` runs here", some.join("`, `")),
+    };
+    format!("{runs}{lacking}{fitting}{better}")
 }
 
 fn vulkan_words(device: &VulkanDevice, verbose: bool) -> String {

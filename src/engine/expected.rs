@@ -16,22 +16,33 @@ use crate::plan::{Action, BuildPlan, Step, Weight};
 /// No compiler takes less: entries of old hold what bubblewrap itself took, where it ran below that.
 const SMALLEST: u64 = 8 << 20;
 
+/// Calls that a job makes of shaders, at least, so that all jobs come to an end together.
+const CALLS_FOR_EACH_JOB: usize = 2;
+/// Shaders that a call takes, where there are so many: it takes as long to start as twenty small ones.
+const FEWEST_SHADERS: usize = 8;
+
 /// Seconds of a kernel that was never compiled: it may be the longest.
 const UNKNOWN: f64 = 1e9;
 
 /// The steps of a plan that are `missing`, by their indices.
 pub(super) fn waiting(plan: &BuildPlan, missing: &[usize], history: &History, options: &BuildOptions) -> Vec<Waiting> {
-    let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
+    let common = |step| shareable(step).map(|common| (common, matches!(common, InCommon::Arguments(_))));
+    let of_arguments =
+        missing.iter().filter_map(|&index| common(&plan.steps[index])).filter(|(_, whole)| *whole).count();
+    let most = of_arguments.div_ceil(CALLS_FOR_EACH_JOB * options.jobs.max(1)).max(FEWEST_SHADERS);
+    let mut families: BTreeMap<(InCommon<'_>, usize), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
     let missing = missing.iter().map(|&index| {
         let step = &plan.steps[index];
         let expected = expect(index, step, history, options);
         // What is known to take long gains nothing.
         let is_short = expected.seconds < LONG.as_secs_f64() || expected.seconds == UNKNOWN;
-        let family = shareable(step).filter(|_| is_short).map(|(common, _)| {
-            let next = families.len();
-            *families.entry(common).or_insert(next)
-        });
-        Waiting { family, ..expected }
+        let Some((common, whole)) = common(step).filter(|_| is_short) else { return expected };
+        let before = counts.entry(common).or_default();
+        let part = if whole { *before / most } else { 0 };
+        *before += 1;
+        let next = families.len();
+        Waiting { family: Some(*families.entry((common, part)).or_insert(next)), whole, ..expected }
     });
     missing.collect()
 }
@@ -42,6 +53,7 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
     let (tool, source, processes) = match &step.action {
         Action::Kernel { source, .. } => ("nvcc", Some(options.source.join(source)), 1),
         Action::Host { .. } => ("host", None, options.jobs.max(1) as u64),
+        Action::Generate { .. } => ("host", None, 1),
     };
     let peak = match took.peak {
         0..SMALLEST => {
@@ -54,7 +66,7 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
     // A step that nobody knows may be the longest: host builds before kernels, and both before the known.
     let unknown = if matches!(step.action, Action::Host { .. }) { f64::MAX } else { UNKNOWN };
     let seconds = if took.seconds > 0.0 { took.seconds } else { unknown };
-    Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false, family: None }
+    Waiting { index, memory: peak.saturating_mul(processes), seconds, alone: false, family: None, whole: false }
 }
 
 /// What a step is expected to take and to leave.
@@ -84,7 +96,7 @@ pub fn expectations(
     let (weights, _) = weights(plan, Some(known), source, time);
     let unit = |step: &Step| match &step.action {
         Action::Kernel { source, .. } => Some(source.clone()),
-        Action::Host { .. } => None,
+        Action::Host { .. } | Action::Generate { .. } => None,
     };
     // What a unit left for other capabilities is the best guess for this one.
     let mut units: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -100,7 +112,7 @@ pub fn expectations(
         let (seconds, had) = (weight.micros as f64 / 1e6, took.unwrap_or_default());
         let model = match &step.action {
             Action::Kernel { source, .. } => memory.expected("nvcc", bytes(source)),
-            Action::Host { .. } => memory.expected("host", 0),
+            Action::Host { .. } | Action::Generate { .. } => memory.expected("host", 0),
         };
         let like = unit(step).and_then(|unit| units.get(&unit)).map(|(sum, count)| sum / count);
         Expectation {
@@ -136,13 +148,13 @@ pub fn weights(plan: &BuildPlan, known: Option<&Cache>, source: &Path, model: &T
             None => model.expected("nvcc", bytes(source)),
         },
         (Action::Host { driver: BuildDriver::Copy, .. }, None) => 0,
-        (Action::Host { .. }, None) => {
+        (Action::Host { .. } | Action::Generate { .. }, None) => {
             model.expected("host", step.inputs().map(|(path, _)| bytes(path)).fold(0, u64::saturating_add))
         }
     };
     let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
     let weight = |step| {
-        let family = shareable(step).map(|(common, _)| {
+        let family = shareable(step).map(|common| {
             let next = families.len();
             *families.entry(common).or_insert(next)
         });

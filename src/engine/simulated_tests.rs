@@ -31,7 +31,7 @@ struct Work {
 impl Work {
     fn waiting(&self, index: usize) -> Waiting {
         let seconds = self.millis as f64 / 1000.0;
-        Waiting { index, memory: self.memory, seconds, alone: false, family: self.family }
+        Waiting { index, memory: self.memory, seconds, alone: false, family: self.family, whole: false }
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Waiting {
     pub alone: bool,
     /// Steps of one family can be taken by one call, one after the other.
     pub family: Option<usize>,
+    /// To start a call takes longer than the step itself: it takes along all of the family that wait.
+    pub whole: bool,
 }
 
 /// What to do next.
@@ -140,7 +142,8 @@ impl Slots {
     /// job's part of the work that is left, at most (guided self-scheduling).
     fn companions(&mut self, first: &Waiting, free: u64) -> Vec<Waiting> {
         let Some(ranks) = first.family.and_then(|family| self.families.get(&family)) else { return Vec::new() };
-        let most = (self.shared + first.seconds) / (2 * self.jobs) as f64;
+        let share = (self.shared + first.seconds) / (2 * self.jobs) as f64;
+        let most = if first.whole { f64::INFINITY } else { share };
         let (mut taken, mut seconds) = (Vec::new(), first.seconds);
         for rank in ranks.iter().copied().collect::<Vec<_>>() {
             let fits = |step: &Waiting| step.memory <= free && seconds + step.seconds <= most;
@@ -179,7 +182,7 @@ impl Slots {
     /// A step that has ended is to run once more, with nothing beside it.
     pub(super) fn again_alone(&mut self, index: usize, memory: u64) {
         self.ended(index);
-        self.insert(Waiting { index, memory, seconds: 0.0, alone: true, family: None });
+        self.insert(Waiting { index, memory, seconds: 0.0, alone: true, family: None, whole: false });
     }
 }
 
@@ -230,7 +233,7 @@ mod tests {
     use super::*;
 
     fn step(index: usize, memory: u64, seconds: f64) -> Waiting {
-        Waiting { index, memory, seconds, alone: false, family: None }
+        Waiting { index, memory, seconds, alone: false, family: None, whole: false }
     }
 
     fn start(index: usize) -> Next {
@@ -273,6 +276,12 @@ mod tests {
         }
         let found = sizes(&mut Slots::new(2, 1000, units(24, 6)));
         assert!(found.iter().sum::<usize>() == 144 && found.len() < 45 && found.ends_with(&[1, 1, 1]), "{found:?}");
+    }
+
+    #[test]
+    fn what_takes_longer_to_start_than_to_do_goes_by_whole_families() {
+        let whole = units(6, 30).into_iter().map(|step| Waiting { whole: true, ..step }).collect();
+        assert_eq!(sizes(&mut Slots::new(2, 1000, whole)), [30; 6]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::cache::{CacheEntry, artifacts_with};
 use super::run::BuildOutcome;
-use crate::arch::{CudaVersion, KernelTarget};
+use crate::arch::{CudaVersion, KernelCompiler, KernelTarget};
 use crate::build_system::BuildDriver;
 use crate::bundle::{
     Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, OutsideLibrary,
@@ -15,7 +15,8 @@ use crate::bundle::{
 };
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
-use crate::plan::{Action, BuildPlan, GLSL_COMPILER, PlannedBundle, Step, kernel_dir};
+use crate::gpu::ShaderNeeds;
+use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
 use crate::recipe::{Component, ComponentKind, HostVariant, Recipe, RecipeMatrix, UNNAMED_VARIANT};
 
@@ -247,6 +248,10 @@ pub type OutsideOf<'a> = dyn Fn(&Bundle) -> Result<Vec<OutsideLibrary>> + 'a;
 pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>, outside: &OutsideOf<'_>) -> Result<()> {
     for PendingList { dir, list } in lists {
         let list = KernelsList { modules: artifacts(bundle, &dir)?, ..list };
+        if list.target.is_shader() {
+            let needs = needs(bundle, &dir, &list.modules)?;
+            bundle.manifest.needs.insert(list.variant.clone(), needs);
+        }
         write_list(bundle, &dir, &list)?;
     }
     let list = bundle.manifest.path();
@@ -259,6 +264,15 @@ pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>, outside: &OutsideOf<'_
         .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
     text.push(b'\n');
     Tree::at(&bundle.root)?.write(&list, &text)
+}
+
+/// What the shaders of a directory need of a device.
+fn needs(bundle: &Bundle, dir: &str, modules: &[Artifact]) -> Result<ShaderNeeds> {
+    modules.iter().try_fold(ShaderNeeds::default(), |all, module| {
+        let code = bundle.device_code_of(&format!("{dir}/{}", module.path))?;
+        let found = code.images.iter().filter_map(|image| image.spirv.as_ref()).map(ShaderNeeds::of);
+        Ok(found.fold(all, ShaderNeeds::with))
+    })
 }
 
 /// The steps that there is one of for each host variant.
@@ -419,6 +433,7 @@ fn stage_kernels(
                 place(entry, super::step::cached_name(step), bundle, output)?;
                 variants.push(variant);
             }
+            Action::Generate { .. } => {}
             Action::Host { .. } => {
                 let (variant, name) = (UNNAMED_VARIANT, recipe.plugin(target));
                 let installed = format!("lib/{name}");
@@ -462,8 +477,9 @@ fn write_list(bundle: &Bundle, dir: &str, list: &KernelsList) -> Result<()> {
 }
 
 fn compilers(tools: &BTreeMap<String, ToolVersion>) -> BTreeMap<String, String> {
+    let of_shaders = |name: &str| KernelCompiler::OF_SHADERS.iter().any(|compiler| compiler.name() == name);
     let kernel_tools =
-        tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm") || *name == GLSL_COMPILER);
+        tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm") || of_shaders(name));
     kernel_tools.map(|(name, tool)| (name.clone(), tool.version.clone())).collect()
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version, VersionPolicy};
 use crate::bundle::BundleManifest;
-use crate::gpu::Available;
+use crate::gpu::{Available, ShaderNeeds};
 use crate::manifest::PtxIsa;
 use crate::recipe::ComponentKind;
 
@@ -88,6 +88,9 @@ pub struct ShaderPackage {
     pub kernel_abi: Option<KernelAbiTag>,
     /// Whether it is installed, or only there to be installed.
     pub installed: bool,
+    /// What its variants need of a device.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub needs: BTreeMap<String, ShaderNeeds>,
     /// Why it cannot be used although it is there: a file is missing or damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -149,6 +152,7 @@ impl Distribution {
                     version: manifest.version,
                     target,
                     kernel_abi: manifest.kernel_abi.clone(),
+                    needs: manifest.needs.clone(),
                     installed,
                     problem: None,
                 });

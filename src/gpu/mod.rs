@@ -17,6 +17,7 @@ mod ptx;
 mod signature;
 pub mod slice;
 mod spirv;
+mod wgsl;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
@@ -31,5 +32,7 @@ pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundle
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use signature::{BufferBinding, BufferField, KernelSignature, Param, SpecConstant, kernel_abi_tag};
 pub use spirv::{
-    SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource, is_spirv, spirv,
+    ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource,
+    is_spirv, spirv,
 };
+pub use wgsl::{NAGA_VERSION, wgsl_to_spirv};

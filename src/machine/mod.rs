@@ -29,7 +29,7 @@ pub use provider::{Failing, Provider, Wanted};
 pub use redact::Redaction;
 pub use system::{CxxLibrary, HostEnvironment, Preload, SearchEntry, System, Variables};
 pub use tools::{Compiler, CompilerFamily, Program, Toolkit, Tools};
-pub use vulkan::{Vulkan, VulkanDevice, VulkanKind};
+pub use vulkan::{Vulkan, VulkanCompute, VulkanDevice, VulkanKind};
 
 /// Version of the form in which machines are written.
 pub const MACHINE_SCHEMA: u32 = 1;

@@ -1,5 +1,7 @@
 //! Vulkan devices, with the limits that simulators meet.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,30 @@ pub struct VulkanDevice {
     pub shared_memory: u32,
     /// Sizes of memory heaps of the device in bytes, the largest first.
     pub heaps: Vec<u64>,
+    /// What it offers to shaders; none in what an earlier simpack recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<VulkanCompute>,
+}
+
+/// What a Vulkan device offers to compute shaders.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct VulkanCompute {
+    /// `maxComputeWorkGroupSize`: invocations in a work group in x, y, z.
+    pub work_group_size: [u32; 3],
+    /// `maxPushConstantsSize` in bytes.
+    pub push_constants: u32,
+    /// `maxBoundDescriptorSets`.
+    pub descriptor_sets: u32,
+    /// `maxPerStageDescriptorStorageBuffers`.
+    pub storage_buffers: u32,
+    /// `maxUniformBufferRange` in bytes.
+    pub uniform_buffer_range: u32,
+    /// `subgroupSize`: invocations that run in step; 0 where nobody says.
+    pub subgroup_size: u32,
+    /// Capabilities of SPIR-V that optional features bring, by name, and whether it has them: what is not there was not
+    /// asked. A host must enable the feature when it makes the device.
+    pub capabilities: BTreeMap<String, bool>,
 }
 
 impl VulkanDevice {

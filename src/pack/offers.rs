@@ -88,6 +88,7 @@ fn shaders(record: &Record) -> Option<(String, ShaderPackage)> {
         version: conda::version(&record.version)?,
         target,
         kernel_abi: kernel_abi(record, simulator),
+        needs: BTreeMap::new(),
         installed: false,
         problem: None,
     };

@@ -44,6 +44,8 @@ pub struct BuildRequest {
     pub capabilities: Option<Vec<Capability>>,
     /// PTX of only these.
     pub ptx: Option<Vec<Capability>>,
+    /// Shaders for only these environments.
+    pub environments: Option<Vec<String>>,
     /// CUDA release instead of the recipe's.
     pub cuda: Option<CudaVersion>,
     /// Where nvcc comes from.
@@ -98,6 +100,7 @@ impl Default for BuildRequest {
             recipe: None,
             capabilities: None,
             ptx: None,
+            environments: None,
             cuda: None,
             cuda_source: CudaSource::Wheels,
             host: None,
@@ -149,6 +152,9 @@ impl BuildRequest {
             Some([]) => add("--ptx", "none".to_owned()),
             Some(ptx) => add("--ptx", listed(ptx)),
         }
+        if let Some(environments) = &self.environments {
+            add("--environment", environments.join(","));
+        }
         if let Some(cuda) = self.cuda {
             add("--cuda", cuda.to_string());
         }
@@ -168,6 +174,7 @@ impl BuildRequest {
             cuda: self.cuda,
             capabilities: self.capabilities.clone(),
             ptx: self.ptx.clone(),
+            environments: self.environments.clone(),
             host: self.host,
         };
         RecipeRequest { recipe: self.recipe.clone(), selection, offline: self.offline }

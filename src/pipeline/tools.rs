@@ -5,19 +5,20 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arch::CudaVersion;
+use crate::arch::{CudaVersion, KernelCompiler};
 use crate::build_system::BuildDriver;
 use crate::bundle::ToolVersion;
 use crate::engine::{CudaCompiler, Toolset};
 use crate::error::{Error, Result};
 use crate::fs;
+use crate::gpu::NAGA_VERSION;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
-use crate::plan::GLSL_COMPILER;
-use crate::recipe::{CudaToolchain, Recipe, RecipeMatrix};
+use crate::plan::generator_tool;
+use crate::recipe::{CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
 use crate::toolchain::{
-    HostCommands, HostCompiler, HostSearch, HostSource, ShaderCompiler, Store, SystemSearch, Toolchain, host_source,
-    nvcc_host_compiler, shader_compiler, system_cuda,
+    HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, ShaderCompiler, Store, SystemSearch, Toolchain,
+    host_source, nvcc_host_compiler, shader_compiler, system_cuda,
 };
 use crate::ui::{Ui, size};
 
@@ -40,8 +41,10 @@ pub(crate) struct Tools {
     cuda: BTreeMap<CudaVersion, CudaTools>,
     /// That of the host part, where it is compiled.
     compiler: Option<Box<dyn HostSource>>,
-    /// That of shaders, where there are any.
+    /// That of shaders in GLSL and HLSL, where there are any.
     shaders: Option<ShaderCompiler>,
+    /// Programs that write sources, by the names that the recipe gives.
+    generators: BTreeMap<String, PathBuf>,
     answers: VersionCache,
 }
 
@@ -79,9 +82,36 @@ fn found(
     answers: VersionCache,
 ) -> Result<Tools> {
     let recipe = recipes.own();
-    let mut tools = Tools { host: BTreeMap::new(), cuda: BTreeMap::new(), compiler: None, shaders: None, answers };
-    if recipe.form().is_some_and(|form| !form.is_cuda()) {
+    let mut tools = Tools {
+        host: BTreeMap::new(),
+        cuda: BTreeMap::new(),
+        compiler: None,
+        shaders: None,
+        generators: BTreeMap::new(),
+        answers,
+    };
+    let shaders = recipe.groups.iter().filter(|group| group.form == KernelForm::Spirv);
+    let (wgsl, others): (Vec<_>, Vec<_>) =
+        shaders.flat_map(|group| &group.sources).partition(|it| ShaderLanguage::of(it) == Some(ShaderLanguage::Wgsl));
+    if !others.is_empty() {
         tools.shaders = Some(shader_compiler(&tools.answers)?);
+    }
+    if !wgsl.is_empty() {
+        let naga = ToolVersion { version: NAGA_VERSION.to_owned(), sha256: None };
+        tools.host.insert(KernelCompiler::Naga.name().to_owned(), naga);
+    }
+    for generator in recipe.groups.iter().filter_map(|group| group.generator.as_ref()) {
+        let Some(name) = generator.command.first().filter(|_| generator.is_of_machine()) else { continue };
+        // Where steps look for programs comes first: what the user put before it (a shim, say) may not run in a sandbox.
+        let found = which::which_in(name, Some(STEP_PATH), "/").or_else(|_| which::which(name)).map_err(|_| {
+            Error::toolchain(format!("`{name}`, which writes sources of kernels, is not in PATH"))
+                .detail(format!("the recipe calls: {}", generator.line()))
+        })?;
+        let program = fs_err::canonicalize(found)?;
+        let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tool = ToolVersion { version, sha256: Some(fs::Digest::of_file(&program)?) };
+        tools.host.insert(generator_tool(name), tool);
+        tools.generators.insert(name.clone(), program);
     }
     for recipe in recipes.iter().filter(|recipe| recipe.is_cuda()) {
         tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
@@ -170,7 +200,7 @@ impl Tools {
     /// Tools of the host part and of each release.
     pub(super) fn versions(&self, recipes: &RecipeMatrix) -> BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>> {
         let of = |cuda: CudaVersion| self.cuda.get(&cuda).into_iter().flat_map(|tools| tools.versions.clone());
-        let shaders = self.shaders.as_ref().map(|compiler| (GLSL_COMPILER.to_owned(), compiler.tool.clone()));
+        let shaders = self.shaders.as_ref().map(|compiler| (compiler.kind.name().to_owned(), compiler.tool.clone()));
         let shared: BTreeMap<String, ToolVersion> = self.host.clone().into_iter().chain(shaders).collect();
         recipes
             .iter()
@@ -202,6 +232,7 @@ impl Tools {
             paths.push(dir);
         }
         paths.extend(self.shaders.as_ref().map(|compiler| compiler.program.clone()));
+        paths.extend(self.generators.values().cloned());
         paths.extend(self.cuda.values().filter_map(|tools| tools.system.as_ref()).flat_map(Toolchain::looked_at));
         Some(paths)
     }
@@ -211,7 +242,10 @@ impl Tools {
         let pinned = self.cuda.iter().filter(|(_, tools)| tools.system.is_none());
         let mut names =
             pinned.map(|(cuda, _)| Ok(store.pins().cuda(*cuda)?.name.clone())).collect::<Result<Vec<String>>>()?;
-        let tools = self.host.iter().filter(|(name, tool)| tool.sha256.is_some() && *name != "c++");
+        let tools = self.host.iter().filter(|(name, tool)| {
+            let is_generator = self.generators.keys().any(|program| generator_tool(program) == **name);
+            tool.sha256.is_some() && *name != "c++" && !is_generator
+        });
         names.extend(tools.map(|(name, _)| name.clone()));
         names.extend(self.compiler.iter().flat_map(|_| recipe.host.pinned()).map(str::to_owned));
         let quiet = ui.silent();
@@ -272,7 +306,8 @@ impl Tools {
             dependencies: BTreeMap::new(),
             compiler_cache: cache,
             runtime,
-            glsl: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
+            shaders: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
+            generators: self.generators.clone(),
             source_date_epoch: epoch,
         })
     }

@@ -47,7 +47,14 @@ mod tests {
             key: Digest::of(id.as_bytes()),
             parts: Vec::new(),
             direct: None,
-            action: Action::Kernel { source, target, variant, args: Vec::new(), output: output.to_owned() },
+            action: Action::Kernel {
+                compiler: crate::arch::KernelCompiler::Nvcc,
+                source,
+                target,
+                variant,
+                args: Vec::new(),
+                output: output.to_owned(),
+            },
         }
     }
 

@@ -1,19 +1,21 @@
 //! Kernel steps: one per translation unit x target x variant, keyed by the headers they include. Shaders are compiled
 //! like kernels of CUDA, by a compiler of their own and for no CUDA release.
 
+use std::collections::BTreeMap;
+
 use super::headers::HeaderList;
 use super::{Action, DATA, KeyPart, PlanInputs, Step, kernel_dir, key_of};
-use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget};
+use crate::bundle::ToolVersion;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, DeviceCompiler, KernelGroup, Recipe, VariantChoice};
-
-/// Name among the tools of the compiler of shaders in GLSL.
-pub const GLSL_COMPILER: &str = "glslang";
+use crate::recipe::{ComponentKind, DeviceCompiler, KernelGroup, Recipe, ShaderLanguage, VariantChoice};
 
 /// Steps of all kernel groups for one CUDA release; of shaders all that there are.
 pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbiTag>) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
+    let none = BTreeMap::new();
+    let tools = inputs.tools.get(&recipe.cuda).unwrap_or(&none);
     for group in &recipe.groups {
         if group.form.compiler() != DeviceCompiler::Steps {
             continue;
@@ -22,7 +24,7 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbi
         for source in &group.sources {
             for variant in &group.variants {
                 for &target in &recipe.targets {
-                    let Some(compiler) = Compiler::of(target) else { continue };
+                    let Some(compiler) = compiler_of(source, target, tools) else { continue };
                     let unit = Unit { group, source, variant, target, compiler };
                     steps.push(step(recipe, inputs, tag, &unit)?);
                 }
@@ -39,53 +41,62 @@ struct Unit<'a> {
     source: &'a str,
     variant: &'a VariantChoice,
     target: KernelTarget,
-    compiler: Compiler,
+    compiler: KernelCompiler,
 }
 
-/// What compiles for a target.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Compiler {
-    Nvcc,
-    Glsl,
+/// What compiles a unit for a target; of two that do, the one among the tools. None for what nothing compiles.
+fn compiler_of(source: &str, target: KernelTarget, tools: &BTreeMap<String, ToolVersion>) -> Option<KernelCompiler> {
+    match target {
+        KernelTarget::Sass(_) | KernelTarget::Ptx(_) => Some(KernelCompiler::Nvcc),
+        KernelTarget::Vulkan(..) if ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl) => {
+            Some(KernelCompiler::Naga)
+        }
+        KernelTarget::Vulkan(..) if tools.contains_key(KernelCompiler::Glslc.name()) => Some(KernelCompiler::Glslc),
+        KernelTarget::Vulkan(..) => Some(KernelCompiler::Glslang),
+        KernelTarget::Cpu | KernelTarget::Spirv(..) => None,
+    }
 }
 
-impl Compiler {
-    fn of(target: KernelTarget) -> Option<Self> {
-        match target {
-            KernelTarget::Sass(_) | KernelTarget::Ptx(_) => Some(Self::Nvcc),
-            KernelTarget::Vulkan(..) => Some(Self::Glsl),
-            KernelTarget::Cpu | KernelTarget::Spirv(..) => None,
-        }
-    }
+/// Names of a compiler's tools, as they enter keys.
+fn tools_of(compiler: KernelCompiler) -> Vec<&'static str> {
+    let of_host = (compiler == KernelCompiler::Nvcc).then_some("c++ of nvcc");
+    std::iter::once(compiler.name()).chain(of_host).collect()
+}
 
-    /// Names of its tools, as they enter keys.
-    fn tools(self) -> &'static [&'static str] {
-        match self {
-            Self::Nvcc => &["nvcc", "c++ of nvcc"],
-            Self::Glsl => &[GLSL_COMPILER],
+/// Arguments that choose language and target, and how the names of its files end.
+fn target_args(compiler: KernelCompiler, source: &str, target: KernelTarget) -> (Vec<String>, &'static str) {
+    let is_hlsl = ShaderLanguage::of(source) == Some(ShaderLanguage::Hlsl);
+    let hlsl = |args: &[&str]| args.iter().filter(|_| is_hlsl).map(ToString::to_string).collect::<Vec<_>>();
+    match (compiler, target) {
+        (_, KernelTarget::Ptx(capability)) => {
+            (vec!["-ptx".to_owned(), format!("-arch={}", capability.compute())], "ptx")
         }
-    }
-
-    /// Arguments that choose a target, and how the names of its files end.
-    fn target(target: KernelTarget) -> (Vec<String>, &'static str) {
-        match target {
-            KernelTarget::Ptx(capability) => {
-                (vec!["-ptx".to_owned(), format!("-arch={}", capability.compute())], "ptx")
-            }
-            KernelTarget::Sass(capability) => {
-                (vec!["-cubin".to_owned(), format!("-arch={}", capability.sm())], "cubin")
-            }
-            other => (vec!["--target-env".to_owned(), other.to_string()], "spv"),
+        (_, KernelTarget::Sass(capability)) => {
+            (vec!["-cubin".to_owned(), format!("-arch={}", capability.sm())], "cubin")
+        }
+        (KernelCompiler::Naga, other) => {
+            let version = other.spirv().map(|(major, minor)| KernelTarget::Spirv(major, minor).to_string());
+            (version.into_iter().collect(), "spv")
+        }
+        (KernelCompiler::Glslc, other) => {
+            let args = std::iter::once(format!("--target-env={other}"));
+            (args.chain(hlsl(&["-x", "hlsl", "-fshader-stage=compute"])).collect(), "spv")
+        }
+        (_, other) => {
+            let args = ["--target-env".to_owned(), other.to_string()].into_iter();
+            (args.chain(hlsl(&["-D", "-S", "comp", "-e", "main"])).collect(), "spv")
         }
     }
 }
 
 fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_>) -> Result<Step> {
     let Unit { group, source, variant, target, compiler } = *unit;
-    let (mut args, ending) = Compiler::target(target);
+    let (mut args, ending) = target_args(compiler, source, target);
     args.extend(group.flags.iter().cloned());
     args.extend(variant.flags.iter().cloned());
-    args.extend(variant.define.iter().map(|define| format!("-D{define}")));
+    // Of WGSL, which has no macros, they are the values of constants that a pipeline may override.
+    let option = if compiler == KernelCompiler::Naga { "" } else { "-D" };
+    args.extend(variant.define.iter().map(|define| format!("{option}{define}")));
     for when in group.when.iter().filter(|when| target.capability().is_some_and(|it| when.applies(it))) {
         args.extend(when.flags.iter().cloned());
         args.extend(when.define.iter().map(|define| format!("-D{define}")));
@@ -96,7 +107,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
 
     let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 4")];
     parts.extend(data_part(inputs, recipe.cuda));
-    for name in compiler.tools() {
+    for name in tools_of(compiler) {
         parts.push(tool_part(inputs, recipe.cuda, name)?);
     }
     parts.extend(args.iter().enumerate().map(|(index, arg)| KeyPart::new(format!("argument {index}"), arg)));
@@ -107,12 +118,19 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_
     Ok(Step {
         id: format!("{source} {target} ({})", variant.name),
         component: ComponentKind::Kernels,
-        cuda: (compiler == Compiler::Nvcc).then_some(recipe.cuda),
+        cuda: (compiler == KernelCompiler::Nvcc).then_some(recipe.cuda),
         host: None,
         key: key_of(&parts),
         parts,
         direct: Some(direct),
-        action: Action::Kernel { source: source.to_owned(), target, variant: variant.name.clone(), args, output },
+        action: Action::Kernel {
+            compiler,
+            source: source.to_owned(),
+            target,
+            variant: variant.name.clone(),
+            args,
+            output,
+        },
     })
 }
 

@@ -1,5 +1,6 @@
 //! The whole job as a value, before anything is touched. Pure: sources come in as digests.
 
+mod generators;
 mod graph;
 mod headers;
 mod host;
@@ -11,9 +12,9 @@ mod shard;
 mod simulated_tests;
 mod tasks;
 
+pub use generators::generator_tool;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
-pub use kernels::GLSL_COMPILER;
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
@@ -36,6 +37,7 @@ pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
     // A digest over all declared kernels: made once, not for every step.
     let tag = recipe.kernel_abi_tag();
     let mut steps = host::steps(recipes, inputs, tag.as_ref())?;
+    steps.extend(generators::steps(recipe, inputs)?);
     for recipe in recipes.compiling() {
         steps.extend(kernels::steps(recipe, inputs, tag.as_ref())?);
     }

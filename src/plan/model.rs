@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::KeyPart;
-use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
@@ -147,8 +147,18 @@ pub enum Action {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         variant: Option<String>,
     },
+    /// Runs what writes translation units, and compares what it writes with those in the source.
+    Generate {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Translation units below the source root.
+        sources: Vec<String>,
+    },
     /// Compiles one translation unit for one target and variant into one file.
     Kernel {
+        /// What compiles it.
+        #[serde(skip_serializing_if = "is_nvcc", default)]
+        compiler: KernelCompiler,
         /// Translation unit below the source root.
         source: String,
         /// Target.
@@ -162,12 +172,17 @@ pub enum Action {
     },
 }
 
+fn is_nvcc(compiler: &KernelCompiler) -> bool {
+    *compiler == KernelCompiler::Nvcc
+}
+
 impl Step {
     /// The one target whose device code the step makes.
     pub fn target(&self) -> Option<KernelTarget> {
         match &self.action {
             Action::Kernel { target, .. } => Some(*target),
             Action::Host { target, .. } => *target,
+            Action::Generate { .. } => None,
         }
     }
 
@@ -225,6 +240,7 @@ impl PlannedBundle {
             host: self.host.clone(),
             kernel_abi: None,
             kernels: Vec::new(),
+            needs: BTreeMap::new(),
             glibc: None,
             uses: component.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default(),
             dependencies: BTreeSet::new(),

@@ -7,7 +7,7 @@ use super::ignored::Ignored;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
-use crate::recipe::{BuildSpec, Inputs, Recipe, Source};
+use crate::recipe::{BuildSpec, Generator, Inputs, Recipe, Source};
 
 /// A source tree as it was found.
 pub(crate) struct Scanned {
@@ -99,7 +99,9 @@ struct Named<'a> {
 impl<'a> Named<'a> {
     fn by(recipe: &'a Recipe) -> Result<Self> {
         let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
-        let inputs = builds.filter(|build| build.inputs.is_some()).map(BuildSpec::reads).collect::<Result<_>>()?;
+        let of_builds = builds.filter(|build| build.inputs.is_some()).map(BuildSpec::reads);
+        let of_generators = recipe.groups.iter().filter_map(|group| group.generator.as_ref()).map(Generator::reads);
+        let inputs = of_builds.chain(of_generators).collect::<Result<_>>()?;
         let sources = recipe.groups.iter().flat_map(|group| &group.sources).map(String::as_str).collect();
         Ok(Self { inputs, sources })
     }

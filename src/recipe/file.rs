@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
-use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Source, WheelExperiment};
+use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Generator, Source, WheelExperiment};
 use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
 use super::smoke::Smoke;
@@ -230,6 +230,8 @@ pub struct GroupTable {
     pub variants: BTreeMap<String, BTreeMap<String, Additions>>,
     /// Range to additions, in the order of the file.
     pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
+    /// What writes the translation units.
+    pub generator: Option<Generator>,
 }
 
 /// What a variant or a range of capabilities adds.

@@ -51,8 +51,8 @@ impl KernelForm {
     /// Keys of a group's table that the form takes beside `form`.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Cubin => &["sources", "table", "flags", "variants", "when"],
-            Self::Spirv => &["sources", "table", "flags", "variants"],
+            Self::Cubin => &["sources", "table", "flags", "variants", "when", "generator"],
+            Self::Spirv => &["sources", "table", "flags", "variants", "generator"],
             Self::Library => &["table"],
             Self::Slice => &["files", "variants"],
         }
@@ -83,5 +83,26 @@ impl KernelForm {
     /// Whether a driver loads its files as they are.
     pub fn is_loaded_by_driver(self) -> bool {
         matches!(self, Self::Cubin | Self::Spirv)
+    }
+}
+
+/// The language of a compute shader, by which its file's name ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShaderLanguage {
+    /// `.comp`.
+    Glsl,
+    /// `.hlsl`.
+    Hlsl,
+    /// `.wgsl`.
+    Wgsl,
+}
+
+impl ShaderLanguage {
+    /// All, with the endings of files' names.
+    pub const ENDINGS: [(&str, Self); 3] = [(".comp", Self::Glsl), (".hlsl", Self::Hlsl), (".wgsl", Self::Wgsl)];
+
+    /// That of a file; none of a file that is no compute shader.
+    pub fn of(path: &str) -> Option<Self> {
+        Self::ENDINGS.iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, language)| *language)
     }
 }

@@ -28,17 +28,24 @@ impl BuildSpec {
     /// # Errors
     /// Its `inputs` are not globs.
     pub fn reads(&self) -> Result<Inputs> {
-        let named = self.inputs.as_deref().map(globs).transpose()?;
-        let dir = self.directory();
-        let beginnings = self.inputs.iter().flatten().map(|glob| {
-            let literal = &glob[..glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len())];
-            if dir.is_empty() { literal.to_owned() } else { format!("{dir}/{literal}") }
-        });
-        Ok(Inputs { dir: dir.to_owned(), named, beginnings: beginnings.collect() })
+        Inputs::below(self.directory(), self.inputs.as_deref())
     }
 }
 
 impl Inputs {
+    /// The files below a directory of the source, or those that globs below it name.
+    ///
+    /// # Errors
+    /// They are not globs.
+    pub(super) fn below(dir: &str, patterns: Option<&[String]>) -> Result<Self> {
+        let named = patterns.map(globs).transpose()?;
+        let beginnings = patterns.iter().copied().flatten().map(|glob| {
+            let literal = &glob[..glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len())];
+            if dir.is_empty() { literal.to_owned() } else { format!("{dir}/{literal}") }
+        });
+        Ok(Self { dir: dir.to_owned(), named, beginnings: beginnings.collect() })
+    }
+
     /// Whether the build reads a file of the source, by its path below the root; one that is `left_out` has to be named.
     pub fn contain(&self, path: &str, left_out: bool) -> bool {
         let below = match self.dir.as_str() {

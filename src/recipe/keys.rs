@@ -414,7 +414,8 @@ struct KernelGroup {
     /// What it ships as. All groups of a recipe ship in one form.
     #[schemars(extend("default" = "cubin"), example = &"cubin")]
     form: Option<KernelForm>,
-    /// Translation units, relative to the source; of form `cubin`, and of form `spirv` compute shaders in GLSL (`.comp`).
+    /// Translation units, relative to the source; of form `cubin`, and of form `spirv` compute shaders in GLSL (`.comp`),
+    /// HLSL (`.hlsl`) or WGSL (`.wgsl`).
     #[schemars(example = ["kernels/neuron.cu"])]
     sources: Option<Vec<String>>,
     /// The kernel table, relative to the recipe or the source; of all forms but `slice`.
@@ -432,6 +433,22 @@ struct KernelGroup {
     variants: Option<BTreeMap<String, BTreeMap<String, Additions>>>,
     /// What some capabilities add, by a range such as `<8.0`, `>=9.0` or `>=8.0,<9.0`; of form `cubin`.
     when: Option<BTreeMap<String, Additions>>,
+    /// What writes the sources, which lie in the source tree all the same: a build runs it and refuses sources that are not
+    /// what it writes today. Of the forms `cubin` and `spirv`.
+    generator: Option<Generator>,
+}
+
+/// A command that writes the sources of a kernel group.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Generator {
+    /// Program and arguments, called in a copy of the source that holds nothing but its `inputs`: a program of the machine
+    /// by its name, or a file of the source by its path.
+    #[schemars(example = ["python3", "shaders/generate.py"])]
+    command: Vec<String>,
+    /// Globs over all files that it reads, relative to the source.
+    #[schemars(example = ["shaders/generate.py", "host/network.h"])]
+    inputs: Vec<String>,
 }
 
 /// What a variant or a range of capabilities adds to the flags of a group.
@@ -563,6 +580,10 @@ struct SmokeTest {
     /// `{target}` are replaced.
     #[schemars(example = ["--backend", "cuda", "--device", "{device}", "--code", "{target}"])]
     cuda: Option<Vec<String>>,
+    /// Further arguments for one Vulkan device, one target and one variant of the shaders, which must run exactly that or
+    /// fail. `{device}`, `{target}` and `{variant}` are replaced.
+    #[schemars(example = ["--device", "{device}", "--code", "{target}", "--variant", "{variant}"])]
+    vulkan: Option<Vec<String>>,
     /// JSON pointers into what it prints: the same value everywhere. `equal` or `near` must be there.
     #[schemars(example = ["/digest"])]
     equal: Option<Vec<String>>,

@@ -86,6 +86,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
         ("HostVariant", "[component.core.variants.mpi.openmpi]"),
         ("Additions", "[kernels.main.variants.axis.choice]"),
         ("Additions", "[kernels.main.when.\"<8.0\"]"),
+        ("Generator", "[kernels.main.generator]"),
         ("Driver", "[driver]"),
         ("Lint", "[lint]"),
         ("WaiverKeys", "[[lint.waivers]]"),

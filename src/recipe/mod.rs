@@ -30,15 +30,15 @@ pub use file::{
     MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable, VariantTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
-pub use form::{DeviceCompiler, KernelForm};
+pub use form::{DeviceCompiler, KernelForm, ShaderLanguage};
 pub use host::{HostKind, HostToolchain};
 pub use inputs::Inputs;
 pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
-    BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Install,
-    KernelGroup, LintSettings, PackageSettings, Recipe, Source, SourcePart, UNNAMED_VARIANT, Used, VariantChoice,
-    WheelExperiment, When,
+    BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Generator,
+    Install, KernelGroup, LintSettings, PackageSettings, Recipe, Source, SourcePart, UNNAMED_VARIANT, Used,
+    VariantChoice, WheelExperiment, When,
 };
 pub use need::Need;
 pub use parse::parse;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{DeviceCompiler, KernelForm};
 use super::host::HostToolchain;
+use super::inputs::Inputs;
 use super::need::Need;
 use super::places::Places;
 use super::smoke::Smoke;
@@ -19,6 +20,7 @@ use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
+use crate::error::Result;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
 use crate::report::Level;
 
@@ -446,6 +448,38 @@ pub struct KernelGroup {
     pub variants: Vec<VariantChoice>,
     /// Additions for some capabilities.
     pub when: Vec<When>,
+    /// What writes its translation units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Generator>,
+}
+
+/// A command that writes the translation units of a kernel group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Generator {
+    /// Program and arguments: a program of the machine by its name, or a file of the source by its path.
+    pub command: Vec<String>,
+    /// Globs over the files that it reads, relative to the source.
+    pub inputs: Vec<String>,
+}
+
+impl Generator {
+    /// Whether its program is one of the machine's, found by its name.
+    pub fn is_of_machine(&self) -> bool {
+        self.command.first().is_some_and(|program| !program.contains('/'))
+    }
+
+    /// The files that it reads.
+    ///
+    /// # Errors
+    /// Its `inputs` are not globs.
+    pub fn reads(&self) -> Result<Inputs> {
+        Inputs::below("", Some(&self.inputs))
+    }
+
+    /// The command as people type it.
+    pub fn line(&self) -> String {
+        self.command.join(" ")
+    }
 }
 
 /// Name of the one combination of a group without variant axes.

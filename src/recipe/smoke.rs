@@ -10,8 +10,10 @@ use super::diagnostic::Spanned;
 use super::parse::reader::{Reader, Value};
 use super::parse::words::{not_relative, placeholders};
 
-/// Words in arguments that are replaced, in braces: the driver's index of the device, and the kernels' target.
-const PLACEHOLDERS: [&str; 2] = ["device", "target"];
+/// Words in arguments that are replaced, in braces, by the key that takes them: the driver's index of the device, the
+/// target of the device code, and of shaders their variant.
+const PLACEHOLDERS: [(&str, &[&str]); 2] =
+    [("cuda", &["device", "target"]), ("vulkan", &["device", "target", "variant"])];
 /// Seconds that one run may take when the recipe does not say.
 const DEFAULT_LIMIT: u32 = 60;
 
@@ -27,6 +29,10 @@ pub struct Smoke {
     /// simulator without. `{device}` and `{target}` are replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuda: Vec<String>,
+    /// Further arguments for one Vulkan device, one target and one variant of the shaders, which must run exactly that or
+    /// fail; empty for a simulator without. `{device}`, `{target}` and `{variant}` are replaced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vulkan: Vec<String>,
     /// JSON pointers (RFC 6901) into what it prints: the same value on every backend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub equal: Vec<String>,
@@ -59,7 +65,7 @@ pub(super) fn smoke(reader: &mut Reader, value: &Value<'_>) -> Option<Smoke> {
     let mut words = |reader: &mut Reader, key: &'static str| {
         fields.get(key).and_then(|value| arguments(reader, value, key)).map(plain).unwrap_or_default()
     };
-    let (cpu, cuda) = (words(reader, "cpu"), words(reader, "cuda"));
+    let (cpu, cuda, vulkan) = (words(reader, "cpu"), words(reader, "cuda"), words(reader, "vulkan"));
     let equal = fields.get("equal").and_then(|value| reader.list(value, "equal", pointer)).map(plain);
     let near = fields.get("near").map(|value| near(reader, value));
     let code = fields.get("code").and_then(|value| pointer(reader, value));
@@ -75,6 +81,7 @@ pub(super) fn smoke(reader: &mut Reader, value: &Value<'_>) -> Option<Smoke> {
         command: command?,
         cpu,
         cuda,
+        vulkan,
         equal,
         near,
         code: code.map(|code| code.value),
@@ -89,13 +96,13 @@ fn plain(list: Vec<Spanned<String>>) -> Vec<String> {
 
 fn arguments(reader: &mut Reader, value: &Value<'_>, key: &str) -> Option<Vec<Spanned<String>>> {
     let list = reader.list(value, key, |reader, value| reader.text(value, "an argument"))?;
+    let known = PLACEHOLDERS.iter().find(|(taking, _)| *taking == key).map_or(&[] as &[&str], |(_, words)| words);
     for text in &list {
-        for word in placeholders(&text.value) {
-            if key != "cuda" || !PLACEHOLDERS.contains(&word) {
-                let known = PLACEHOLDERS.map(|word| format!("{{{word}}}"));
-                let mistake = reader.mistake(text.span.clone(), format!("unknown placeholder `{{{word}}}` in {key}"));
-                reader.push(mistake.known("known in cuda", &known));
-            }
+        for word in placeholders(&text.value).into_iter().filter(|word| !known.contains(word)) {
+            let mistake = reader.mistake(text.span.clone(), format!("unknown placeholder `{{{word}}}` in {key}"));
+            let (taking, words) = PLACEHOLDERS.iter().find(|(taking, _)| *taking == key).unwrap_or(&PLACEHOLDERS[0]);
+            let words: Vec<String> = words.iter().map(|word| format!("{{{word}}}")).collect();
+            reader.push(mistake.known(&format!("known in {taking}"), &words));
         }
     }
     Some(list)

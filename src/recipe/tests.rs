@@ -287,6 +287,7 @@ fn the_command_line_may_choose_otherwise() {
         cuda: Some(old),
         capabilities: Some(vec![Capability::new(8, 0), Capability::new(7, 0)]),
         ptx: Some(Vec::new()),
+        environments: None,
         host: Some(HostKind::System),
     };
     let recipe = load_with(VOLLEY, &chosen).unwrap();

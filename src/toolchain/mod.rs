@@ -39,8 +39,8 @@ pub use compose::{PartDigests, tree_digest};
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use dependencies::{IntoPrefix, PackageFile};
 pub use host::{
-    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, SystemLibrary, host_source,
-    nvcc_host_compiler, system_host_compiler,
+    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, SystemLibrary,
+    host_source, nvcc_host_compiler, system_host_compiler,
 };
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};

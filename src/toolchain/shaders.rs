@@ -1,7 +1,8 @@
-//! The compiler of shaders in GLSL: the machine's glslang.
+//! The compiler of shaders in GLSL and HLSL: the machine's glslc, or its glslang.
 
 use std::path::PathBuf;
 
+use crate::arch::KernelCompiler;
 use crate::bundle::ToolVersion;
 use crate::error::{Error, Result};
 use crate::fs;
@@ -11,31 +12,67 @@ use crate::process::Call;
 /// A compiler of shaders.
 #[derive(Debug, Clone)]
 pub struct ShaderCompiler {
+    /// Which.
+    pub kind: KernelCompiler,
     /// The program, where it really lies.
     pub program: PathBuf,
     /// What it is, for keys and provenance: what it says of itself, and the digest of its file.
     pub tool: ToolVersion,
 }
 
-/// Names of the program: Debian's, and that of glslang itself since its release 12.
-const NAMES: [&str; 2] = ["glslangValidator", "glslang"];
+/// Names of programs, the best first. glslc takes many shaders at a time: what it would do for each alone, to make the
+/// tables of the language, takes 20 times as long as a small shader. glslang's program is called as Debian does, and as
+/// itself since its release 12.
+const NAMES: [(&str, KernelCompiler); 3] = [
+    ("glslc", KernelCompiler::Glslc),
+    ("glslangValidator", KernelCompiler::Glslang),
+    ("glslang", KernelCompiler::Glslang),
+];
 
 /// The machine's compiler of shaders.
 ///
 /// # Errors
 /// There is none, or it does not say its version.
 pub fn shader_compiler(answers: &VersionCache) -> Result<ShaderCompiler> {
-    let found = NAMES.iter().find_map(|name| which::which(name).ok()).ok_or_else(|| {
-        Error::toolchain("the recipe has shaders, and there is no glslang to compile them")
-            .detail(format!("looked for in PATH: {}", NAMES.join(", ")))
-            .hint("install glslang: Debian and Ubuntu have it as glslang-tools, conda-forge as glslang")
+    let found = NAMES.iter().find_map(|(name, kind)| Some((which::which(name).ok()?, *kind)));
+    let (found, kind) = found.ok_or_else(|| {
+        Error::toolchain("the recipe has shaders, and there is neither glslc nor glslang to compile them")
+            .detail(format!("looked for in PATH: {}", NAMES.map(|(name, _)| name).join(", ")))
+            .hint("install glslc: Debian and Ubuntu have it in the package glslc, conda-forge in shaderc")
+            .hint("or install glslang: Debian and Ubuntu have it as glslang-tools, conda-forge as glslang")
     })?;
     let program = fs_err::canonicalize(found)?;
     let said = answers.ask(&Call::new(&program).arg("--version"))?;
-    let version = said.lines().next().and_then(|line| line.rsplit(' ').next()).filter(|it| !it.is_empty());
-    let version = version.ok_or_else(|| {
+    let version = version(&said, kind).ok_or_else(|| {
         Error::toolchain(format!("{} does not say its version", program.display())).detail("asked with --version")
     })?;
-    let tool = ToolVersion { version: version.to_owned(), sha256: Some(fs::Digest::of_file(&program)?) };
-    Ok(ShaderCompiler { program, tool })
+    let tool = ToolVersion { version, sha256: Some(fs::Digest::of_file(&program)?) };
+    Ok(ShaderCompiler { kind, program, tool })
+}
+
+/// glslc tells the versions of what it is made of, a line each; of glslang the last word of the first line is its own.
+fn version(said: &str, kind: KernelCompiler) -> Option<String> {
+    let found = match kind {
+        KernelCompiler::Glslc => {
+            let parts: Vec<&str> = said.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+            parts.join(", ")
+        }
+        _ => said.lines().next()?.rsplit(' ').next()?.to_owned(),
+    };
+    (!found.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told() {
+        let glslc = "shaderc 2023.2-1\nspirv-tools 2022.4+1.3.236.0-1\nglslang 11.13.0-1\n\nTarget: SPIR-V 1.0\n";
+        let parts = "shaderc 2023.2-1, spirv-tools 2022.4+1.3.236.0-1, glslang 11.13.0-1";
+        assert_eq!(version(glslc, KernelCompiler::Glslc).unwrap(), parts);
+        assert_eq!(version("Glslang Version: 11:12.0.0\nESSL\n", KernelCompiler::Glslang).unwrap(), "11:12.0.0");
+        assert_eq!(version("\n", KernelCompiler::Glslc), None);
+        assert_eq!(version("", KernelCompiler::Glslang), None);
+    }
 }

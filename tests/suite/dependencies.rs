@@ -23,7 +23,9 @@ const LICENCES: [&str; 13] = [
 ];
 
 /// Crates that others still ask for in an older version; those of digests by minisign's key derivation.
-const TWICE: [&str; 17] = [
+const TWICE: [&str; 21] = [
+    "bit-set",
+    "bit-vec",
     "block-buffer",
     "cpufeatures",
     "crypto-common",
@@ -36,8 +38,10 @@ const TWICE: [&str; 17] = [
     "hashbrown",
     "indexmap",
     "libloading",
+    "rustc-hash",
     "schemars",
     "sha2",
+    "spirv",
     "syn",
     "thiserror",
     "thiserror-impl",

@@ -12,9 +12,10 @@ const TARGETS: [&str; 2] = ["vulkan1.1", "vulkan1.2"];
 
 /// Whether shaders can be compiled and run here: Vulkan has a device that is the processor (Mesa's lavapipe).
 fn can_run() -> bool {
-    let found = tool("glslangValidator").is_some() && Path::new("/usr/include/vulkan/vulkan.h").is_file();
+    let compilers = ["glslc", "glslangValidator"].iter().all(|name| tool(name).is_some());
+    let found = compilers && Path::new("/usr/include/vulkan/vulkan.h").is_file();
     if !found {
-        skip("glslangValidator or Vulkan's headers are not here; `bash tests/run` installs them");
+        skip("glslc, glslangValidator or Vulkan's headers are not here; `bash tests/run` installs them");
     }
     found
 }
@@ -75,7 +76,7 @@ fn shaders_are_built_installed_and_run() {
         assert_eq!(ran(&prefix, &["--code", TARGETS[0]])["device_code"], TARGETS[0]);
     }
     let prefix = path(TARGETS[1]);
-    valid(&prefix.join("lib/shaded/kernels").join(summary["kernel-abi"].as_str().unwrap()));
+    valid(&prefix.join("lib/shaded/kernels").join(summary["kernel-abi"].as_str().unwrap()), 8);
     says_what_each_device_takes(&run(&["doctor", path(TARGETS[0]).to_str().unwrap(), "--json"]).exit(0).json());
 
     let (dist, version) = (path("dist"), summary["version"].as_str().unwrap());
@@ -114,10 +115,10 @@ fn compiled(summary: &Value) -> Vec<String> {
 }
 
 /// A second opinion on every module, for the environment that its directory names.
-fn valid(kernels: &Path) {
+fn valid(kernels: &Path, count: usize) {
     let Some(validator) = tool("spirv-val") else { return };
     let modules: Vec<String> = files(kernels).into_iter().filter(|file| file.ends_with(".spv")).collect();
-    assert_eq!(modules.len(), 8, "{modules:?}");
+    assert_eq!(modules.len(), count, "{modules:?}");
     for module in modules {
         let environment = module.split('/').nth_back(1).unwrap();
         Ran::of(Command::new(&validator).args(["--target-env", environment]).arg(kernels.join(&module))).exit(0);
@@ -162,6 +163,165 @@ fn mistakes_about_shaders_show_their_place() {
     let generated = Ran::of(&mut simpack(dir.path(), &["generate", "conda", "."]));
     assert_ne!(generated.code, Some(0));
 }
+
+/// Thirty generated shaders for three environments and two variants: what is stale is found, each variant gives the bits
+/// of the processor, and each device is told what it lacks.
+#[test]
+fn generated_shaders_are_compiled_together_and_found_when_they_are_stale() {
+    need!(python().is_some(), "no client");
+    if !can_run() {
+        return;
+    }
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/strata"), &path("recipe"));
+    let build = |args: &[&str]| {
+        let mut command = simpack(dir.path(), &[&["build", "recipe", "--json"], args].concat());
+        Ran::of(command.env("SIMPACK_CACHE_DIR", path("cache")))
+    };
+    let plan = |environment: &str| {
+        let args = ["plan", "recipe", "--json", "--environment", environment];
+        Ran::of(simpack(dir.path(), &args).env("SIMPACK_CACHE_DIR", path("cache")))
+    };
+    assert_eq!(plan("vulkan1.2").exit(0).json()["steps"].as_array().unwrap().len(), 30 * 2 + 2);
+    assert!(plan("vulkan1").exit(3).stderr.contains("unknown environment `vulkan1`"));
+    let summary = build(&[]).exit(0).json();
+    assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
+    assert_eq!(compiled(&summary).len(), 30 * 3 * 2 + 2);
+    // One call of the compiler for all shaders of an environment and a variant: their logs say the same command.
+    let logs: Vec<_> = files(&path("target/simpack/logs")).into_iter().filter(|file| file.contains("comp-")).collect();
+    let command = |log: &String| {
+        let text = fs_err::read_to_string(path("target/simpack/logs").join(log)).unwrap();
+        text.lines().next().unwrap().to_owned()
+    };
+    let commands: std::collections::BTreeSet<String> = logs.iter().map(command).collect();
+    assert!(logs.len() == 180 && commands.len() <= 12, "{} calls: {:?}", commands.len(), commands.first());
+
+    let prefix = path("prefix");
+    let mut install = client("install.py").unwrap();
+    Ran::of(install.arg("--channel").arg(path("dist/conda")).arg("--prefix").arg(&prefix).arg("strata")).exit(0);
+    let smoke =
+        Ran::of(&mut simpack(dir.path(), &["doctor", prefix.to_str().unwrap(), "--smoke", "--json"])).exit(0).json();
+    let runs = smoke["smoke"][0]["runs"].as_array().unwrap();
+    let variants: Vec<_> = runs.iter().filter_map(|run| run["backend"]["variant"].as_str()).collect();
+    assert!(variants.starts_with(&["fixed", "none"]), "{smoke}");
+    for run in runs {
+        assert_eq!(run["result"]["kind"], "passed", "{run}");
+    }
+
+    // What an edited description would write is not what lies there; nor is an edited shader what is written.
+    let edit = |file: &str, from: &str, to: &str| {
+        let text = fs_err::read_to_string(path(file)).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        fs_err::write(path(file), text.replacen(from, to, 1)).unwrap();
+    };
+    edit("recipe/network.json", "\"leak\": 0.5", "\"leak\": 0.625");
+    let stale = build(&[]).exit(8);
+    let said = stale.stdout + &stale.stderr;
+    assert!(said.contains("is stale") && said.contains("integrate_retina.comp"), "{said}");
+    assert!(said.contains("shared.h") && said.contains("run `python3 generate.py`"), "{said}");
+    Ran::of(Command::new("python3").arg("generate.py").current_dir(path("recipe"))).exit(0);
+    let again = build(&[]).exit(0).json();
+    // The header that all share says the leak, too.
+    assert!(compiled(&again).contains(&"generate network".to_owned()), "{:?}", compiled(&again));
+    edit("recipe/shaders/pool_it.comp", "uint firing = 0;", "uint firing = 1;");
+    let said = build(&[]).exit(8);
+    assert!((said.stdout + &said.stderr).contains("shaders/pool_it.comp is stale"));
+    let said = Ran::of(&mut simpack(dir.path(), &["verify", "--provenance", "--recipe", "recipe", "dist"]));
+    assert!(said.code != Some(0) && said.stdout.contains("wrong  source"), "{said:?}");
+}
+
+/// Each compiler makes modules that verification takes: glslc, glslang where there is no other, naga for WGSL.
+#[test]
+fn every_language_and_compiler_makes_what_the_table_says() {
+    if !can_run() {
+        return;
+    }
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/shaded"), &path("recipe"));
+    let recipe = path("recipe/simpack.toml");
+    let text = fs_err::read_to_string(&recipe).unwrap();
+    // Another tree of programs, without glslc.
+    fs_err::create_dir(path("bin")).unwrap();
+    for name in ["glslangValidator", "g++", "gcc", "make", "bwrap", "ld", "ar", "ranlib", "nm", "strip"] {
+        if let Some(program) = tool(name) {
+            fs_err::os::unix::fs::symlink(program, path("bin").join(name)).unwrap();
+        }
+    }
+    let build = |with_glslc: bool| {
+        let mut command = simpack(dir.path(), &["build", "recipe", "--json", "--component", "kernels"]);
+        if !with_glslc {
+            command.env("PATH", path("bin"));
+        }
+        Ran::of(command.env("SIMPACK_CACHE_DIR", path("cache")))
+    };
+    let modules = |extension: &str| {
+        let all = files(&path("target/simpack/bundles")).into_iter().filter(|file| file.ends_with(extension));
+        all.map(|file| (file.clone(), fs_err::read(path("target/simpack/bundles").join(file)).unwrap()))
+            .collect::<Vec<_>>()
+    };
+    build(false).exit(0);
+    let by_glslang = modules(".spv");
+    build(true).exit(0);
+    let by_glslc = modules(".spv");
+    let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert!(by_glslang.len() == 8 && names(&by_glslang) == names(&by_glslc) && by_glslang != by_glslc);
+
+    // The same in WGSL and in HLSL: one shader each, and the table holds for both.
+    for (ending, shader) in [("wgsl", WGSL), ("hlsl", HLSL)] {
+        let of = |ending: &str| format!("\"shaders/deliver.{ending}\"");
+        let mut changed = text.replace(&of("comp"), &of(ending));
+        if ending == "wgsl" {
+            // Names that nobody declares are no mistake, as in GLSL.
+            changed = changed.replace("none = {}", "none = { define = [\"STRIDE=2\", \"OTHER\"] }");
+        }
+        fs_err::write(&recipe, changed).unwrap();
+        fs_err::write(path("recipe/shaders").join(format!("deliver.{ending}")), shader).unwrap();
+        if ending == "hlsl" {
+            let said = Ran::of(&mut simpack(dir.path(), &["check", "recipe"])).exit(3).stdout;
+            assert!(said.contains("cannot be compiled for vulkan1.2: it is HLSL"), "{said}");
+            let text = fs_err::read_to_string(&recipe).unwrap();
+            fs_err::write(&recipe, text.replace(", \"vulkan1.2\"", "")).unwrap();
+        }
+        for with_glslc in [true, false] {
+            let built = build(with_glslc).exit(0).json();
+            assert_eq!(built["report"]["findings"].as_array().unwrap().len(), 0, "{ending}: {}", built["report"]);
+        }
+        valid(&path("target/simpack/bundles/shaded-shaders-vulkan1.1"), 4);
+    }
+    fs_err::write(&recipe, text.replace("deliver.comp", "deliver.wgsl")).unwrap();
+    fs_err::write(path("recipe/shaders/deliver.wgsl"), WGSL.replace("potential: f32", "potential: g32")).unwrap();
+    let wrong = build(true).exit(5);
+    assert!((wrong.stdout + &wrong.stderr).contains("shaders/deliver.wgsl:"), "naga shows the line");
+}
+
+const WGSL: &str = "
+struct Cell { potential: f32, arriving: i32, fired: u32, rest: u32, spikes: u32 }
+struct Push { count: u32 }
+override STRIDE: u32 = 1u;
+var<immediate> push: Push;
+@group(0) @binding(0) var<storage, read_write> cells: array<Cell>;
+@group(0) @binding(2) var<storage, read> offsets: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x >= push.count) { return; }
+    cells[id.x].arriving += i32(offsets[id.x * STRIDE]);
+}
+";
+
+const HLSL: &str = "
+struct Cell { float potential; int arriving; uint fired; uint rest; uint spikes; };
+[[vk::push_constant]] cbuffer Push { uint count; };
+[[vk::binding(0)]] RWStructuredBuffer<Cell> cells;
+
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID) {
+    if (id.x >= count) return;
+    cells[id.x].arriving += 1;
+}
+";
 
 /// A machine without a compiler of shaders says what to install.
 #[test]

@@ -24,7 +24,7 @@ fn run(prefix: &Path, devices: &[Device], env: &[(&str, &str)]) -> SmokeReport {
     let cuda = Driver { version: None, cuda: "13.0".parse().unwrap() };
     let cuda = Some(&cuda).filter(|_| !devices.is_empty());
     let env: Environment = env.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let reports = smoke::prefix(prefix, devices, cuda, &env, &manifests).unwrap();
+    let reports = smoke::prefix(prefix, (devices, &[]), cuda, &env, &manifests).unwrap();
     let [report] = reports.try_into().unwrap();
     report
 }

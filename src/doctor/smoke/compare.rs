@@ -60,6 +60,7 @@ mod tests {
             command: Vec::new(),
             cpu: Vec::new(),
             cuda: Vec::new(),
+            vulkan: Vec::new(),
             equal,
             near,
             code: None,

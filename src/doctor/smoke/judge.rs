@@ -10,13 +10,13 @@ use super::compare::compare;
 use super::report::{Backend, Result as Ended, SmokeReport, SmokeRun};
 use crate::arch::KernelTarget;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fit::{DeviceFit, Fit};
+use crate::fit::{DeviceFit, Fit, ShaderFit};
 use crate::gpu::{Place, Verdict};
 use crate::process::{Call, Ended as Stopped, interrupted};
 use crate::recipe::Smoke;
 
 /// What an environment decides about libraries and devices.
-pub(super) const PASSED: [&str; 10] = [
+pub(super) const PASSED: [&str; 12] = [
     "HOME",
     "TMPDIR",
     "LD_LIBRARY_PATH",
@@ -27,6 +27,8 @@ pub(super) const PASSED: [&str; 10] = [
     "CUDA_CACHE_DISABLE",
     "CUDA_FORCE_PTX_JIT",
     "OMP_NUM_THREADS",
+    "VK_DRIVER_FILES",
+    "VK_ICD_FILENAMES",
 ];
 /// Variables that the runs get.
 pub type Environment = BTreeMap<String, String>;
@@ -35,7 +37,12 @@ pub type Environment = BTreeMap<String, String>;
 const LAST_LINES: usize = 3;
 
 /// Runs on the CPU and on each device.
-pub(super) fn run(root: &Path, smoke: Option<&Smoke>, fit: &Fit, env: &Environment) -> Result<SmokeReport> {
+pub(super) fn run(
+    root: &Path,
+    smoke: Option<&Smoke>,
+    (fit, shaders): (&Fit, &[ShaderFit]),
+    env: &Environment,
+) -> Result<SmokeReport> {
     let mut report = SmokeReport {
         simulator: fit.simulator.clone(),
         version: fit.version,
@@ -49,16 +56,31 @@ pub(super) fn run(root: &Path, smoke: Option<&Smoke>, fit: &Fit, env: &Environme
     for device in &fit.devices {
         if smoke.cuda.is_empty() {
             let why = format!("{} declares no run on CUDA devices", fit.simulator);
-            report.runs.push(not_run(device, why));
+            report.runs.push(not_run(unasked(device), why));
             continue;
         }
         let wanted = targets(device);
         if wanted.is_empty() {
-            report.runs.push(not_run(device, why_not(device)));
+            report.runs.push(not_run(unasked(device), why_not(device)));
         }
         for (target, place) in wanted {
             let (target, place) = (Some(target), Some(place));
             let backend = Backend::Cuda { device: device.index, name: device.name.clone(), target, place };
+            report.runs.push(here.run(smoke, backend, printed.as_ref())?.0);
+        }
+    }
+    for fit in shaders {
+        let backend = |target, variant| Backend::Vulkan { device: fit.index, name: fit.name.clone(), target, variant };
+        let why_not = match (&fit.why_not, smoke.vulkan.is_empty()) {
+            (_, true) => Some(format!("{} declares no run on Vulkan devices", report.simulator)),
+            (why_not, false) => why_not.clone(),
+        };
+        if let Some(why) = why_not {
+            report.runs.push(not_run(backend(None, None), why));
+            continue;
+        }
+        for variant in &fit.variants {
+            let backend = backend(fit.target, Some(variant.clone()));
             report.runs.push(here.run(smoke, backend, printed.as_ref())?.0);
         }
     }
@@ -90,14 +112,13 @@ fn why_not(device: &DeviceFit) -> String {
     why
 }
 
-fn not_run(device: &DeviceFit, why: String) -> SmokeRun {
-    SmokeRun {
-        backend: Backend::Cuda { device: device.index, name: device.name.clone(), target: None, place: None },
-        result: Ended::NotRun { why },
-        seconds: None,
-        own_seconds: None,
-        code: None,
-    }
+/// A CUDA device that nothing is asked of.
+fn unasked(device: &DeviceFit) -> Backend {
+    Backend::Cuda { device: device.index, name: device.name.clone(), target: None, place: None }
+}
+
+fn not_run(backend: Backend, why: String) -> SmokeRun {
+    SmokeRun { backend, result: Ended::NotRun { why }, seconds: None, own_seconds: None, code: None }
 }
 
 /// Where the runs happen.
@@ -111,12 +132,16 @@ impl Here<'_> {
     fn run(&self, smoke: &Smoke, backend: Backend, cpu: Option<&Value>) -> Result<(SmokeRun, Option<Value>)> {
         let mut run = SmokeRun { backend, result: failed("did not run"), seconds: None, own_seconds: None, code: None };
         let (program, arguments) = smoke.command.split_first().map_or(("", &[] as &[String]), |(a, b)| (a.as_str(), b));
+        let target = run.backend.target().map_or(String::new(), |target| target.to_string());
+        let fill = |words: &[String], device: u32, variant: &str| -> Vec<String> {
+            let fill = |word: &String| word.replace("{device}", &device.to_string()).replace("{target}", &target);
+            words.iter().map(|word| fill(word).replace("{variant}", variant)).collect()
+        };
         let added = match &run.backend {
             Backend::Cpu => smoke.cpu.clone(),
-            Backend::Cuda { device, target, .. } => {
-                let target = target.map_or(String::new(), |target| target.to_string());
-                let fill = |word: &String| word.replace("{device}", &device.to_string()).replace("{target}", &target);
-                smoke.cuda.iter().map(fill).collect()
+            Backend::Cuda { device, .. } => fill(&smoke.cuda, *device, ""),
+            Backend::Vulkan { device, variant, .. } => {
+                fill(&smoke.vulkan, *device, variant.as_deref().unwrap_or_default())
             }
         };
         // A manifest's word: it names a program of the prefix, and no other.
@@ -159,7 +184,7 @@ impl Here<'_> {
 }
 
 fn judged(smoke: &Smoke, run: &SmokeRun, cpu: Option<&Value>, printed: &Value) -> Ended {
-    let Backend::Cuda { target: Some(target), .. } = &run.backend else {
+    let Some(target) = run.backend.target() else {
         // The CPU is what others are compared with: it must print what is compared.
         return match compare(smoke, printed, printed) {
             Ok(_) => Ended::Passed { agrees: Vec::new() },

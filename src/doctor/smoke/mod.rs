@@ -15,8 +15,8 @@ pub use report::{Backend, Result as Ended, SmokeReport, SmokeRun};
 
 use crate::bundle::{BundleManifest, installed};
 use crate::error::Result;
-use crate::fit::{self, Distribution};
-use crate::machine::{Device, Driver};
+use crate::fit::{self, Distribution, shader_fits};
+use crate::machine::{Device, Driver, VulkanDevice};
 use crate::manifest::Manifests;
 
 /// What a run gets of this process's environment: where libraries are, which devices are seen.
@@ -32,7 +32,7 @@ pub fn environment() -> Environment {
 /// A manifest cannot be read, or a program cannot be started.
 pub fn prefix(
     root: &Path,
-    devices: &[Device],
+    (devices, vulkan): (&[Device], &[VulkanDevice]),
     driver: Option<&Driver>,
     env: &Environment,
     manifests: &Manifests,
@@ -43,7 +43,8 @@ pub fn prefix(
         let is_core = |bundle: &&BundleManifest| bundle.simulator == distribution.simulator && bundle.smoke.is_some();
         let declared = bundles.iter().find(is_core).and_then(|bundle| bundle.smoke.as_ref());
         let fit = fit::fit(devices, driver, &distribution, manifests);
-        reports.push(judge::run(root, declared, &fit, env)?);
+        let shaders = shader_fits(vulkan, &distribution, &manifests.spirv);
+        reports.push(judge::run(root, declared, (&fit, &shaders), env)?);
     }
     Ok(reports)
 }

@@ -56,6 +56,27 @@ pub enum Backend {
         /// Its place in the chain.
         place: Option<Place>,
     },
+    /// A Vulkan device.
+    Vulkan {
+        /// The loader's index of it.
+        device: u32,
+        /// Its name.
+        name: String,
+        /// The shaders that are asked for; none when none that are installed run.
+        target: Option<KernelTarget>,
+        /// Their variant.
+        variant: Option<String>,
+    },
+}
+
+impl Backend {
+    /// The device code that is asked for.
+    pub fn target(&self) -> Option<KernelTarget> {
+        match self {
+            Self::Cpu => None,
+            Self::Cuda { target, .. } | Self::Vulkan { target, .. } => *target,
+        }
+    }
 }
 
 impl std::fmt::Display for Backend {
@@ -64,6 +85,10 @@ impl std::fmt::Display for Backend {
             Self::Cpu => f.write_str("the CPU"),
             Self::Cuda { device, target: None, .. } => write!(f, "GPU {device}"),
             Self::Cuda { device, target: Some(target), .. } => write!(f, "GPU {device} by {target}"),
+            Self::Vulkan { device, target: Some(target), variant: Some(variant), .. } => {
+                write!(f, "Vulkan {device} by {target} ({variant})")
+            }
+            Self::Vulkan { device, .. } => write!(f, "Vulkan {device}"),
         }
     }
 }
@@ -147,6 +172,11 @@ impl SmokeRun {
                 Some(Place::Exact) => format!("GPU {device}  {target} (exact)"),
                 _ => format!("GPU {device}  {target}"),
             },
+            Backend::Vulkan { device, target: Some(target), variant, .. } => {
+                let variant = variant.as_ref().map(|variant| format!(" ({variant})")).unwrap_or_default();
+                format!("Vulkan {device}  {target}{variant}")
+            }
+            Backend::Vulkan { device, target: None, .. } => format!("Vulkan {device}"),
         };
         let time = match (self.seconds, self.own_seconds) {
             (Some(all), Some(own)) => format!("{all:.2} s, {own:.2} s of it the run"),

@@ -268,6 +268,13 @@ pub(in crate::engine) fn read_by(
     Ok((list, sought))
 }
 
+/// The list of a unit whose language cannot include another file.
+pub(in crate::engine) fn read_alone(unit: &str, sources: &BTreeMap<String, Digest>) -> (HeaderList, SoughtNames) {
+    let sought = SoughtNames::default();
+    let read = sources.get_key_value(unit).map(|(path, digest)| (path.clone(), *digest)).into_iter().collect();
+    (HeaderList { read, sought: sought.digest(), alike: sought.alike(sources) }, sought)
+}
+
 /// Name of a file in the list of sources: by where it really lies, else by how it was spelled.
 fn source_path<'a>(path: &Path, root: &Path, sources: &'a BTreeMap<String, Digest>) -> Result<Option<&'a str>> {
     for path in [std::fs::canonicalize(path).unwrap_or_default(), plain(path)] {

@@ -1,17 +1,19 @@
-//! Kernel steps: one compiler call makes the file of one step, or those of several steps of a unit; and the headers
-//! that each was made of.
+//! Kernel steps: one compiler call makes the file of one step, those of several steps of a unit, or those of several
+//! shaders; and the headers that each was made of.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::cached_name;
-use super::headers::{HeaderContext, read_by};
+use super::headers::{HeaderContext, read_alone, read_by};
+use super::isolation::changed;
 use super::nvcc::{LIST, are_alike, each_as_if_alone, is_plain, list_of_read, same_source_path, stem};
 use super::toolset::{Toolset, temporary};
-use crate::arch::{Capability, CudaVersion, KernelTarget};
+use crate::arch::{Capability, CudaVersion, KernelCompiler, KernelTarget};
 use crate::engine::run::BuildOptions;
 use crate::error::{Error, Result};
-use crate::fs;
+use crate::fs::{self, Digest};
+use crate::gpu::wgsl_to_spirv;
 use crate::plan::{Action, Step};
 use crate::process::Call;
 
@@ -31,56 +33,113 @@ pub(in crate::engine) struct KernelPlace<'a> {
 pub(in crate::engine) struct Made {
     /// Directory with the step's file and no other.
     pub dir: PathBuf,
-    /// The preprocessor's list of what it read.
-    list: PathBuf,
+    /// The preprocessor's list of what it read; none of a language without one.
+    list: Option<PathBuf>,
 }
 
-/// What steps have in common that one call can take: CUDA release, unit, and arguments behind that for the target.
-pub(in crate::engine) type InCommon<'a> = (Option<CudaVersion>, &'a str, &'a [String]);
+/// The file that a kernel step compiles: its path below the source root, and its name.
+fn source_of(step: &Step) -> Option<(&str, &str)> {
+    let Action::Kernel { source, .. } = &step.action else { return None };
+    Some((source, source.rsplit('/').next().unwrap_or(source)))
+}
 
-/// What a step has in common with those that one call can take, and for which capability it is. None for a step that
-/// needs a call of its own.
-pub(in crate::engine) fn shareable(step: &Step) -> Option<(InCommon<'_>, Capability)> {
-    let Action::Kernel { source, target: KernelTarget::Sass(capability), args, .. } = &step.action else { return None };
-    let [mode, arch, flags @ ..] = args.as_slice() else { return None };
-    let is_known = mode == "-cubin" && *arch == format!("-arch={}", capability.sm());
-    (is_known && is_plain(source) && are_alike(flags)).then_some(((step.cuda, source, flags), *capability))
+/// What steps have in common that one call can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine) enum InCommon<'a> {
+    /// One unit for several capabilities, by nvcc: CUDA release, unit, and arguments behind that for the target.
+    Unit(Option<CudaVersion>, &'a str, &'a [String]),
+    /// Several shaders with the same arguments, by glslc.
+    Arguments(&'a [String]),
+}
+
+/// What a step has in common with those that one call can take. None for a step that needs a call of its own.
+pub(in crate::engine) fn shareable(step: &Step) -> Option<InCommon<'_>> {
+    let Action::Kernel { compiler, source, args, .. } = &step.action else { return None };
+    let common = match compiler {
+        KernelCompiler::Nvcc => {
+            let arch = format!("-arch={}", machine_code(step)?.sm());
+            let [mode, given, flags @ ..] = args.as_slice() else { return None };
+            let is_known = mode == "-cubin" && *given == arch && are_alike(flags);
+            is_known.then_some(InCommon::Unit(step.cuda, source, flags))?
+        }
+        // With `-g` the path of the source, which such a call gives in another way, is in the module.
+        KernelCompiler::Glslc => (!args.iter().any(|arg| arg == "-g")).then_some(InCommon::Arguments(args))?,
+        KernelCompiler::Glslang | KernelCompiler::Naga => return None,
+    };
+    is_plain(source).then_some(common)
+}
+
+/// The capability whose machine code a step makes.
+fn machine_code(step: &Step) -> Option<Capability> {
+    match step.target() {
+        Some(KernelTarget::Sass(capability)) => Some(capability),
+        _ => None,
+    }
 }
 
 impl KernelPlace<'_> {
-    /// The call for one step, and what it will leave.
-    pub(in crate::engine) fn call(&self, step: &Step) -> Result<(Call, Made)> {
-        let Action::Kernel { source, args, .. } = &step.action else {
+    /// The call for one step, and what it will leave. No call where simpack itself has compiled it.
+    pub(in crate::engine) fn call(&self, step: &Step) -> Result<(Option<Call>, Made)> {
+        let Action::Kernel { compiler, source, args, .. } = &step.action else {
             return Err(Error::bug(format!("{} is no kernel step", step.id)));
         };
         // The list goes to the call's directory of temporary files.
-        let made = Made { dir: self.work.join("made"), list: temporary(self.work).join(LIST) };
-        fs_err::create_dir_all(&made.dir)?;
-        let output = made.dir.join(cached_name(step));
-        if step.target().is_some_and(KernelTarget::is_shader) {
-            let call = self.glslang(source, args)?.args(["--depfile", fs::utf8(&made.list)?]);
-            return Ok((call.args(["-o", fs::utf8(&output)?, source]), made));
-        }
-        let call = self.nvcc(step.cuda, source, args.iter().cloned())?.args(list_of_read(fs::utf8(&made.list)?));
-        Ok((call.args(["-o", fs::utf8(&output)?, source]), made))
+        let list = temporary(self.work).join(LIST);
+        let dir = self.work.join("made");
+        fs_err::create_dir_all(&dir)?;
+        let output = dir.join(cached_name(step));
+        let named = fs::utf8(&list)?;
+        let call = match compiler {
+            KernelCompiler::Naga => {
+                self.naga(source, args, &output)?;
+                return Ok((None, Made { dir, list: None }));
+            }
+            KernelCompiler::Nvcc => self.nvcc(step.cuda, source, args.iter().cloned())?.args(list_of_read(named)),
+            KernelCompiler::Glslc => self.glsl(source, self.root)?.args(args).args(["-c", "-MD", "-MF", named]),
+            // It says which file it compiles, which is no news.
+            KernelCompiler::Glslang => self.glsl(source, self.root)?.args(args).args(["--quiet", "--depfile", named]),
+        };
+        let call = call.args(["-o", fs::utf8(&output)?, source]);
+        Ok((Some(call), Made { dir, list: Some(list) }))
     }
 
     /// One call for several steps. None unless all have in common what one call can take, and the call's directory
-    /// has a name that nvcc can write to.
+    /// has a name that compilers can write to.
     pub(in crate::engine) fn shared_call(&self, steps: &[&Step]) -> Result<Option<Call>> {
         let all: Vec<_> = steps.iter().filter_map(|step| shareable(step)).collect();
         let kept = self.kept();
-        let Some((common @ (cuda, source, flags), _)) = all.first().copied() else { return Ok(None) };
-        let are_alike = all.len() == steps.len() && all.iter().all(|(other, _)| *other == common);
+        let Some(&common) = all.first() else { return Ok(None) };
+        let are_alike = all.len() == steps.len() && all.iter().all(|other| *other == common);
         if !are_alike || !is_plain(fs::utf8(&kept)?) {
             return Ok(None);
         }
         fs_err::create_dir_all(&kept)?;
-        let codes = all.iter().map(|(_, one)| format!("-gencode=arch={},code={}", one.compute(), one.sm()));
-        let args = std::iter::once("-fatbin".to_owned()).chain(codes).chain(flags.iter().cloned());
-        let call = self.nvcc(cuda, source, args)?.args(each_as_if_alone(&kept)?);
-        let output = kept.join("all.fatbin");
-        Ok(Some(call.args(["-o", fs::utf8(&output)?, source])))
+        match common {
+            InCommon::Unit(cuda, source, flags) => {
+                let all = steps.iter().filter_map(|step| machine_code(step));
+                let codes = all.map(|one| format!("-gencode=arch={},code={}", one.compute(), one.sm()));
+                let args = std::iter::once("-fatbin".to_owned()).chain(codes).chain(flags.iter().cloned());
+                let call = self.nvcc(cuda, source, args)?.args(each_as_if_alone(&kept)?);
+                let output = kept.join("all.fatbin");
+                Ok(Some(call.args(["-o", fs::utf8(&output)?, source])))
+            }
+            InCommon::Arguments(args) => {
+                // It names what it makes after the shaders' files, in its working directory.
+                let names: BTreeSet<&str> = steps.iter().filter_map(|step| Some(source_of(step)?.1)).collect();
+                if names.len() < steps.len() || !is_plain(fs::utf8(self.root)?) {
+                    return Ok(None);
+                }
+                let below_root = |arg: &String| match arg.strip_prefix("-I") {
+                    Some(dir) => Ok(format!("-I{}", fs::utf8(&self.root.join(dir))?)),
+                    None => Ok(arg.clone()),
+                };
+                let args = args.iter().map(below_root).collect::<Result<Vec<_>>>()?;
+                let call = self.glsl("several shaders", &kept)?.args(args).args(["-c", "-MD"]);
+                let sources = steps.iter().filter_map(|step| source_of(step)).map(|(path, _)| self.root.join(path));
+                let sources = sources.map(|path| Ok(fs::utf8(&path)?.to_owned())).collect::<Result<Vec<_>>>()?;
+                Ok(Some(call.args(sources)))
+            }
+        }
     }
 
     /// Directory in which a call for several steps keeps what it makes.
@@ -90,12 +149,21 @@ impl KernelPlace<'_> {
 
     /// What the call for several steps has left of one of them.
     pub(in crate::engine) fn made_by_shared_call(&self, step: &Step) -> Result<Made> {
-        let ((_, source, _), capability) =
-            shareable(step).ok_or_else(|| Error::bug(format!("{} has shared a call", step.id)))?;
-        let named = |ending: &str| self.kept().join(format!("{}.{}.{ending}", stem(source), capability.compute()));
-        let made = Made { dir: self.work.join(capability.sm()), list: named("cpp1.d") };
+        let bug = || Error::bug(format!("{} has shared a call", step.id));
+        let (name, file, list) = match shareable(step).ok_or_else(bug)? {
+            InCommon::Unit(_, source, _) => {
+                let capability = machine_code(step).ok_or_else(bug)?;
+                let named = |ending: &str| format!("{}.{}.{ending}", stem(source), capability.compute());
+                (capability.sm(), named("cubin"), named("cpp1.d"))
+            }
+            InCommon::Arguments(_) => {
+                let (_, name) = source_of(step).ok_or_else(bug)?;
+                (format!("made-{name}"), format!("{name}.spv"), format!("{name}.spv.d"))
+            }
+        };
+        let made = Made { dir: self.work.join(name), list: Some(self.kept().join(list)) };
         fs_err::create_dir(&made.dir)?;
-        fs_err::rename(named("cubin"), made.dir.join(cached_name(step)))?;
+        fs_err::rename(self.kept().join(file), made.dir.join(cached_name(step)))?;
         Ok(made)
     }
 
@@ -110,12 +178,33 @@ impl KernelPlace<'_> {
         Ok(call.args(same_source_path(source)).within(sandbox))
     }
 
-    /// glslang for a shader, in the source root as nvcc is. It says which file it compiles, which is no news.
-    fn glslang(&self, source: &str, args: &[String]) -> Result<Call> {
+    /// The compiler of GLSL and HLSL, called in a directory; as nvcc, in the source root for a shader alone.
+    fn glsl(&self, source: &str, dir: &Path) -> Result<Call> {
         let tools = self.tools;
-        let program = tools.glsl.as_ref().ok_or_else(|| Error::bug(format!("no glslang to compile {source}")))?;
+        let program = tools.shaders.as_ref().ok_or_else(|| Error::bug(format!("no compiler for {source}")))?;
         let sandbox = self.options.isolation.sandbox(self.work, self.seen.iter().cloned(), [])?;
-        Ok(tools.call(program, self.work)?.dir(self.root).args(args).args(["--quiet"]).within(sandbox))
+        Ok(tools.call(program, self.work)?.dir(dir).within(sandbox))
+    }
+
+    /// Compiles a shader in WGSL to `output`: the language has no way to reach another file.
+    fn naga(&self, source: &str, args: &[String], output: &Path) -> Result<()> {
+        let wrong = |what: String| Error::bug(format!("naga cannot be called for {source} with {what}"));
+        let (target, constants) = args.split_first().ok_or_else(|| wrong("no target".to_owned()))?;
+        let version = target.parse().ok().and_then(KernelTarget::spirv).ok_or_else(|| wrong(target.clone()))?;
+        let value = |constant: &String| {
+            let (name, value) = constant.split_once('=').unwrap_or((constant, "1"));
+            Ok((name.to_owned(), value.parse().map_err(|_| wrong(constant.clone()))?))
+        };
+        let constants = constants.iter().map(value).collect::<Result<Vec<_>>>()?;
+        let text = fs::read_to_string(&self.root.join(source))?;
+        if self.options.sources.get(source) != Some(&Digest::of(text.as_bytes())) {
+            return Err(changed(source));
+        }
+        let made = wgsl_to_spirv((source, &text), version, &constants).map_err(|said| {
+            let error = Error::build(format!("naga does not take {source}"));
+            said.lines().filter(|line| !line.trim().is_empty()).fold(error, Error::detail)
+        })?;
+        fs::write_renamed(output, &made)
     }
 
     /// The step with the key that the headers give it, when its file is made.
@@ -134,7 +223,10 @@ impl KernelPlace<'_> {
         };
         let BuildOptions { sources, isolation, headers, .. } = self.options;
         let place = HeaderContext { root: self.root, sources, isolation, store: headers };
-        let (list, sought) = read_by(source, &made.list, &place)?;
+        let (list, sought) = match &made.list {
+            Some(list) => read_by(source, list, &place)?,
+            None => read_alone(source, sources),
+        };
         headers.record(direct, &list, &sought);
         Ok(step.clone().settled(&list))
     }
@@ -143,11 +235,11 @@ impl KernelPlace<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fs::Digest;
     use crate::recipe::ComponentKind;
 
-    fn step(source: &str, target: &str, args: &[&str]) -> Step {
+    fn step(compiler: KernelCompiler, source: &str, target: &str, args: &[&str]) -> Step {
         let action = Action::Kernel {
+            compiler,
             source: source.to_owned(),
             target: target.parse().unwrap(),
             variant: "default".to_owned(),
@@ -161,14 +253,18 @@ mod tests {
     #[test]
     fn steps_of_one_unit_share_a_call_when_their_arguments_differ_in_the_target_alone() {
         let of = |source, target, args: &[&str]| {
-            let step = step(source, target, args);
-            shareable(&step).map(|((_, source, flags), one)| (source.to_owned(), flags.to_vec(), one.sm()))
+            let step = step(KernelCompiler::Nvcc, source, target, args);
+            match shareable(&step) {
+                Some(InCommon::Unit(_, source, flags)) => Some((source.to_owned(), flags.to_vec())),
+                other => {
+                    assert_eq!(other, None);
+                    None
+                }
+            }
         };
-        let (source, flags) = ("k/a.cu".to_owned(), vec!["-O3".to_owned()]);
-        let found = of("k/a.cu", "sm_90a", &["-cubin", "-arch=sm_90a", "-O3"]);
-        assert_eq!(found, Some((source.clone(), flags.clone(), "sm_90a".to_owned())));
-        let found = of("k/a.cu", "sm_75", &["-cubin", "-arch=sm_75", "-O3"]);
-        assert_eq!(found, Some((source, flags, "sm_75".to_owned())));
+        let found = Some(("k/a.cu".to_owned(), vec!["-O3".to_owned()]));
+        assert_eq!(of("k/a.cu", "sm_90a", &["-cubin", "-arch=sm_90a", "-O3"]), found);
+        assert_eq!(of("k/a.cu", "sm_75", &["-cubin", "-arch=sm_75", "-O3"]), found);
         for (source, target, args) in [
             ("k/a.cu", "compute_75", ["-ptx", "-arch=compute_75", "-O3"]),
             ("k/a.cu", "sm_75", ["-cubin", "-arch=sm_75", "-G"]),
@@ -177,5 +273,19 @@ mod tests {
         ] {
             assert_eq!(of(source, target, &args), None, "{source} {target} {args:?}");
         }
+    }
+
+    #[test]
+    fn shaders_share_a_call_when_their_arguments_are_the_same() {
+        let args = ["--target-env=vulkan1.2", "-Ishaders", "-DFIXED"];
+        let of = |compiler, source, args: &[&str]| {
+            let step = step(compiler, source, "vulkan1.2", args);
+            shareable(&step)
+                .map(|common| common == InCommon::Arguments(&args.iter().map(ToString::to_string).collect::<Vec<_>>()))
+        };
+        assert_eq!(of(KernelCompiler::Glslc, "s/a.comp", &args), Some(true));
+        assert_eq!(of(KernelCompiler::Glslc, "s/a b.comp", &args), None);
+        assert_eq!(of(KernelCompiler::Glslc, "s/a.comp", &[args[0], "-g"]), None);
+        assert_eq!(of(KernelCompiler::Glslang, "s/a.comp", &args), None);
     }
 }

@@ -1,6 +1,7 @@
 //! One step: a directory of its own, its calls one after the other, a log, and the result into the cache.
 
 pub(in crate::engine) mod diagnose;
+mod generator;
 pub(in crate::engine) mod headers;
 mod host;
 mod install;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use self::diagnose::{Cause, cause};
+use self::generator::GeneratorStep;
 use self::host::HostStep;
 use self::isolation::{copy_declared, outside_links, plain};
 use self::kernel::KernelPlace;
@@ -182,8 +184,30 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let (call, made) = place.call(step)?;
-                let spent = self.call_all(step, &[call], &scene, &mut |_| {})?;
+                let spent = self.call_all(step, call.as_slice(), &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, spent, made.dir)
+            }
+            Action::Generate { command, sources } => {
+                let copy = work.join("source");
+                copy_declared(root, "", step.inputs(), &copy)?;
+                let generator = GeneratorStep { command, sources, source: &copy, work };
+                let sandbox = isolation.sandbox(work, [], [])?;
+                let call = generator.call(self.tools)?.within(sandbox);
+                let declared = |path: &Path| step.inputs().any(|(input, _)| Path::new(input) == path);
+                let scene = Scene {
+                    seen_as: &copy,
+                    source: root,
+                    declared: &declared,
+                    files: &options.sources,
+                    below: ".",
+                    keys: Keys::Generator,
+                    vendor: &options.vendor,
+                    isolation,
+                    given: None,
+                    work,
+                };
+                let spent = self.call_all(step, &[call], &scene, &mut |_| {})?;
+                (step.clone(), spent, generator.finish(step, &options.sources)?)
             }
             Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
@@ -388,7 +412,7 @@ fn is_error(line: &str) -> bool {
 pub(in crate::engine) fn kind_of(step: &Step) -> StepKind {
     match step.action {
         Action::Host { .. } => StepKind::Host,
-        Action::Kernel { .. } => StepKind::Kernel,
+        Action::Kernel { .. } | Action::Generate { .. } => StepKind::Kernel,
     }
 }
 
@@ -396,7 +420,7 @@ pub(in crate::engine) fn kind_of(step: &Step) -> StepKind {
 pub(in crate::engine) fn cached_name(step: &Step) -> &str {
     match &step.action {
         Action::Kernel { output, .. } => output.rsplit('/').next().unwrap_or(output),
-        Action::Host { .. } => "",
+        Action::Host { .. } | Action::Generate { .. } => "",
     }
 }
 

@@ -1,5 +1,6 @@
-//! Several kernel steps of one unit by one compiler call. nvcc starts once for them, asks the host compiler for its
-//! version once, and the sandbox is made once: 20 ms a step, of 300 that a small one takes.
+//! Several kernel steps by one compiler call. nvcc starts once for several capabilities of a unit, asks the host compiler
+//! for its version once, and the sandbox is made once: 20 ms a step, of 300 that a small one takes. glslc takes several
+//! shaders with the same arguments, and makes the tables of the language once: 85 ms, of 90 that a small one takes.
 //!
 //! It is an optimisation and nothing else. Whatever does not go as it should, the steps run by calls of their own,
 //! which tell what is wrong and with which of them.

@@ -44,8 +44,10 @@ pub struct Toolset {
     pub cxx: Vec<String>,
     /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
     pub companions: BTreeMap<String, Vec<String>>,
-    /// Compiler of shaders; none when no shader is built.
-    pub glsl: Option<PathBuf>,
+    /// Compiler of shaders in GLSL and HLSL; none when no such shader is built.
+    pub shaders: Option<PathBuf>,
+    /// Programs that write sources of kernel groups, by the names that recipes give.
+    pub generators: BTreeMap<String, PathBuf>,
     /// Tools of the build systems that simpack pins, by name.
     pub pinned: BTreeMap<&'static str, PathBuf>,
     /// The prefixes of the packages that the lock holds for builds, by host variant, where builds need any.
@@ -72,7 +74,7 @@ impl Toolset {
         let commands = [&self.cc, &self.cxx].into_iter().chain(self.companions.values());
         let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
         let cuda = self.cuda.iter().flat_map(|compiler| [&compiler.nvcc, &compiler.cxx]);
-        let single = cuda.chain(&self.glsl).chain(self.pinned.values()).cloned();
+        let single = cuda.chain(&self.shaders).chain(self.generators.values()).chain(self.pinned.values()).cloned();
         commands.chain(single).filter(|program| program.is_absolute()).collect()
     }
 

@@ -64,6 +64,8 @@ pub(in crate::engine) enum Keys {
     Build(ComponentKind),
     /// `flags` of a kernel group.
     Kernels,
+    /// `inputs` of a kernel group's generator.
+    Generator,
 }
 
 /// Adds to the error of a failed step which undeclared files its output names, and that it has no network.
@@ -77,6 +79,7 @@ pub(in crate::engine) fn explain(mut error: Error, text: &str, scene: &Scene<'_>
             error = error.hint(match (first.strip_prefix(scene.source), scene.keys) {
                 (Ok(below), Keys::Build(kind)) => declare(&below.display().to_string(), kind),
                 (Ok(below), Keys::Kernels) => format!("add {} to the source", below.display()),
+                (Ok(below), Keys::Generator) => to_generator(&below.display().to_string()),
                 (Err(_), _) => format!("copy {} into the source: what lies outside is in no key", first.display()),
             });
         }
@@ -95,6 +98,10 @@ pub(in crate::engine) fn explain(mut error: Error, text: &str, scene: &Scene<'_>
 fn declare(file: &str, kind: ComponentKind) -> String {
     let all = file.rsplit_once('/').map(|(dir, _)| format!(", or \"{dir}/**\"")).unwrap_or_default();
     format!("add \"{file}\"{all} to `inputs` of [component.{kind}.build]; `simpack check` lists what counts")
+}
+
+fn to_generator(file: &str) -> String {
+    format!("add \"{file}\" to `inputs` of the generator")
 }
 
 /// Files of the source that end in a name that was not found: compilers tell what an `#include` says, not where they
@@ -121,6 +128,7 @@ fn sought_elsewhere(mut error: Error, text: &str, scene: &Scene<'_>) -> Error {
                         "{file} is in the source and among the `inputs`, but the compiler does not search there"
                     ))
                     .hint(format!("compile with {search}, seen from the source directory")),
+                (Keys::Generator, _) => error.detail(format!("{file} is in the source")).hint(to_generator(file)),
                 (Keys::Kernels, _) => error
                     .detail(format!("{file} is in the source, but the compiler does not search there"))
                     .hint(format!("add \"{search}\" to `flags` of the kernel group")),

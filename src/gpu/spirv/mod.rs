@@ -5,10 +5,13 @@
 //! does not know and copies nested types as often as they are named. So it gets a module that was checked,
 //! measured, and cut down to declarations.
 
+mod needs;
 mod reflect;
 mod scan;
 #[cfg(test)]
 mod tests;
+
+pub use needs::ShaderNeeds;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

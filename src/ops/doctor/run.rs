@@ -153,7 +153,8 @@ fn smoke(request: &DoctorRequest, machine: &Machine, manifests: &Manifests) -> R
         let (devices, driver) = (machine.devices_of_programs(), machine.usable_driver());
         for prefix in machine.prefixes.iter().filter(|prefix| !prefix.packages.is_empty()) {
             let path = Path::new(&prefix.path);
-            reports.extend(smoke::prefix(path, &devices, driver.as_ref(), &smoke::environment(), manifests)?);
+            let devices = (devices.as_slice(), machine.vulkan.devices.as_slice());
+            reports.extend(smoke::prefix(path, devices, driver.as_ref(), &smoke::environment(), manifests)?);
         }
     }
     Ok(reports)

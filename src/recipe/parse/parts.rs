@@ -9,7 +9,7 @@ use crate::build_system::BuildDriver;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
 use crate::recipe::form::{DeviceCompiler, KernelForm};
-use crate::recipe::model::ComponentKind;
+use crate::recipe::model::{ComponentKind, Generator};
 use crate::recipe::need::Need;
 use crate::recipe::soname::Soname;
 use crate::recipe::variant::PYTHON;
@@ -313,7 +313,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in ["sources", "table", "flags", "variants", "when"].into_iter().filter(|key| !takes(key)) {
+    for other in ["sources", "table", "flags", "variants", "when", "generator"].into_iter().filter(|key| !takes(key)) {
         if let Some(value) = fields.get(other) {
             let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
@@ -350,8 +350,36 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     if takes("when") {
         table.when = fields.get("when").map(|value| when(reader, value, kind)).unwrap_or_default();
     }
+    if takes("generator") {
+        table.generator = fields.get("generator").and_then(|value| generator(reader, value));
+    }
     fields.finish(reader);
     table
+}
+
+fn generator(reader: &mut Reader, value: &Value<'_>) -> Option<Generator> {
+    let mut fields = reader.fields(value, "generator")?;
+    let command = fields.required(reader, "command").and_then(|value| {
+        let words = reader.list(value, "command", |reader, value| reader.text(value, "a word of the command"))?;
+        match words.first() {
+            None => {
+                reader.wrong(value.span(), "a generator needs a program to run");
+                return None;
+            }
+            Some(program) if program.value.contains('/') => {
+                if let Some(why) = not_relative(&program.value) {
+                    reader.wrong(program.span.clone(), format!("program `{}` {why}", program.value));
+                    return None;
+                }
+            }
+            Some(_) => {}
+        }
+        Some(words)
+    });
+    let inputs = fields.required(reader, "inputs").and_then(|value| reader.list(value, "inputs", pattern));
+    fields.finish(reader);
+    let plain = |list: Vec<Spanned<String>>| list.into_iter().map(|item| item.value).collect();
+    Some(Generator { command: plain(command?), inputs: plain(inputs?) })
 }
 
 fn variants(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> BTreeMap<String, BTreeMap<String, Additions>> {

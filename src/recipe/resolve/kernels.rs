@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::Resolver;
+use crate::arch::KernelTarget;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
-use crate::recipe::form::{DeviceCompiler, KernelForm};
+use crate::recipe::form::{DeviceCompiler, KernelForm, ShaderLanguage};
 use crate::recipe::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
 use crate::recipe::parse::table::{DeclaredKernel, kernel_table};
 
 /// Combinations of variants that one group may have: more is a slip, not a plan.
 const MOST_VARIANTS: usize = 256;
-/// How the names of compute shaders in GLSL end: compilers tell the stage by it.
-const SHADER_ENDING: &str = ".comp";
 
 pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
     let file = resolver.file;
@@ -80,6 +79,7 @@ fn group(
         files: plain(&group.files),
         flags: plain(&group.flags),
         variants: variants?,
+        generator: group.generator.clone(),
         when: group
             .when
             .iter()
@@ -93,16 +93,23 @@ fn group(
     })
 }
 
-/// Each shader is compute code in GLSL, whose one entry point is called `main`: its kernel has the file's name.
+/// Each shader is compute code whose one entry point is called `main`: its kernel has the file's name.
 fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[DeclaredKernel]>) {
     let mut wrong = Vec::new();
     for source in group.sources.iter().flat_map(|sources| &sources.value) {
         let file = source.value.rsplit('/').next().unwrap_or(&source.value);
-        let Some(stem) = file.strip_suffix(SHADER_ENDING) else {
-            let mistake = resolver.mistake(source, format!("`{file}` is no compute shader in GLSL"));
-            wrong.push(mistake.hint(format!("the name of such a file ends in `{SHADER_ENDING}`")));
+        let stem = ShaderLanguage::ENDINGS.iter().find_map(|(ending, _)| file.strip_suffix(ending));
+        let Some(stem) = stem else {
+            let mistake = resolver.mistake(source, format!("`{file}` is no compute shader in GLSL, HLSL or WGSL"));
+            let endings = ShaderLanguage::ENDINGS.map(|(ending, _)| ending);
+            wrong.push(mistake.known("the name of such a file ends in", endings));
             continue;
         };
+        match ShaderLanguage::of(file) {
+            Some(ShaderLanguage::Wgsl) => wrong.extend(beside_wgsl(resolver, group, source)),
+            Some(ShaderLanguage::Hlsl) => wrong.extend(beyond_hlsl(resolver, source)),
+            Some(ShaderLanguage::Glsl) | None => {}
+        }
         if let Some(declared) = declared.filter(|all| !all.iter().any(|kernel| kernel.name.value == stem)) {
             let names = || declared.iter().map(|kernel| kernel.name.value.clone());
             let message = format!("the kernel of `{file}` is `{stem}`, which the table does not declare");
@@ -110,6 +117,31 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         }
     }
     resolver.mistakes.extend(wrong);
+}
+
+/// An environment that no compiler makes of HLSL: glslang, alone and in shaderc, writes its buffers as SPIR-V had them up to
+/// 1.3 (`BufferBlock`), whatever it is told to write, and says nothing.
+fn beyond_hlsl(resolver: &Resolver<'_>, source: &Spanned<String>) -> Option<Diagnostic> {
+    let written = resolver.file.matrix.environments.iter().flat_map(|list| &list.value).map(|item| &item.value);
+    let mut targets = written.filter_map(|name| name.parse::<KernelTarget>().ok());
+    let beyond = targets.find(|target| target.spirv().is_some_and(|version| version > (1, 3)))?;
+    let mistake = resolver.mistake(source, format!("`{}` cannot be compiled for {beyond}: it is HLSL", source.value));
+    Some(mistake.hint("compile for vulkan1.1, which later devices take, too; or write it in GLSL or WGSL"))
+}
+
+/// What a group says that has no meaning for a shader in WGSL: the language has no preprocessor, and its compiler no flags.
+fn beside_wgsl(resolver: &Resolver<'_>, group: &GroupTable, source: &Spanned<String>) -> Option<Diagnostic> {
+    let choices = || group.variants.values().flat_map(BTreeMap::values);
+    let flag = group.flags.iter().map(|flag| &flag.value).chain(choices().flat_map(|added| &added.flags)).next();
+    if let Some(flag) = flag {
+        let mistake =
+            resolver.mistake(source, format!("`{}` is compiled by naga, which takes no flag `{flag}`", source.value));
+        return Some(mistake.hint("flags are for GLSL and HLSL: put the shaders in WGSL into a group of their own"));
+    }
+    let is_number = |define: &str| define.split_once('=').is_none_or(|(_, value)| value.parse::<f64>().is_ok());
+    let other = choices().flat_map(|added| &added.define).find(|define| !is_number(define))?;
+    let mistake = resolver.mistake(source, format!("`{other}` cannot be given to `{}`", source.value));
+    Some(mistake.hint("in WGSL a definition is the value of a constant that is declared `override`: a number"))
 }
 
 /// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's

@@ -29,6 +29,8 @@ pub struct Selection {
     pub capabilities: Option<Vec<Capability>>,
     /// Capabilities of PTX; empty for no PTX.
     pub ptx: Option<Vec<Capability>>,
+    /// Environments of shaders.
+    pub environments: Option<Vec<String>>,
     /// Host compiler. The recipe's settings for it hold, too.
     pub host: Option<HostKind>,
 }

@@ -153,17 +153,23 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
     };
     let mut found = Vec::new();
     let mut wrong = Vec::new();
-    for item in &listed.value {
-        match resolver.manifests.spirv.iter().find(|known| known.name == item.value) {
-            Some(known) => found.extend(known.target()),
+    let asked = resolver.selection.environments.iter().flatten().map(|name| (None, name));
+    let written = listed.value.iter().map(|item| (Some(item), &item.value));
+    let is_asked = resolver.selection.environments.is_some();
+    for (at, name) in written.chain(asked) {
+        match resolver.manifests.spirv.iter().find(|known| known.name == *name) {
+            // What is asked for takes the place of what is written, which must be sound all the same.
+            Some(known) if is_asked == at.is_none() => found.extend(known.target()),
+            Some(_) => {}
             None => {
-                let mistake = resolver.mistake(item, format!("unknown environment `{}`", item.value));
-                wrong.push(mistake.known("known", names()).near(&item.value, names()));
+                let mistake = placed(resolver, at, format!("unknown environment `{name}`"));
+                wrong.push(mistake.known("known", names()).near(name, names()));
             }
         }
     }
     resolver.mistakes.extend(wrong);
     found.sort();
+    found.dedup();
     Some(found)
 }
 
@@ -171,6 +177,10 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
 pub(in crate::recipe) fn targets(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<KernelTarget>> {
     if is_of_shaders(resolver.file) {
         return environments(resolver);
+    }
+    if resolver.selection.environments.is_some() {
+        let mistake = Diagnostic::asked("the recipe has no shaders, which environments are asked for");
+        resolver.mistakes.push(mistake.hint("leave out --environment"));
     }
     if let Some(listed) = &resolver.file.matrix.environments {
         let mistake =

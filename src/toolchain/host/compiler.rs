@@ -17,7 +17,7 @@ const OLDEST: u32 = 4;
 const NEWEST: u32 = 30;
 
 /// Where steps look for programs.
-const STEP_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub const STEP_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Whose compiler it is; flags differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,7 +7,7 @@ mod runtime;
 mod system;
 mod zig;
 
-pub use compiler::{CompilerKind, HostCompiler, HostSearch, nvcc_host_compiler, system_host_compiler};
+pub use compiler::{CompilerKind, HostCompiler, HostSearch, STEP_PATH, nvcc_host_compiler, system_host_compiler};
 pub use library::SystemLibrary;
 pub use runtime::CxxRuntime;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::gpu::{
-    BufferBinding, KernelSignature, Param, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
-    SpirvResource,
+    BufferBinding, KernelSignature, Param, ShaderNeeds, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember,
+    SpirvModule,
 };
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
@@ -93,22 +93,17 @@ fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, 
             found.push((format!("`{}` has workgroups of {text}, beyond {most}", entry.name), None));
         }
     }
-    let mut compare = |what: &str, has: Option<u64>, most: u64| {
-        if let Some(has) = has.filter(|has| *has > most) {
+    let needs = ShaderNeeds::of(module);
+    let mut compare = |what: &str, has: u64, most: u64| {
+        if has > most {
             found.push((format!("{what} {has}, more than {most}"), None));
         }
     };
-    compare("bytes of shared memory:", module.workgroup_bytes, limits.workgroup_bytes);
-    let pushed = module.push_constants.iter().filter_map(|block| block.size).max();
-    compare("bytes of push constants:", pushed, limits.push_constant_bytes);
-    let sets = module.bindings.iter().map(|binding| u64::from(binding.set) + 1).max();
-    compare("descriptor sets:", sets, u64::from(limits.descriptor_sets));
-    let storage = module.bindings.iter().filter(|binding| binding.resource == SpirvResource::StorageBuffer);
-    let storage: u64 = storage.map(|binding| u64::from(binding.count.unwrap_or(1))).sum();
-    compare("storage buffers:", Some(storage), limits.storage_buffers);
-    let uniform = module.bindings.iter().filter(|binding| binding.resource == SpirvResource::UniformBuffer);
-    let uniform = uniform.filter_map(|binding| binding.block.as_ref()?.size).max();
-    compare("bytes of a uniform buffer:", uniform, limits.uniform_buffer_bytes);
+    compare("bytes of shared memory:", needs.shared_memory, limits.workgroup_bytes);
+    compare("bytes of push constants:", needs.push_constants, limits.push_constant_bytes);
+    compare("descriptor sets:", needs.descriptor_sets, limits.descriptor_sets.into());
+    compare("storage buffers:", needs.storage_buffers, limits.storage_buffers);
+    compare("bytes of a uniform buffer:", needs.uniform_buffer_range, limits.uniform_buffer_bytes);
     found
 }
 
