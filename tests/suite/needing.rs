@@ -9,7 +9,9 @@ use simpack::fs::Digest;
 use tempfile::TempDir;
 
 use crate::generating_conda::compilers;
-use crate::support::{Ran, client, conda_index, copy_tree, files, package_file, scratch, set_up, simpack, unpack};
+use crate::support::{
+    Ran, client, conda_index, copy_tree, digests, files, package_file, scratch, set_up, simpack, unpack,
+};
 
 /// The recipe beside a channel, in a directory of its own.
 struct Linked {
@@ -80,6 +82,44 @@ fn the_lock_holds_every_package_with_its_digest() {
         assert_eq!(fs_err::metadata(&file).unwrap().len() as i64, package["size"].as_integer().unwrap());
     }
     linked.simpack(&["lock", "--check", "--offline"]).exit(0);
+}
+
+#[test]
+fn vendored_packages_serve_a_build_without_their_channel() {
+    let Some(linked) = linked() else { return };
+    let list = linked.simpack(&["vendor", ".", "--output", "../vendored", "--locked", "--json"]).exit(0).json();
+    let lock: toml::Table = fs_err::read_to_string(linked.path("recipe/simpack.lock")).unwrap().parse().unwrap();
+    for package in lock["dependencies"]["package"].as_array().unwrap() {
+        let sha256 = package["sha256"].as_str().unwrap();
+        assert!(list["files"].as_array().unwrap().iter().any(|file| file["sha256"] == sha256), "{package}: {list}");
+    }
+    // A machine that has the compilers, and of the channel an empty directory.
+    let there = scratch();
+    copy_tree(&linked.path("recipe"), &there.path().join("recipe"));
+    let cache = there.path().join("cache");
+    for dir in ["cache", "channel"] {
+        fs_err::create_dir(there.path().join(dir)).unwrap();
+    }
+    let user = fs_err::canonicalize(simpack::fs::cache_dir().unwrap()).unwrap();
+    for name in ["toolchains", "zig", "artifacts", "headers"] {
+        fs_err::os::unix::fs::symlink(user.join(name), cache.join(name)).unwrap();
+    }
+    let build = |vendored: bool| {
+        let args = ["build", "--offline", "--locked", "--work", "../work", "--dist", "../dist"];
+        let mut command = simpack(&there.path().join("recipe"), &args);
+        command.env("SIMPACK_CACHE_DIR", &cache);
+        if vendored {
+            command.env("SIMPACK_VENDOR_DIR", linked.path("vendored"));
+        }
+        Ran::of(&mut command)
+    };
+    assert_ne!(build(false).code, Some(0));
+    build(true).exit(0);
+    let packages = |root: &Path| {
+        let all = digests(root).into_iter().filter(|(path, _)| path.ends_with(".conda"));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(packages(&there.path().join("dist")), packages(&linked.path("dist")));
 }
 
 #[test]
