@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::facts::{BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
+use super::texts::fixed;
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
 use crate::bundle::{Bundle, BundleManifest, KERNELS_LIST, KnownFile, is_manifest};
@@ -208,6 +209,7 @@ impl Examination<'_> {
             objects: Vec::new(),
             device: Arc::default(),
             leaks: Vec::new(),
+            fixed: Vec::new(),
             holds_tag: false,
             list: None,
             builtins: None,
@@ -260,6 +262,7 @@ impl Examination<'_> {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
             facts.leaks = leaks.cloned().collect();
         }
+        facts.fixed = fixed(facts.name(), bytes);
         if let Some(tag) =
             self.tree.bundle.and_then(|bundle| bundle.manifest.kernel_abi.as_ref()).filter(|_| elf::is_elf(bytes))
         {

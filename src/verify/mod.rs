@@ -13,6 +13,7 @@ mod loads;
 mod run;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod unpack;
 
 pub use context::{Declared, Depth, Rules, VerifyContext};

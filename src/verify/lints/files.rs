@@ -6,6 +6,7 @@ use super::super::context::components;
 use super::super::{BundleFacts, PackageFacts};
 use crate::bundle::ArtifactKind;
 use crate::lint::{Hits, Parameters, Predicate};
+use crate::printable;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -13,6 +14,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "build-path-leak", parameters: &[], check: build_path_leak },
         Predicate { id: "doubly-claimed", parameters: &[], check: doubly_claimed },
         Predicate { id: "empty-glob", parameters: &[], check: empty_glob },
+        Predicate { id: "machine-in-text", parameters: &[], check: machine_in_text },
         Predicate { id: "member-outside", parameters: &[], check: member_outside },
         Predicate { id: "unclaimed-file", parameters: &[], check: unclaimed_file },
     ]
@@ -65,6 +67,15 @@ fn build_path_leak(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for file in package.files().iter().filter(|file| !file.leaks.is_empty()) {
             hits.add(package.subject(&file.path), format!("holds a path of the build: {}", file.leaks.join(", ")));
+        }
+    }
+}
+
+fn machine_in_text(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for contents in facts.contents() {
+        for file in contents.files.iter().filter(|file| !file.fixed.is_empty()) {
+            hits.add(contents.subject(&file.path), "names what is on the machine of its build")
+                .evidence_lines(file.fixed.iter().map(|line| printable::text(line)));
         }
     }
 }

@@ -1,0 +1,84 @@
+//! What texts that take part in builds fix of the machine that they were made on: makefiles, CMake packages, scripts.
+
+/// Longer texts were not written by people.
+const LONGEST: usize = 1 << 20;
+/// Most that is told of one file.
+const MOST: usize = 8;
+/// Compilers, without versions and the names of targets around them.
+const COMPILERS: [&str; 14] =
+    ["cc", "c++", "gcc", "g++", "clang", "clang++", "icx", "icpx", "nvcc", "nvc", "nvc++", "mpicc", "mpicxx", "mpic++"];
+/// Directories in which every machine has its compilers.
+const ORDINARY: [&str; 3] = ["/usr/bin/", "/bin/", "/usr/local/bin/"];
+/// Flags by which compilers look at the processor that they run on.
+const NATIVE: [&str; 3] = ["-march=native", "-mtune=native", "-mcpu=native"];
+/// Flags that choose GPUs.
+const GPUS: [&str; 4] = ["-gpu=", "-arch=sm_", "-gencode", "--offload-arch="];
+
+/// What the text of a file named `name` fixes: lines with their numbers, each with what is wrong with it. Nothing of a file that
+/// takes part in no build.
+pub(super) fn fixed(name: &str, bytes: &[u8]) -> Vec<String> {
+    if bytes.len() > LONGEST || !is_build_text(name, bytes) {
+        return Vec::new();
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with(['#', ';']));
+    let told = |(index, line): (usize, &str)| {
+        let word = words(line).find_map(|word| Some((what(word)?, word)));
+        word.map(|(what, word)| format!("line {}: {what} {word}", index + 1))
+    };
+    lines.filter_map(told).take(MOST).collect()
+}
+
+fn is_build_text(name: &str, bytes: &[u8]) -> bool {
+    let lower = name.to_lowercase();
+    let ends = [".mk", ".make", ".cmake", ".pc", ".sh", "-config"];
+    lower.contains("makefile") || ends.iter().any(|end| lower.ends_with(end)) || bytes.starts_with(b"#!")
+}
+
+/// The words of a line as shells and build systems take it apart.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>{}[]".contains(letter))
+        .filter(|word| !word.is_empty())
+}
+
+fn what(word: &str) -> Option<&'static str> {
+    if NATIVE.iter().any(|flag| word.contains(flag)) {
+        return Some("code for the processor that it is compiled on:");
+    }
+    if GPUS.iter().any(|flag| word.starts_with(flag)) {
+        return Some("code for GPUs that are chosen here:");
+    }
+    // An assignment may stand before it.
+    let path = &word[word.find('/')?..];
+    let before = &word[..word.len() - path.len()];
+    let is_whole = before.is_empty() || before.ends_with(['=', ':']);
+    let name = path.rsplit('/').next()?;
+    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_end_matches('-');
+    let plain = plain.rsplit_once('-').map_or(plain, |(_, plain)| plain);
+    let is_ordinary = ORDINARY.iter().any(|dir| path.strip_prefix(dir) == Some(name));
+    (is_whole && !is_ordinary && !path.contains('$') && COMPILERS.contains(&plain))
+        .then_some("a compiler of another machine:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixed;
+
+    #[test]
+    fn what_holds_on_one_machine_is_told() {
+        let text = "# CC = /opt/gcc/bin/gcc\nCXX = /opt/rh/gcc-toolset-10/root/usr/bin/g++\nCC=/usr/bin/gcc\nNVC=${X}/bin/nvc++\n\
+                    FLAGS += -O2 -march=native\nLIB = /opt/lib/libgcc.so\nset(A \"/opt/bin/x86_64-linux-gnu-g++-12\")\nall: -gpu=cc60,cc70\n";
+        assert_eq!(
+            fixed("nrnmech_makefile", text.as_bytes()),
+            [
+                "line 2: a compiler of another machine: /opt/rh/gcc-toolset-10/root/usr/bin/g++",
+                "line 5: code for the processor that it is compiled on: -march=native",
+                "line 7: a compiler of another machine: /opt/bin/x86_64-linux-gnu-g++-12",
+                "line 8: code for GPUs that are chosen here: -gpu=cc60,cc70",
+            ]
+        );
+        assert!(fixed("notes.txt", text.as_bytes()).is_empty());
+        assert!(fixed("tool", b"#!/bin/sh\nexec g++ \"$@\"\n").is_empty());
+        assert_eq!(fixed("tool", b"#!/bin/sh\nexec /opt/x/bin/nvcc \"$@\"\n").len(), 1);
+    }
+}
