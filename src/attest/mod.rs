@@ -4,8 +4,10 @@
 mod check;
 mod crates;
 mod sign;
+mod sigstore;
 mod statement;
 
 pub use check::{Checked, Outcome, check};
 pub use sign::{SIGNATURE, SigningKey, TrustedKey};
+pub use sigstore::{Identity, Sigstore};
 pub use statement::{BuiltPart, Origin, PROVENANCE, Statement, StepRecord, statement, subjects};

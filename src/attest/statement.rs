@@ -155,7 +155,7 @@ pub struct Origin {
 }
 
 /// What the names of signatures end with: simpack's own, and the bundles that tools of sigstore write beside a file.
-const BESIDE: [&str; 2] = [super::SIGNATURE, ".sigstore.json"];
+const BESIDE: [&str; 2] = [super::SIGNATURE, super::sigstore::BUNDLE];
 
 /// Names and digests of all files below `dist`, without the statement itself and without signatures; sorted.
 ///

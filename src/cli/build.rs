@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::sign::SignArgs;
 use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};
@@ -133,6 +134,7 @@ Examples:
   simpack build --format conda,tar                  each package as conda's and as a plain archive
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
   simpack build --sign minisign.key                 packages with signatures beside them
+  simpack build --sigstore                          a statement of origin that the client of sigstore signed
   simpack build --shard 2/8                         the second of eight parts, for `simpack merge`
   simpack build --executor slurm --partition cpu --sbatch-arg=--time=2:00:00    by jobs of a cluster
   simpack build --dry-run                           the steps, and which are in the cache")]
@@ -141,7 +143,7 @@ pub(super) struct BuildArgs {
     job: JobArgs,
 
     /// Build one part of the plan, such as 2/8, into a directory for `simpack merge`; all machines divide the plan alike
-    #[arg(long, value_name = "I/N", conflicts_with_all = ["format", "sign", "warn", "allow", "deny"])]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["format", "sign", "sigstore", "warn", "allow", "deny"])]
     shard: Option<Shard>,
 
     /// Take the part's steps from this file, which `simpack plan --shards N --format json` printed: balanced by measured time
@@ -200,13 +202,8 @@ pub(super) struct BuildArgs {
     #[arg(long, value_enum, default_value = "auto")]
     sandbox: SandboxArg,
 
-    /// Sign every package and the statement of origin with this secret key of minisign; signatures lie beside them
-    #[arg(long, value_name = "KEYFILE")]
-    sign: Option<PathBuf>,
-
-    /// File whose first line is the password of the key
-    #[arg(long, value_name = "FILE", requires = "sign")]
-    sign_password: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArgs,
 
     /// Show what would be built, and build nothing
     #[arg(long)]
@@ -337,7 +334,7 @@ impl BuildArgs {
         let request = self.options()?;
         match &request.shard {
             Some(asked) => ops::build::build_shard(&request, asked, ui),
-            None => ops::build::build(&request, ui),
+            None => self.signing.after(&request, || ops::build::build(&request, ui)),
         }
     }
 
@@ -382,8 +379,8 @@ impl BuildArgs {
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: self.sandbox.into(),
-            sign: self.sign.clone(),
-            sign_password: self.sign_password.clone(),
+            sign: self.signing.sign.clone(),
+            sign_password: self.signing.sign_password.clone(),
             dry_run: self.dry_run,
             dist: match (&self.dist, self.shard) {
                 (Some(dist), _) => dist.clone(),

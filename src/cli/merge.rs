@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::build::{SandboxArg, each_once};
+use super::sign::SignArgs;
 use crate::config;
 use crate::error::Result;
 use crate::ops;
@@ -53,13 +54,8 @@ pub(super) struct MergeArgs {
     #[arg(long, value_enum, default_value = "auto")]
     sandbox: SandboxArg,
 
-    /// Sign every package and the statement of origin with this secret key of minisign; signatures lie beside them
-    #[arg(long, value_name = "KEYFILE")]
-    sign: Option<PathBuf>,
-
-    /// File whose first line is the password of the key
-    #[arg(long, value_name = "FILE", requires = "sign")]
-    sign_password: Option<PathBuf>,
+    #[command(flatten)]
+    signing: SignArgs,
 
     /// Directory of the finished packages
     #[arg(long, value_name = "DIR", default_value = "dist")]
@@ -92,8 +88,8 @@ impl MergeArgs {
             offline: self.offline || config::current().is_on("offline"),
             locked: self.locked || config::current().is_on("locked"),
             sandbox: self.sandbox.into(),
-            sign: self.sign,
-            sign_password: self.sign_password,
+            sign: self.signing.sign.clone(),
+            sign_password: self.signing.sign_password.clone(),
             dist: self.dist,
             work: self.work,
             warn: self.warn,
@@ -101,6 +97,6 @@ impl MergeArgs {
             deny: self.deny,
             ..BuildRequest::default()
         };
-        ops::build::merge(&request, &self.shards, ui)
+        self.signing.after(&request, || ops::build::merge(&request, &self.shards, ui))
     }
 }

@@ -19,6 +19,7 @@ mod rebuild;
 mod root;
 mod schema;
 mod select;
+mod sign;
 mod toolchain;
 mod vendor;
 

@@ -51,6 +51,7 @@ mod hostile_power;
 mod hostile_readers;
 mod hostile_steps;
 mod hostile_trees;
+mod identity;
 mod inspecting;
 mod inspecting_oracles;
 mod inspecting_wheels;

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::attest::Identity;
 use crate::error::Result;
 use crate::ops::verify::{self, OriginRequest, VerifyRequest, lints};
 use crate::recipe::Waiver;
@@ -35,6 +36,7 @@ Examples:
   simpack verify --explain kernel-abi           what a lint means and what to do
   simpack verify --deny build-path-leak --waive soname-policy 'volley-core: lib/*' 'renamed in 2.0'
   simpack verify --signature minisign.pub --provenance dist/   who made them, and from what
+  simpack verify --identity you@example.org --issuer https://accounts.example.org dist/
   simpack verify --format sarif > simpack.sarif")]
 pub(in crate::cli) struct VerifyArgs {
     /// Directory of packages, package, bundle or prefix; wheel, library, device code or any directory that simpack
@@ -75,6 +77,15 @@ pub(in crate::cli) struct VerifyArgs {
     #[arg(long, value_name = "PUBKEY")]
     signature: Option<String>,
 
+    /// Check that sigstore's client signed the statement of origin, or a package, for this identity, and compare the
+    /// statement with the packages, instead of running lints
+    #[arg(long, value_name = "WHO", requires = "issuer")]
+    identity: Option<String>,
+
+    /// Who vouches for the identity: the address of its OpenID provider
+    #[arg(long, value_name = "URL", requires = "identity")]
+    issuer: Option<String>,
+
     /// Compare the statement of origin, provenance.json, with the packages beside it, and with --recipe with recipe and
     /// source; say what holds and what cannot be checked, instead of running lints
     #[arg(long)]
@@ -110,10 +121,11 @@ impl VerifyArgs {
         if let Some(id) = &self.explain {
             return lints::explain(id, ui).map(|()| 0);
         }
-        if self.signature.is_some() || self.provenance {
+        let identity = self.identity.clone().zip(self.issuer.clone()).map(|(name, issuer)| Identity { name, issuer });
+        if self.signature.is_some() || self.provenance || identity.is_some() {
             let Self { subjects, signature: key, provenance, recipe, .. } = self;
             let paths = subjects.iter().map(Into::into).collect();
-            return verify::origin(&OriginRequest { paths, key, provenance, recipe }, ui);
+            return verify::origin(&OriginRequest { paths, key, identity, provenance, recipe }, ui);
         }
         verify::run(&self.request(), ui)
     }

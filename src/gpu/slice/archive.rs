@@ -3,9 +3,10 @@
 //!
 //! The System V form, as GNU `ar` and `llvm-ar` write it on Linux.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes, made};
+use crate::arch::Capability;
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
 use crate::gpu::members::LONGEST_NAME;
@@ -75,6 +76,7 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
         parts,
         containers: sum.containers,
         targets: sum.targets.into_values().collect(),
+        served: sum.served,
         losses: sum.losses,
         gaps: Vec::new(),
         together: sum.together == sum.plans,
@@ -90,6 +92,7 @@ struct Sum {
     together: usize,
     containers: Vec<super::plan::ContainerSlice>,
     targets: BTreeMap<(usize, String), TargetBytes>,
+    served: BTreeSet<Capability>,
     losses: Vec<super::plan::Loss>,
     notes: Vec<String>,
     warnings: Vec<String>,
@@ -99,6 +102,7 @@ impl Sum {
     fn add(&mut self, name: &str, base: u64, plan: SlicePlan) {
         self.plans += 1;
         self.together += usize::from(plan.together);
+        self.served.extend(plan.served);
         for mut container in plan.containers {
             container.place = format!("{name}: {}", container.place);
             container.at += base;

@@ -11,7 +11,7 @@ use self::writes::Writes;
 use super::hidden;
 use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
 use super::pointers::{Targets, follow};
-use super::survey::{Survey, code_sections};
+use super::survey::{Sums, Survey, code_sections};
 use crate::elf::{Dynamic, Image, Section};
 use crate::gpu::fatbin::fatbins_within;
 
@@ -64,13 +64,14 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     let length = image.bytes().len() as u64;
     let mut parts = assemble(length, job.fates, job.writes.into_vec());
     parts.extend(Some(job.tail).filter(|tail| !tail.is_empty()).map(Part::Bytes));
-    let (containers, targets, losses) = survey.finish(&mut notes);
+    let Sums { containers, targets, served, losses } = survey.finish(&mut notes);
     Ok(SlicePlan {
         length,
         new_length: parts.iter().map(Part::size).sum(),
         parts,
         containers,
         targets,
+        served,
         losses,
         gaps: job.gaps,
         together: job.together,

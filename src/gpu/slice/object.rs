@@ -6,7 +6,7 @@ use object::elf;
 
 use super::hidden;
 use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
-use super::survey::{Survey, code_sections};
+use super::survey::{Sums, Survey, code_sections};
 use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image, Section};
@@ -95,13 +95,14 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
     }
     let length = image.bytes().len() as u64;
     let parts = assemble(length, fates, writes);
-    let (containers, targets, losses) = survey.finish(&mut notes);
+    let Sums { containers, targets, served, losses } = survey.finish(&mut notes);
     Ok(SlicePlan {
         length,
         new_length: parts.iter().map(Part::size).sum(),
         parts,
         containers,
         targets,
+        served,
         losses,
         gaps: Vec::new(),
         together,

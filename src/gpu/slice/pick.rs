@@ -54,6 +54,8 @@ pub struct SliceSpec {
 pub(super) struct Picked {
     /// Per entry, whether it stays.
     pub(super) stays: Vec<bool>,
+    /// Asked capabilities that a remaining entry serves.
+    pub(super) served: Vec<Capability>,
     /// Asked capabilities that no remaining entry serves, and whether one of the fat file does.
     pub(super) missing: Vec<(Capability, bool)>,
 }
@@ -63,7 +65,7 @@ const ANY_DRIVER: CudaVersion = CudaVersion { major: u32::MAX, minor: 0 };
 
 /// Chooses among the entries of one container.
 pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceSpec, manifests: &Manifests) -> Picked {
-    let mut picked = Picked { stays: vec![false; entries.len()], missing: Vec::new() };
+    let mut picked = Picked { stays: vec![false; entries.len()], ..Picked::default() };
     let mut has_code = false;
     for (stays, entry) in picked.stays.iter_mut().zip(entries) {
         *stays = match (entry.kind, entry.capability) {
@@ -81,6 +83,7 @@ pub(super) fn pick(entries: &[FatbinEntry<'_>], ask: &SliceSpec, manifests: &Man
             let all = SliceSpec { ptx: PtxRule::Keep, lto: LtoRule::Keep, ..SliceSpec::default() };
             picked.missing.push((*capability, !serve(entries, *capability, &all, manifests).is_empty()));
         }
+        picked.served.extend((!served.is_empty()).then_some(*capability));
         served.into_iter().for_each(|index| picked.stays[index] = true);
     }
     picked

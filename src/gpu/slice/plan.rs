@@ -1,5 +1,7 @@
 //! The job of slicing one file, as a value.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -114,6 +116,8 @@ pub struct SlicePlan {
     pub containers: Vec<ContainerSlice>,
     /// Code by target.
     pub targets: Vec<TargetBytes>,
+    /// Asked capabilities that some code of the slice serves.
+    pub served: BTreeSet<Capability>,
     /// Kernels without code for an asked capability.
     pub losses: Vec<Loss>,
     /// Gaps in the address space that were cut out: address, bytes.
@@ -132,9 +136,10 @@ impl SlicePlan {
         self.losses.iter().any(|loss| loss.in_fat)
     }
 
-    /// Whether kernels lack code, and no code stays at all: the file is for other devices.
-    pub fn serves_nothing(&self) -> bool {
-        !self.losses.is_empty() && self.targets.iter().all(|target| target.kept == 0)
+    /// Whether kernels lack code for a capability that nothing else in the slice serves, either: nor do `others`.
+    pub fn leaves_out(&self, others: &BTreeSet<Capability>) -> bool {
+        let is_out = |loss: &Loss| !self.served.contains(&loss.capability) && !others.contains(&loss.capability);
+        self.losses.iter().any(is_out)
     }
 }
 

@@ -1,6 +1,6 @@
 //! All containers of a file, one by one: what stays of each, the sums, and what kernels would lose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::container::{Remains, remains};
 use super::names::kernels;
@@ -50,6 +50,7 @@ pub(super) struct Survey<'o, 'a> {
     containers: Vec<ContainerSlice>,
     lacking: Vec<Lacking<'a>>,
     targets: BTreeMap<(u16, Option<Capability>), TargetBytes>,
+    served: BTreeSet<Capability>,
     unknown: u64,
 }
 
@@ -63,7 +64,8 @@ struct Lacking<'a> {
 
 impl<'o, 'a> Survey<'o, 'a> {
     pub(super) fn new(order: Order<'o>) -> Self {
-        Self { order, containers: Vec::new(), lacking: Vec::new(), targets: BTreeMap::new(), unknown: 0 }
+        let (containers, lacking, targets) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { order, containers, lacking, targets, served: BTreeSet::new(), unknown: 0 }
     }
 
     /// Whether there was no container.
@@ -90,6 +92,7 @@ impl<'o, 'a> Survey<'o, 'a> {
         for (entry, stays) in container.entries.iter().zip(&picked.stays) {
             self.count(entry, *stays);
         }
+        self.served.extend(picked.served);
         let (place, at) = (place.to_owned(), base + container.at);
         if self.order.names && !picked.missing.is_empty() {
             let (missing, place) = (picked.missing, place.clone());
@@ -128,7 +131,7 @@ impl<'o, 'a> Survey<'o, 'a> {
     }
 
     /// The sums, machine code first, and a note about what nobody knows.
-    pub(super) fn finish(self, notes: &mut Vec<String>) -> (Vec<ContainerSlice>, Vec<TargetBytes>, Vec<Loss>) {
+    pub(super) fn finish(self, notes: &mut Vec<String>) -> Sums {
         if self.unknown > 0 {
             notes.push(format!("{} entries of unknown kinds stay", self.unknown));
         }
@@ -139,8 +142,21 @@ impl<'o, 'a> Survey<'o, 'a> {
         };
         let mut targets: Vec<_> = self.targets.into_iter().collect();
         targets.sort_by_key(|((kind, capability), _)| (order(*kind), *capability));
-        (self.containers, targets.into_iter().map(|(_, sum)| sum).collect(), losses(&self.lacking, self.order))
+        Sums {
+            containers: self.containers,
+            targets: targets.into_iter().map(|(_, sum)| sum).collect(),
+            served: self.served,
+            losses: losses(&self.lacking, self.order),
+        }
     }
+}
+
+/// What a survey found, as [`SlicePlan`](super::plan::SlicePlan) holds it.
+pub(super) struct Sums {
+    pub(super) containers: Vec<ContainerSlice>,
+    pub(super) targets: Vec<TargetBytes>,
+    pub(super) served: BTreeSet<Capability>,
+    pub(super) losses: Vec<Loss>,
 }
 
 /// Kernels of the containers without code. The code is unpacked for that, one entry at a time and thread.

@@ -1,7 +1,7 @@
 //! Slicing what holds many files: a wheel, a `.conda` package, a directory. It is unpacked once; for each slice its
 //! files are planned one by one, then written, then put together again: whole or not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::label::{conda_label, index_directory, local_version};
 use super::report::{FileReport, Outcome};
 use super::run::{Announce, SliceRequest, named};
+use crate::arch::Capability;
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content};
@@ -95,13 +96,12 @@ impl<'a> Job<'a> {
     }
 
     fn slice(&mut self, ask: &SliceSpec, reports: &mut Vec<FileReport>, announce: &Announce<'_>) -> Result<()> {
-        let cuts = self.cuts(ask)?;
+        let (cuts, served) = self.cuts(ask)?;
         if cuts.is_empty() {
             return Err(named(SliceError::Nothing, self.path));
         }
         let output = self.output(ask, &cuts)?;
-        let is_empty = cuts.iter().all(|(_, plan)| plan.serves_nothing());
-        let refused = |plan: &SlicePlan| (is_empty || plan.loses()) && !self.request.allow_missing;
+        let refused = |plan: &SlicePlan| (plan.loses() || plan.leaves_out(&served)) && !self.request.allow_missing;
         let any_refused = cuts.iter().any(|(_, plan)| refused(plan));
         for (index, plan) in &cuts {
             let mut report = FileReport::new(&self.path.join(&self.members[*index].name), &output, ask);
@@ -129,14 +129,15 @@ impl<'a> Job<'a> {
         self.write(ask, &cuts, &sliced, scratch.path(), &output)
     }
 
-    /// The files that lose something, each with its plan.
-    fn cuts(&self, ask: &SliceSpec) -> Result<Vec<Cut>> {
-        let mut cuts = Vec::new();
+    /// The files that lose something, each with its plan, and the capabilities that some file of the slice serves.
+    fn cuts(&self, ask: &SliceSpec) -> Result<(Vec<Cut>, BTreeSet<Capability>)> {
+        let (mut cuts, mut served) = (Vec::new(), BTreeSet::new());
         for (index, member) in self.members.iter().enumerate() {
             let content = Content::open(&member.file)?;
             match plan(content.bytes(), ask, self.request.room, self.manifests) {
-                Ok(plan) if plan.is_empty() && plan.losses.is_empty() => {}
+                Ok(plan) if plan.is_empty() && plan.losses.is_empty() => served.extend(plan.served),
                 Ok(plan) => {
+                    served.extend(plan.served.iter().copied());
                     self.permitted(member, content.bytes())?;
                     cuts.push((index, plan));
                 }
@@ -146,7 +147,7 @@ impl<'a> Job<'a> {
                 Err(error) => return Err(named(error, &self.path.join(&member.name))),
             }
         }
-        Ok(cuts)
+        Ok((cuts, served))
     }
 
     /// Refuses to make a package with a slice of a vendor's library, unless the user says what permits it.

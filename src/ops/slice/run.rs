@@ -145,7 +145,7 @@ impl FileJob<'_> {
         let plan = plan(content.bytes(), ask, request.room, manifests).map_err(|error| named(error, path))?;
         report.plan(&plan);
         announce(report);
-        if (plan.loses() || plan.serves_nothing()) && !request.allow_missing {
+        if (plan.loses() || plan.leaves_out(&BTreeSet::new())) && !request.allow_missing {
             return Ok(Outcome::Refused);
         }
         if request.dry_run {

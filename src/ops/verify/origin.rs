@@ -1,4 +1,4 @@
-//! `simpack verify --signature`, `--provenance`: whether files are signed by a key, and what of the statement beside them holds.
+//! `simpack verify --signature`, `--identity`, `--provenance`: whether files are signed by a key or for an identity, and what of the statement beside them holds.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::run::{DIST, WORK};
-use crate::attest::{self, Checked, Outcome, PROVENANCE, TrustedKey, subjects};
+use crate::attest::{self, Checked, Identity, Outcome, PROVENANCE, Sigstore, TrustedKey, subjects};
 use crate::data::Data;
 use crate::engine::recipe_digest;
 use crate::error::{DENIED, Error, Result};
@@ -25,6 +25,8 @@ pub struct OriginRequest {
     pub paths: Vec<PathBuf>,
     /// Public key, or its file: everything must be signed by it.
     pub key: Option<String>,
+    /// Who must have signed by sigstore's client: the statement of a directory, else the file itself.
+    pub identity: Option<Identity>,
     /// Compare the statement with what is there.
     pub provenance: bool,
     /// Recipe that the statement is compared with, too.
@@ -102,8 +104,18 @@ pub fn origin(request: &OriginRequest, ui: &Ui) -> Result<u8> {
         }
         report.signatures.sort();
     }
-    if request.provenance {
+    if let Some(who) = &request.identity {
+        let client = Sigstore::find()?;
         for path in &paths {
+            let file = if path.is_dir() { path.join(PROVENANCE) } else { path.clone() };
+            let problem = client.check(&file, who).err();
+            report.signatures.push(SignedFile { file: file.display().to_string(), problem });
+        }
+    }
+    // What is signed for an identity is the statement: of the packages it says their digests.
+    let is_signed = |path: &PathBuf| request.identity.is_some() && path.is_dir();
+    if request.provenance || paths.iter().any(is_signed) {
+        for path in paths.iter().filter(|path| request.provenance || is_signed(path)) {
             report.provenance.extend(provenance(path, request, ui)?.iter().map(StatedPart::from));
         }
     }
@@ -190,7 +202,7 @@ impl OriginReport {
         }
         let signed = self.signatures.iter().filter(|file| file.problem.is_none()).count();
         if !self.signatures.is_empty() {
-            lines.push(format!("signatures  {signed} of {} files are signed by the key", self.signatures.len()));
+            lines.push(format!("signatures  {signed} of {} files are signed as asked", self.signatures.len()));
         }
         for StatedPart { part, verdict, lines: said } in &self.provenance {
             let word = match verdict {
