@@ -295,6 +295,7 @@ fn every_format_has_the_same_bytes_again() {
     command.arg(dir.path().join("deeper/dist")).arg("--work").arg(dir.path().join("work"));
     Ran::of(command.env("TZ", "Asia/Kathmandu").env("LC_ALL", "C")).exit(0);
     assert_eq!(digests(&dir.path().join("deeper/dist")), digests(dist()));
+    Ran::of(simpack(checkout, &["verify", "--provenance"]).arg(dist())).exit(0);
 }
 
 /// An upgrade and a downgrade leave the files of the installed version and no others.

@@ -33,6 +33,8 @@ impl Built {
         let (_, end) = rest.split_once("\n[toolchain]\n").unwrap();
         fs_err::write(&path, format!("{start}[matrix]\n{matrix}\n[toolchain]\n{end}{tables}")).unwrap();
         let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json", "--format", ALL])).exit(0).json();
+        // Wheels and packages of Debian have names of their own, and releases share them.
+        Ran::of(&mut simpack(dir.path(), &["verify", "--provenance", "dist"])).exit(0);
         Self { dir, summary }
     }
 
