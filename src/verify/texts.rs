@@ -11,8 +11,8 @@ const COMPILERS: [&str; 14] =
 const ORDINARY: [&str; 3] = ["/usr/bin/", "/bin/", "/usr/local/bin/"];
 /// Flags by which compilers look at the processor that they run on.
 const NATIVE: [&str; 3] = ["-march=native", "-mtune=native", "-mcpu=native"];
-/// Flags that choose GPUs.
-const GPUS: [&str; 4] = ["-gpu=", "-arch=sm_", "-gencode", "--offload-arch="];
+/// How flags that choose GPUs begin, before the GPU itself.
+const GPUS: [&str; 4] = ["-gpu=", "arch=sm_", "arch=compute_", "offload-arch="];
 
 /// What the text of a file named `name` fixes: lines with their numbers, each with what is wrong with it. Nothing of a file that
 /// takes part in no build.
@@ -45,8 +45,16 @@ fn what(word: &str) -> Option<&'static str> {
     if NATIVE.iter().any(|flag| word.contains(flag)) {
         return Some("code for the processor that it is compiled on:");
     }
-    if GPUS.iter().any(|flag| word.starts_with(flag)) {
-        return Some("code for GPUs that are chosen here:");
+    // What a variable chooses is not fixed.
+    let is_named = |(_, gpu): (&str, &str)| gpu.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    if word.starts_with('-') || word.starts_with("arch=") {
+        let mut found = GPUS.iter().filter_map(|flag| word.split_once(flag));
+        if found.any(is_named) {
+            return Some("code for GPUs that are chosen here:");
+        }
+    }
+    if word.contains("://") {
+        return None;
     }
     // An assignment may stand before it.
     let path = &word[word.find('/')?..];
@@ -77,6 +85,12 @@ mod tests {
                 "line 8: code for GPUs that are chosen here: -gpu=cc60,cc70",
             ]
         );
+        // As torch has them: an address, and flags whose GPUs a variable brings.
+        let flags = "#!/usr/bin/env python\nSee http://technet.example/cc766489\nflags -gencode arch=compute_${arch},code=sm_${arch}\n\
+                    flags -gencode arch=compute_80,code=sm_80\nflags --offload-arch=gfx90a\n";
+        let told = fixed("select.cmake", flags.as_bytes());
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("line 4:") && told[1].starts_with("line 5:"), "{told:?}");
         assert!(fixed("notes.txt", text.as_bytes()).is_empty());
         assert!(fixed("tool", b"#!/bin/sh\nexec g++ \"$@\"\n").is_empty());
         assert_eq!(fixed("tool", b"#!/bin/sh\nexec /opt/x/bin/nvcc \"$@\"\n").len(), 1);
