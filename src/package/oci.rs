@@ -25,6 +25,13 @@ use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::recipe::ComponentKind;
 
+/// The file that makes a directory an image layout.
+pub const LAYOUT: &str = "oci-layout";
+/// Where a layout has its layers, and all else, by digest.
+pub const BLOBS: &str = "blobs/sha256";
+/// The directory of an image below which each simulator has one.
+pub const ABOVE: &str = "opt";
+
 /// Image layouts.
 #[derive(Debug, Clone, Copy)]
 pub struct Oci;
@@ -58,7 +65,7 @@ impl Format for Oci {
         dir: &Path,
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
-        let blobs = dir.join("blobs/sha256");
+        let blobs = dir.join(BLOBS);
         fs_err::create_dir_all(&blobs)?;
         let layers = write_all(&with_files(packages), jobs, |package, _| {
             let mut beside = with_licences(package, context)?;
@@ -73,7 +80,7 @@ impl Format for Oci {
             "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests,
         });
         fs::write_atomic(&dir.join("index.json"), &text(&index)?)?;
-        fs::write_atomic(&dir.join("oci-layout"), &text(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
+        fs::write_atomic(&dir.join(LAYOUT), &text(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
         Ok(layers.into_iter().map(|layer| layer.built).collect())
     }
 }
@@ -183,7 +190,7 @@ fn image(tag: &str, layers: &[&Layer<'_>], blobs: &Path) -> Result<Value> {
 
 /// Where a simulator lies in its images.
 pub fn prefix(simulator: &str) -> String {
-    format!("opt/{simulator}")
+    format!("{ABOVE}/{simulator}")
 }
 
 fn named(digest: Digest) -> String {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::unpack::{is_package, is_searched, unpack};
+use super::unpack::{is_package, is_searched, layer, unpack};
 use super::{PackageIndex, Stray};
 use crate::bundle::{Bundle, manifests_below};
 use crate::container::{ContainerError, Refusal};
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{self, Content, Entry, EntryKind};
+use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::gpu;
-use crate::package::{PythonProject, deb, projects, site_directories};
+use crate::package::{PythonProject, deb, oci, projects, site_directories};
 use crate::report::Incomplete;
 
 /// Bundles and others' files of what was pointed at, with the directories that packages were unpacked into.
@@ -181,6 +181,8 @@ impl Opened {
             let entry = entry.map_err(|error| Error::file(dir, error))?;
             if entry.file_type().is_file() && is_searched(entry.path()) {
                 packages.insert(entry.path().to_owned());
+            } else if entry.file_type().is_file() && entry.file_name() == oci::LAYOUT {
+                packages.extend(self.layers(entry.path().parent().unwrap_or(dir))?);
             } else if entry.file_type().is_dir() && entry.depth() == 1 {
                 self.tree(entry.path(), &entry.path().display().to_string())?;
             }
@@ -191,6 +193,23 @@ impl Opened {
             self.add_foreign(Foreign::unknown(name, dir.to_owned(), Extent::All))?;
         }
         Ok(())
+    }
+
+    /// The layers of an image layout: archives that are named by their digests.
+    fn layers(&mut self, layout: &Path) -> Result<Vec<PathBuf>> {
+        let mut layers = Vec::new();
+        for entry in walkdir::WalkDir::new(layout.join(oci::BLOBS)).min_depth(1).max_depth(1).sort_by_file_name() {
+            let entry = entry.map_err(|error| Error::file(layout, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !entry.file_type().is_file() {
+                self.gap(&name, "is no file, and no blob");
+            } else if Digest::of_file(entry.path())?.to_string() != name {
+                self.gap(&name, "has other bytes than its name says, which is their digest");
+            } else if layer(entry.path()).is_some() {
+                layers.push(entry.into_path());
+            }
+        }
+        Ok(layers)
     }
 
     /// Adds what others made, if there is any file in it; answers whether there is.
@@ -260,11 +279,15 @@ impl Opened {
         Ok(any)
     }
 
-    /// The same for an unpacked package: the files of a wheel lie below the directory of its simulator.
+    /// The same for an unpacked package: the files of a wheel, and of a layer below `opt`, lie below the directory of
+    /// their simulator.
     fn unpacked_tree(&mut self, root: &Path, name: &str) -> Result<bool> {
         let mut made = self.tree(root, name)?;
-        if name.ends_with(".whl") {
-            for entry in fs_err::read_dir(root)? {
+        let layer = root.join(oci::ABOVE);
+        let above =
+            if name.ends_with(".whl") { Some(root.to_owned()) } else { (!made && layer.is_dir()).then_some(layer) };
+        if let Some(above) = above {
+            for entry in fs_err::read_dir(above)? {
                 let below = entry?.path();
                 made |= below.is_dir() && self.tree(&below, name)?;
             }

@@ -1,11 +1,13 @@
 //! Unpacks packages for an examination: conda packages, wheels, tarballs.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::container::{self, ContainerError, Form};
 use crate::fs;
 use crate::package::conda::{INDEX, INFO, Record};
 use crate::package::deb::CONTROL_DIRECTORY;
+use crate::package::oci;
 
 /// What the name of a package that is named ends with. Directories are searched for the first ones: other archives
 /// there are as often something else.
@@ -33,7 +35,7 @@ fn ends_with(path: &Path, ends: &[&str]) -> bool {
 /// # Errors
 /// Not a package, damaged, or a bomb; the causes in words.
 pub(super) fn unpack(path: &Path, to: &Path, refuse: &mut dyn FnMut(ContainerError)) -> Result<Option<Record>, String> {
-    let form = form(path)?;
+    let form = form(path).or_else(|why| layer(path).ok_or(why))?;
     // The modes of a wheel's files are its installer's.
     let unpacked = container::unpack(path, form, to, form == Form::Zip, &mut |refused| {
         refuse(refused);
@@ -67,6 +69,14 @@ pub fn unpack_whole(path: &Path, to: &Path) -> Result<(), String> {
 fn form(path: &Path) -> Result<Form, String> {
     let form = Form::of_path(path).filter(|_| is_package(path));
     form.ok_or_else(|| "its name is that of no package".to_owned())
+}
+
+/// The form of a layer of an image layout, which is named by its digest; none of configurations and lists.
+pub(super) fn layer(path: &Path) -> Option<Form> {
+    let is_blob = path.parent().is_some_and(|dir| dir.ends_with(oci::BLOBS));
+    let mut head = Vec::new();
+    fs::open(path).ok().filter(|_| is_blob)?.take(512).read_to_end(&mut head).ok()?;
+    Form::of_bytes(&head).filter(|form| matches!(form, Form::Tar(_)))
 }
 
 /// What conda is told of an unpacked package, taken out of the tree.

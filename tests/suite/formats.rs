@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::consumers::{can_build, serves};
 use crate::origin::recipe;
 use crate::simulating::net;
-use crate::support::{Ran, client, digests, files, need, python, scratch, simpack, tool, volley};
+use crate::support::{Ran, client, copy_tree, digests, files, need, python, scratch, simpack, tool, volley};
 
 /// Volley in all formats of this file, from the shared build's artifacts.
 pub fn dist() -> &'static Path {
@@ -282,6 +282,28 @@ fn selected_files_are_installed_by_the_commands_that_select_prints() {
         Ran::of(Command::new("sh").arg("-ec").arg(&oci).current_dir(dir.path())).exit(0);
         assert!(spikes(&dir.path().join("volley/rootfs/opt/volley")) > 0);
     }
+}
+
+/// An image layout holds packages, too: they are verified and offered, and a blob is what its name says.
+#[test]
+fn image_layouts_are_read_as_directories_of_packages() {
+    let dir = scratch();
+    let layout = dir.path().join("layout");
+    copy_tree(&dist().join("oci"), &layout);
+    let verify = || Ran::of(&mut simpack(dir.path(), &["verify", "layout"]));
+    let said = verify().exit(0).stdout;
+    assert!(said.contains("0 findings over 13 packages"), "{said}");
+    let select = Ran::of(&mut simpack(dir.path(), &["select", "--device", "9.0", "--format", "oci", "layout"])).exit(0);
+    assert!(select.stdout.contains("layout:1.0.0-sm_90 volley"), "{}", select.stdout);
+    let blobs = layout.join("blobs/sha256");
+    let name = files(&blobs).into_iter().max_by_key(|name| fs_err::metadata(blobs.join(name)).unwrap().len()).unwrap();
+    let mut bytes = fs_err::read(blobs.join(&name)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs_err::write(blobs.join(&name), bytes).unwrap();
+    let said = verify().exit(7).stdout;
+    let words: Vec<&str> = said.split_whitespace().collect();
+    assert!(words.join(" ").contains("has other bytes than its name says"), "{said}");
 }
 
 /// Other directories, another number of threads: the same bytes, the statement beside them included.

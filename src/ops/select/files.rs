@@ -6,7 +6,7 @@ use super::answer::{Selected, Selection};
 use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::package::manifest;
+use crate::package::{manifest, oci};
 
 /// Formats whose packages are files that are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) fn commands(format: FileFormat, paths: &[PathBuf], selection: &Select
     };
     let places = paths.iter().flat_map(|path| [path.join(format.name()), path.clone()]);
     let has = |place: &PathBuf| match format {
-        FileFormat::Oci => place.join("oci-layout").is_file(),
+        FileFormat::Oci => place.join(oci::LAYOUT).is_file(),
         _ => place.file_name().is_some_and(|name| name == format.name()) && place.is_dir(),
     };
     let place = std::path::absolute(places.into_iter().find(has).ok_or_else(absent)?)?;
