@@ -1,15 +1,16 @@
 //! Runs the program under test as a user would, without this machine's settings.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use simpack::process::retry_text_busy;
 use tempfile::TempDir;
 
-/// Variables that would change what a run does.
 /// The commit of a repository that generated workflows install.
 const INSTALL_FROM: &str = "https://git.example/simpack.git#0123456789abcdef0123456789abcdef01234567";
 
+/// Variables that would change what a run does.
 const SETTINGS: [&str; 12] = [
     "SOURCE_DATE_EPOCH",
     "CUDA_HOME",
@@ -81,6 +82,14 @@ pub fn simpack_with(program: &Path, dir: &Path, args: &[&str]) -> Command {
     }
     if args.first() == Some(&"generate") {
         command.env("SIMPACK_INSTALL_FROM", INSTALL_FROM);
+    }
+    // A shell starts what it runs in the background with SIGINT ignored, and tests interrupt programs.
+    // SAFETY: a system call without arguments that refer to memory, safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::signal(libc::SIGINT, libc::SIG_DFL) {
+            libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        });
     }
     command
 }
