@@ -44,7 +44,8 @@ impl Sigstore {
     /// # Errors
     /// The client fails: no network, no identity.
     pub fn sign(&self, dist: &Path) -> Result<()> {
-        let statement = dist.join(PROVENANCE);
+        // Absolute, as below: a name with a hyphen before it would be an option of the client.
+        let statement = std::path::absolute(dist.join(PROVENANCE))?;
         if beside(&statement).is_file() {
             return Ok(());
         }
@@ -64,6 +65,7 @@ impl Sigstore {
     /// # Errors
     /// There is none, somebody else signed, or it is not of these bytes; in words.
     pub fn check(&self, path: &Path, who: &Identity) -> Result<(), String> {
+        let path = &std::path::absolute(path).map_err(|error| error.to_string())?;
         let bundle = beside(path);
         if !bundle.is_file() {
             return Err("has no bundle of sigstore".to_owned());

@@ -195,11 +195,15 @@ impl Opened {
         Ok(())
     }
 
-    /// The layers of an image layout: archives that are named by their digests.
+    /// The layers of an image layout: archives that are named by their digests. No link is followed on the way to them.
     fn layers(&mut self, layout: &Path) -> Result<Vec<PathBuf>> {
         let mut layers = Vec::new();
-        for entry in walkdir::WalkDir::new(layout.join(oci::BLOBS)).min_depth(1).max_depth(1).sort_by_file_name() {
+        let blobs = layout.join(oci::BLOBS);
+        for entry in walkdir::WalkDir::new(layout).min_depth(3).max_depth(3).sort_by_file_name() {
             let entry = entry.map_err(|error| Error::file(layout, error))?;
+            if entry.path().parent() != Some(&blobs) {
+                continue;
+            }
             let name = entry.file_name().to_string_lossy().into_owned();
             if !entry.file_type().is_file() {
                 self.gap(&name, "is no file, and no blob");
