@@ -165,6 +165,15 @@ impl BundleManifest {
         })
     }
 
+    /// The declared kernels that code for its target holds. The tag is over all that core launches, so the table of a
+    /// simulator with shaders and kernels of CUDA has both in each package.
+    pub fn own_kernels(&self) -> impl Iterator<Item = &KernelSignature> {
+        // Tables of packages that were made before did not say which are shaders: all were of one kind.
+        let says = self.kernels.iter().any(|kernel| kernel.shader);
+        let is_shader = self.target.is_some_and(KernelTarget::is_shader);
+        self.kernels.iter().filter(move |kernel| !says || kernel.shader == is_shader)
+    }
+
     /// Whether it holds whole libraries that were cut to its target, host code and all.
     pub fn is_slice(&self) -> bool {
         self.form() == Some(KernelForm::Slice)

@@ -100,8 +100,8 @@ pub(super) struct JobArgs {
     #[arg(long, value_delimiter = ',', value_name = "C|none")]
     ptx: Vec<String>,
 
-    /// Build shaders for only these environments (repeat or separate by commas), such as vulkan1.2
-    #[arg(long, value_delimiter = ',', value_name = "E")]
+    /// Build shaders for only these environments, such as vulkan1.2; `none` builds no shaders
+    #[arg(long, value_delimiter = ',', value_name = "E|none")]
     environment: Vec<String>,
 
     /// Build this CUDA release only, instead of all in the recipe's matrix
@@ -290,7 +290,11 @@ impl JobArgs {
             recipe: self.recipe.clone(),
             capabilities: (!self.capability.is_empty()).then(|| self.capability.clone()),
             ptx,
-            environments: (!self.environment.is_empty()).then(|| self.environment.clone()),
+            environments: match self.environment.as_slice() {
+                [] => None,
+                [none] if none == "none" => Some(Vec::new()),
+                environments => Some(environments.to_vec()),
+            },
             cuda: self.cuda,
             cuda_source: match self.toolchain {
                 ToolchainChoice::Wheels => CudaSource::Wheels,

@@ -450,7 +450,8 @@ fn stage_kernels(
     }
     variants.sort_unstable();
     variants.dedup();
-    let kernels = recipe.kernels();
+    let mut kernels = recipe.kernels();
+    kernels.retain(|kernel| kernel.shader == target.is_shader());
     let mut lists = Vec::new();
     for variant in variants {
         let dir = kernel_dir(recipe, tag, variant, target);
@@ -462,7 +463,7 @@ fn stage_kernels(
             variant: variant.to_owned(),
             modules: Vec::new(),
             kernels: kernels.clone(),
-            compilers: compilers(inputs.plan.tools_of(cuda)),
+            compilers: compilers(inputs.plan.tools_of(cuda), target),
         };
         lists.push(PendingList { dir, list });
     }
@@ -476,10 +477,13 @@ fn write_list(bundle: &Bundle, dir: &str, list: &KernelsList) -> Result<()> {
     Tree::at(&bundle.root)?.write(&format!("{dir}/{KERNELS_LIST}"), &text)
 }
 
-fn compilers(tools: &BTreeMap<String, ToolVersion>) -> BTreeMap<String, String> {
-    let of_shaders = |name: &str| KernelCompiler::OF_SHADERS.iter().any(|compiler| compiler.name() == name);
-    let kernel_tools =
-        tools.iter().filter(|(name, _)| name.contains("nvcc") || name.contains("nvvm") || of_shaders(name));
+/// The tools that compile for a target, with their versions.
+fn compilers(tools: &BTreeMap<String, ToolVersion>, target: KernelTarget) -> BTreeMap<String, String> {
+    let is_its = |name: &str| match target.is_shader() {
+        true => KernelCompiler::OF_SHADERS.iter().any(|compiler| compiler.name() == name),
+        false => name.contains("nvcc") || name.contains("nvvm"),
+    };
+    let kernel_tools = tools.iter().filter(|(name, _)| is_its(name));
     kernel_tools.map(|(name, tool)| (name.clone(), tool.version.clone())).collect()
 }
 

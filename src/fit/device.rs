@@ -102,7 +102,7 @@ pub fn fit(devices: &[Device], driver: Option<&Driver>, distribution: &Distribut
     let is_of_shaders = distribution.kernels.is_empty() && !distribution.shaders.is_empty();
     for device in devices.iter().filter(|_| !is_of_shaders) {
         let DeviceKind::Cuda { capability } = device.kind else {
-            fits.push(other_vendor(device));
+            fits.push(other_vendor(device, !distribution.shaders.is_empty()));
             continue;
         };
         let all = offered(capability, cuda, distribution, manifests, |_| true);
@@ -238,13 +238,18 @@ fn cuda_device(
     }
 }
 
-fn other_vendor(device: &Device) -> DeviceFit {
+/// `has_shaders`: what they do on it is said of Vulkan's devices.
+fn other_vendor(device: &Device, has_shaders: bool) -> DeviceFit {
+    let why = match has_shaders {
+        true => "not an NVIDIA GPU: no kernels of CUDA are for it, but shaders by Vulkan",
+        false => "not an NVIDIA GPU: no kernels are built for it",
+    };
     DeviceFit {
         index: device.index,
         name: device.name.clone(),
         capability: None,
         runs: None,
-        why_cpu: Some("not an NVIDIA GPU: no kernels are built for it".to_owned()),
+        why_cpu: Some(why.to_owned()),
         trace: Vec::new(),
         better: None,
     }

@@ -35,4 +35,4 @@ pub use spirv::{
     ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource,
     is_spirv, spirv,
 };
-pub use wgsl::{NAGA_VERSION, wgsl_to_spirv};
+pub use wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};

@@ -35,6 +35,9 @@ pub struct KernelSignature {
     /// Constants that the host gives a shader, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<SpecConstant>,
+    /// Whether it is a shader's: of a recipe with kernels of CUDA, too, each package holds those of its own kind.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shader: bool,
 }
 
 /// A constant that is given when a shader's pipeline is made.
@@ -77,9 +80,9 @@ pub struct BufferBinding {
 }
 
 impl KernelSignature {
-    /// A kernel without bindings.
+    /// A kernel without bindings, and no shader.
     pub fn new(name: impl Into<String>, params: Vec<Param>) -> Self {
-        Self { name: name.into(), params, bindings: Vec::new(), workgroup: None, constants: Vec::new() }
+        Self { name: name.into(), params, bindings: Vec::new(), workgroup: None, constants: Vec::new(), shader: false }
     }
 }
 

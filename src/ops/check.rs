@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::amount::count;
-use crate::arch::KernelTarget;
 use crate::data::Data;
 use crate::error::{ErrorKind, Result};
 use crate::fs;
@@ -111,15 +110,18 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
     line("components", join(&mut first.components.iter().map(component)));
     line("host", first.host.to_string());
     for recipe in recipes {
-        let mut targets = recipe.targets.iter().map(KernelTarget::to_string);
+        let of = |shaders: bool| recipe.targets.iter().filter(move |target| target.is_shader() == shaders);
+        let (mut targets, mut shaders) = (of(false).map(ToString::to_string), of(true).map(ToString::to_string));
         let from = match &recipe.cuda_toolchain {
             CudaToolchain::Pinned => String::new(),
             CudaToolchain::System => "  (the machine's compiler)".to_owned(),
             CudaToolchain::Directory(dir) => format!("  ({})", dir.display()),
         };
-        match recipe.is_cuda() || recipe.groups.is_empty() {
-            true => line(&format!("CUDA {}", recipe.cuda), join(&mut targets) + &from),
-            false => line("shaders", join(&mut targets)),
+        if recipe.is_cuda() || recipe.groups.is_empty() {
+            line(&format!("CUDA {}", recipe.cuda), join(&mut targets) + &from);
+        }
+        if of(true).next().is_some() {
+            line("shaders", join(&mut shaders));
         }
     }
     for group in &first.groups {
@@ -142,8 +144,8 @@ fn summary(recipes: &[Recipe], shown: &str) -> String {
 /// Libraries that ship cut exclude each other.
 fn fallback(recipes: &[Recipe]) -> Option<String> {
     let first = recipes.first().filter(|recipe| recipe.is_cuda() && !recipe.is_sliced())?;
-    let names: BTreeSet<String> =
-        recipes.iter().flat_map(|recipe| &recipe.targets).map(|target| target.package(&first.name)).collect();
+    let targets = recipes.iter().flat_map(|recipe| &recipe.targets).filter(|target| !target.is_shader());
+    let names: BTreeSet<String> = targets.map(|target| target.package(&first.name)).collect();
     let index = fs_err::read(Path::new(WRITTEN[0]).join("conda/noarch/repodata.json")).ok();
     let records = index.and_then(|bytes| Some(conda::records(&bytes).ok()?.collect::<Vec<_>>())).unwrap_or_default();
     let version = conda::spelled(first.version);
@@ -189,6 +191,11 @@ table = "table.toml"
         fs_err::write(dir.path().join("one.cu"), "").unwrap();
         let table = "edition = 1\n[[kernel]]\nname = \"step\"\nparams = [{ name = \"v\", type = \"ptr\" }]\n";
         fs_err::write(dir.path().join("table.toml"), table).unwrap();
+        for shader in ["relax.wgsl", "relax.comp"] {
+            fs_err::write(dir.path().join(shader), "").unwrap();
+        }
+        let table = "edition = 1\n[[kernel]]\nname = \"relax\"\nparams = [{ name = \"count\", type = \"u32\" }]\n";
+        fs_err::write(dir.path().join("shaders.toml"), table).unwrap();
         let manifests = Manifests::load(&Data::at("no such directory")).unwrap();
         let (dir, files) = (dir.path(), files_of(dir.path(), None));
         recipe::load_matrix(text, "sim/simpack.toml", dir, &*files, &manifests, &Selection::default())
@@ -208,6 +215,22 @@ table = "table.toml"
           fallback    ptx for a GPU that conda does not know; "all" would bring 3 packages, of sizes that a build tells
         ok, no mistakes
         "#);
+    }
+
+    #[test]
+    fn shaders_stand_beside_kernels_of_cuda() {
+        let shaders = "[kernels.portable]\nform = \"spirv\"\nsources = [\"relax.wgsl\"]\ntable = \"shaders.toml\"\n";
+        let mixed = RECIPE.replace("\"9.0\"]", "\"9.0\"]\nenvironments = [\"vulkan1.1\", \"vulkan1.2\"]") + shaders;
+        // What belongs to no release is the recipe's own.
+        insta::assert_snapshot!(summary(&resolved(&mixed).unwrap(), "sim"), @"");
+        let cut = "[kernels.all]\nform = \"slice\"\nfiles = [\"lib/libsim.so.*\"]\n";
+        let at = mixed.find("[kernels.all]").unwrap();
+        let text = complaint(&resolved(&(mixed[..at].to_owned() + cut + shaders)).unwrap_err());
+        assert!(text.contains("kernel group `portable` ships as `spirv`, and `all` as `slice`"), "{text}");
+        let of_c = mixed.clone() + "flags = [\"-ffp-contract=off\"]\n";
+        assert!(resolved(&of_c).is_ok());
+        let text = complaint(&resolved(&of_c.replace("relax.wgsl", "relax.comp")).unwrap_err());
+        assert!(text.contains("`relax.comp` is not WGSL, whose shaders alone `-ffp-contract=off` is for"), "{text}");
     }
 
     #[test]

@@ -198,19 +198,24 @@ impl Job {
             .recipes
             .compiling()
             .map(|recipe| {
-                if !recipe.is_cuda() && !recipe.targets.is_empty() && !recipe.groups.is_empty() {
-                    let targets = recipe.targets.iter().map(ToString::to_string);
-                    return targets.collect::<Vec<_>>().join(" ");
-                }
-                let is_ptx = |target: &&KernelTarget| matches!(target, KernelTarget::Ptx(_));
-                let ptx = recipe.targets.iter().filter(is_ptx).count();
-                let code = match (recipe.targets.len() - ptx, ptx) {
-                    (0, 0) => return "no device code".to_owned(),
-                    (0, _) => "PTX".to_owned(),
-                    (sass, 0) => count(sass, "capability"),
-                    (sass, _) => format!("{} + PTX", count(sass, "capability")),
+                let of = |is: &dyn Fn(&KernelTarget) -> bool| recipe.targets.iter().filter(|target| is(target)).count();
+                let ptx = of(&|target| matches!(target, KernelTarget::Ptx(_)));
+                let sass = of(&|target| matches!(target, KernelTarget::Sass(_)));
+                let code = match (sass, ptx) {
+                    (0, 0) => None,
+                    (0, _) => Some("PTX".to_owned()),
+                    (sass, 0) => Some(count(sass, "capability")),
+                    (sass, _) => Some(format!("{} + PTX", count(sass, "capability"))),
                 };
-                format!("{code}, CUDA {}", recipe.cuda)
+                let code = code.map(|code| format!("{code}, CUDA {}", recipe.cuda));
+                let shaders = recipe.targets.iter().filter(|target| target.is_shader()).map(ToString::to_string);
+                let shaders = shaders.collect::<Vec<_>>().join(" ");
+                match (code, shaders.is_empty()) {
+                    (None, true) => "no device code".to_owned(),
+                    (Some(code), true) => code,
+                    (None, false) => shaders,
+                    (Some(code), false) => format!("{code}, {shaders}"),
+                }
             })
             .collect();
         let kernels = releases.join("; ");

@@ -152,8 +152,10 @@ impl BuildRequest {
             Some([]) => add("--ptx", "none".to_owned()),
             Some(ptx) => add("--ptx", listed(ptx)),
         }
-        if let Some(environments) = &self.environments {
-            add("--environment", environments.join(","));
+        match self.environments.as_deref() {
+            None => {}
+            Some([]) => add("--environment", "none".to_owned()),
+            Some(environments) => add("--environment", environments.join(",")),
         }
         if let Some(cuda) = self.cuda {
             add("--cuda", cuda.to_string());

@@ -228,7 +228,7 @@ pub(super) fn rows(
                 });
                 of.filter_map(|step| times.get(step.id.as_str())).sum()
             });
-            let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.kernels.len())));
+            let code = bundle.and_then(|bundle| Some((bundle.manifest.target?, bundle.manifest.own_kernels().count())));
             let device_code = match (code, packed.selects) {
                 (Some((KernelTarget::Cpu, _)), _) => "none".to_owned(),
                 (Some((target, 0)), _) => format!("slice for {target}"),

@@ -22,7 +22,7 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
             let Some(VariantBuild { spec, .. }) = builds.first() else { continue };
             let build = Build { recipe, tag, component, spec, host: None, target: None, variant: None };
             if component.kind == ComponentKind::Kernels {
-                for &target in &recipe.targets {
+                for &target in recipe.targets.iter().filter(|target| !target.is_shader()) {
                     steps.push(step(&Build { target: Some(target), ..build }, inputs)?);
                 }
                 continue;

@@ -23,7 +23,7 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs, tag: Option<&KernelAbi
         let tag = tag.ok_or_else(|| Error::bug("kernel groups without a kernel ABI tag"))?;
         for source in &group.sources {
             for variant in &group.variants {
-                for &target in &recipe.targets {
+                for &target in recipe.targets.iter().filter(|target| target.is_shader() != group.form.is_cuda()) {
                     let Some(compiler) = compiler_of(source, target, tools) else { continue };
                     let unit = Unit { group, source, variant, target, compiler };
                     steps.push(step(recipe, inputs, tag, &unit)?);

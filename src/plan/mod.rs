@@ -113,8 +113,8 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
             ComponentKind::Meta => {}
             ComponentKind::Kernels => {
                 for recipe in recipes.compiling() {
-                    let cuda = recipe.is_cuda().then_some(recipe.cuda);
-                    bundles.extend(recipe.targets.iter().map(|&target| one(cuda, Some(target))));
+                    let cuda = |target: KernelTarget| (!target.is_shader()).then_some(recipe.cuda);
+                    bundles.extend(recipe.targets.iter().map(|&target| one(cuda(target), Some(target))));
                     // Where there is no GPU, core still needs the library: without any device code.
                     if own.is_sliced() && recipe.cuda == own.cuda {
                         bundles.push(one(None, Some(KernelTarget::Cpu)));

@@ -224,7 +224,10 @@ impl PlannedBundle {
         let has_host_code = match self.component {
             ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev => true,
             ComponentKind::Static | ComponentKind::Python => true,
-            ComponentKind::Kernels => recipe.form().is_some_and(KernelForm::has_host_code),
+            ComponentKind::Kernels => {
+                let form = self.target.and_then(|target| recipe.form_of(target));
+                form.is_some_and(KernelForm::has_host_code)
+            }
             ComponentKind::Source | ComponentKind::Meta => false,
         };
         BundleManifest {

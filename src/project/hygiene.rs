@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::fs::{self, Digest};
-use crate::recipe::{ComponentKind, DeviceCompiler, KernelForm, Recipe};
+use crate::recipe::{ComponentKind, DeviceCompiler, Recipe};
 
 /// Bytes of a build system's file that are looked at: longer ones were not written by people.
 const LONGEST: u64 = 1 << 20;
@@ -79,12 +79,11 @@ pub(crate) fn examine(recipe: &Recipe, root: &Path, sources: &BTreeMap<String, D
         system.is_some_and(|system| !system.tools().is_empty() && !system.says_languages())
     });
     let kinds = others.map(|component| component.kind);
-    match recipe.form().map(KernelForm::compiler) {
-        Some(DeviceCompiler::HostBuilds) => found.cuda_builds.extend(kinds),
-        Some(DeviceCompiler::KernelsBuild) => {
-            found.cuda_builds.extend(kinds.filter(|kind| *kind == ComponentKind::Kernels));
-        }
-        Some(DeviceCompiler::Steps) | None => {}
+    let compiles = |compiler| recipe.groups.iter().any(|group| group.form.compiler() == compiler);
+    if compiles(DeviceCompiler::HostBuilds) {
+        found.cuda_builds.extend(kinds);
+    } else if compiles(DeviceCompiler::KernelsBuild) {
+        found.cuda_builds.extend(kinds.filter(|kind| *kind == ComponentKind::Kernels));
     }
     for group in &recipe.groups {
         for flag in group.flags.iter().filter(|flag| !fixed(flag).is_empty()) {

@@ -86,6 +86,10 @@ impl KernelForm {
     }
 }
 
+/// The flag by which compilers of C leave a multiplication and an addition apart, so that every one gives the same bits.
+/// simpack takes it for shaders in WGSL, whose language has no word for it.
+pub const NO_CONTRACTION: &str = "-ffp-contract=off";
+
 /// The language of a compute shader, by which its file's name ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShaderLanguage {

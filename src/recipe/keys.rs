@@ -411,7 +411,7 @@ enum OptionValue {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
 struct KernelGroup {
-    /// What it ships as. All groups of a recipe ship in one form.
+    /// What it ships as. Groups of the form `spirv` may stand beside those of `cubin` or `library`; the others ship in one form.
     #[schemars(extend("default" = "cubin"), example = &"cubin")]
     form: Option<KernelForm>,
     /// Translation units, relative to the source; of form `cubin`, and of form `spirv` compute shaders in GLSL (`.comp`),
@@ -425,7 +425,8 @@ struct KernelGroup {
     #[schemars(example = ["lib/libmysim.so.*"])]
     files: Option<Vec<String>>,
     /// Flags of nvcc; of form `cubin`. Targets and outputs are simpack's own. Of form `spirv` those of the compiler of
-    /// shaders: `-g`, `-Os`, and `-I` with a directory of the source.
+    /// shaders: `-g`, `-Os`, and `-I` with a directory of the source; of shaders in WGSL `-ffp-contract=off`, which keeps products
+    /// and sums apart.
     #[schemars(example = ["-O3", "-std=c++17"])]
     flags: Option<Vec<String>>,
     /// Axes of choices that change the device code, by name: every combination is built. Of all forms but
@@ -581,7 +582,7 @@ struct SmokeTest {
     #[schemars(example = ["--backend", "cuda", "--device", "{device}", "--code", "{target}"])]
     cuda: Option<Vec<String>>,
     /// Further arguments for one Vulkan device, one target and one variant of the shaders, which must run exactly that or
-    /// fail. `{device}`, `{target}` and `{variant}` are replaced.
+    /// fail. `{device}`, `{target}` and `{variant}` are replaced; without `{variant}` it is one run a device.
     #[schemars(example = ["--device", "{device}", "--code", "{target}", "--variant", "{variant}"])]
     vulkan: Option<Vec<String>>,
     /// JSON pointers into what it prints: the same value everywhere. `equal` or `near` must be there.

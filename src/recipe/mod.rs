@@ -30,7 +30,7 @@ pub use file::{
     MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable, VariantTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
-pub use form::{DeviceCompiler, KernelForm, ShaderLanguage};
+pub use form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
 pub use host::{HostKind, HostToolchain};
 pub use inputs::Inputs;
 pub use keys::{RecipeKeys, toml_schema};

@@ -56,7 +56,8 @@ pub struct Recipe {
     /// Host compiler that the CUDA compiler calls, as a command; found when absent.
     #[serde(skip)]
     pub cuda_cxx: Option<String>,
-    /// Targets of the kernel groups: SASS ascending, then PTX ascending; of shaders versions of Vulkan, ascending.
+    /// Targets of the kernel groups: SASS ascending, then PTX ascending; then versions of Vulkan for shaders, ascending.
+    /// What no CUDA release compiles is a target of the recipe's own release alone.
     pub targets: Vec<KernelTarget>,
     /// How the host part is compiled.
     pub host: HostToolchain,
@@ -140,25 +141,27 @@ impl Recipe {
         kernels
     }
 
-    /// The form of its kernel groups: all have one.
-    pub fn form(&self) -> Option<KernelForm> {
-        self.groups.first().map(|group| group.form)
+    /// The form of its kernel groups for a target: shaders may stand beside kernels of CUDA, all of which have one form.
+    pub fn form_of(&self, target: KernelTarget) -> Option<KernelForm> {
+        let mut forms = self.groups.iter().map(|group| group.form);
+        forms.find(|form| form.is_cuda() != target.is_shader())
     }
 
     /// Whether device code is compiled by a CUDA release.
     pub fn is_cuda(&self) -> bool {
-        self.form().is_some_and(KernelForm::is_cuda)
+        self.groups.iter().any(|group| group.form.is_cuda())
     }
 
     /// The kernel ABI tag that ties kernels to core; none when the recipe declares no kernels.
     pub fn kernel_abi_tag(&self) -> Option<KernelAbiTag> {
-        self.form().is_some_and(KernelForm::has_table).then(|| kernel_abi_tag(&self.kernels()))
+        let has_table = self.groups.iter().any(|group| group.form.has_table());
+        has_table.then(|| kernel_abi_tag(&self.kernels()))
     }
 
     /// Whether libraries ship whole, cut to one capability in each package: then core is tied to them by the
     /// simulator's version, and cannot be kept free of device code.
     pub fn is_sliced(&self) -> bool {
-        self.form().is_some_and(KernelForm::is_exclusive)
+        self.groups.iter().any(|group| group.form.is_exclusive())
     }
 
     /// Variants that the host part is built for, the first of them as it ships: those of libraries that ship cut. One

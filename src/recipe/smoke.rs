@@ -30,7 +30,8 @@ pub struct Smoke {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuda: Vec<String>,
     /// Further arguments for one Vulkan device, one target and one variant of the shaders, which must run exactly that or
-    /// fail; empty for a simulator without. `{device}`, `{target}` and `{variant}` are replaced.
+    /// fail; empty for a simulator without. `{device}`, `{target}` and `{variant}` are replaced; without `{variant}` it is one
+    /// run a device, of the simulator's own choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vulkan: Vec<String>,
     /// JSON pointers (RFC 6901) into what it prints: the same value on every backend.

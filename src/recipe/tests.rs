@@ -197,7 +197,7 @@ fn forms_are_checked() {
         "[component.kernels.build]\ndriver = \"make\"\nsource = \"kernels\"\noptions = { TARGET = \"{target}\" }\n";
     let library = "[kernels.network]\nform = \"library\"\ntable = \"kernels/table.toml\"\n";
     let recipe = load_with(&with(&format!("{build}{library}")), &Selection::default()).unwrap();
-    assert_eq!(recipe.form(), Some(KernelForm::Library));
+    assert_eq!(recipe.form_of(recipe.targets[0]), Some(KernelForm::Library));
     assert!(recipe.kernel_abi_tag().is_some() && !recipe.is_sliced());
     let spirv = library.replace("library", "spirv") + "sources = [\"kernels/neuron.cu\", \"kernels/synapse.cu\"]\n";
     let slice = "[kernels.whole]\nform = \"slice\"\nfiles = [\"lib/*\"]\n";

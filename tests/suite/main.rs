@@ -62,6 +62,7 @@ mod loading;
 mod lock;
 mod matrix;
 mod mistakes;
+mod mixed;
 mod needing;
 mod newcomer;
 mod origin;

@@ -11,7 +11,7 @@ use crate::support::{Ran, client, copy_tree, files, need, python, scratch, simpa
 const TARGETS: [&str; 2] = ["vulkan1.1", "vulkan1.2"];
 
 /// Whether shaders can be compiled and run here: Vulkan has a device that is the processor (Mesa's lavapipe).
-fn can_run() -> bool {
+pub fn can_run() -> bool {
     let compilers = ["glslc", "glslangValidator"].iter().all(|name| tool(name).is_some());
     let found = compilers && Path::new("/usr/include/vulkan/vulkan.h").is_file();
     if !found {
@@ -115,7 +115,7 @@ fn compiled(summary: &Value) -> Vec<String> {
 }
 
 /// A second opinion on every module, for the environment that its directory names.
-fn valid(kernels: &Path, count: usize) {
+pub fn valid(kernels: &Path, count: usize) {
     let Some(validator) = tool("spirv-val") else { return };
     let modules: Vec<String> = files(kernels).into_iter().filter(|file| file.ends_with(".spv")).collect();
     assert_eq!(modules.len(), count, "{modules:?}");

@@ -13,9 +13,10 @@ use crate::arch::{Capability, CudaVersion, KernelCompiler, KernelTarget};
 use crate::engine::run::BuildOptions;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
-use crate::gpu::wgsl_to_spirv;
+use crate::gpu::{Contraction, wgsl_to_spirv};
 use crate::plan::{Action, Step};
 use crate::process::Call;
+use crate::recipe::NO_CONTRACTION;
 
 /// Where kernel steps are compiled.
 pub(in crate::engine) struct KernelPlace<'a> {
@@ -189,18 +190,20 @@ impl KernelPlace<'_> {
     /// Compiles a shader in WGSL to `output`: the language has no way to reach another file.
     fn naga(&self, source: &str, args: &[String], output: &Path) -> Result<()> {
         let wrong = |what: String| Error::bug(format!("naga cannot be called for {source} with {what}"));
-        let (target, constants) = args.split_first().ok_or_else(|| wrong("no target".to_owned()))?;
+        let (target, given) = args.split_first().ok_or_else(|| wrong("no target".to_owned()))?;
+        let (flags, constants): (Vec<&String>, Vec<&String>) = given.iter().partition(|arg| *arg == NO_CONTRACTION);
+        let contraction = if flags.is_empty() { Contraction::Allowed } else { Contraction::Off };
         let version = target.parse().ok().and_then(KernelTarget::spirv).ok_or_else(|| wrong(target.clone()))?;
         let value = |constant: &String| {
             let (name, value) = constant.split_once('=').unwrap_or((constant, "1"));
             Ok((name.to_owned(), value.parse().map_err(|_| wrong(constant.clone()))?))
         };
-        let constants = constants.iter().map(value).collect::<Result<Vec<_>>>()?;
+        let constants = constants.into_iter().map(value).collect::<Result<Vec<_>>>()?;
         let text = fs::read_to_string(&self.root.join(source))?;
         if self.options.sources.get(source) != Some(&Digest::of(text.as_bytes())) {
             return Err(changed(source));
         }
-        let made = wgsl_to_spirv((source, &text), version, &constants).map_err(|said| {
+        let made = wgsl_to_spirv((source, &text), version, &constants, contraction).map_err(|said| {
             let error = Error::build(format!("naga does not take {source}"));
             said.lines().filter(|line| !line.trim().is_empty()).fold(error, Error::detail)
         })?;

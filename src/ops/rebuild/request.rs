@@ -56,21 +56,21 @@ pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -
         work: root.join("work"),
         ..BuildRequest::default()
     };
-    // A package that is no kernel package says nothing about targets: the recipe's own then. Shaders are built for all.
-    let has_capabilities =
-        |manifest: &BundleManifest| is_kernels(manifest) && manifest.target.is_some_and(|target| !target.is_shader());
-    if manifests.iter().any(has_capabilities) {
+    // A package that is no kernel package says nothing about targets: the recipe's own then.
+    if manifests.iter().any(is_kernels) {
         let targets = manifests.iter().filter(|manifest| is_kernels(manifest)).filter_map(|manifest| manifest.target);
-        let (mut sass, mut ptx) = (BTreeSet::new(), BTreeSet::new());
+        let (mut sass, mut ptx, mut environments) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for target in targets {
             match target {
                 KernelTarget::Sass(capability) => sass.insert(capability),
                 KernelTarget::Ptx(capability) => ptx.insert(capability),
-                KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) => false,
+                KernelTarget::Vulkan(..) => environments.insert(target.to_string()),
+                KernelTarget::Cpu | KernelTarget::Spirv(..) => false,
             };
         }
         request.capabilities = Some(sass.into_iter().collect());
         request.ptx = Some(ptx.into_iter().collect());
+        request.environments = Some(environments.into_iter().collect());
     }
     Ok(request)
 }

@@ -8,7 +8,7 @@ use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
-use crate::recipe::form::{DeviceCompiler, KernelForm};
+use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION};
 use crate::recipe::model::{ComponentKind, Generator};
 use crate::recipe::need::Need;
 use crate::recipe::soname::Soname;
@@ -468,11 +468,13 @@ fn shader_flag(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>
             None => return Some(flag),
             Some(why) => reader.wrong(flag.span, format!("directory `{dir}` {why}")),
         },
-        _ if ["-g", "-Os"].contains(&flag.value.as_str()) => return Some(flag),
+        _ if ["-g", "-Os", NO_CONTRACTION].contains(&flag.value.as_str()) => return Some(flag),
         _ => {
             let mistake =
                 reader.mistake(flag.span, format!("flag `{}` cannot be combined with form = \"spirv\"", flag.value));
-            reader.push(mistake.note("known: -g, -Os, and -IDIRECTORY with a directory of the source"));
+            reader.push(mistake.note(format!(
+                "known: -g, -Os, and -IDIRECTORY with a directory of the source; for WGSL {NO_CONTRACTION}"
+            )));
         }
     }
     None

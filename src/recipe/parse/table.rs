@@ -107,7 +107,8 @@ fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<D
     fields.finish(reader);
     let name = name?;
     let (names, params) = params.unwrap_or_default();
-    let signature = KernelSignature { name: name.value.clone(), params, bindings, workgroup, constants };
+    let signature =
+        KernelSignature { bindings, workgroup, constants, ..KernelSignature::new(name.value.clone(), params) };
     Some(DeclaredKernel { name, source, params: names, signature })
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::Resolver;
 use crate::arch::KernelTarget;
+use crate::gpu::KernelSignature;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
-use crate::recipe::form::{DeviceCompiler, KernelForm, ShaderLanguage};
+use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
 use crate::recipe::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
 use crate::recipe::parse::table::{DeclaredKernel, kernel_table};
 
@@ -31,18 +32,30 @@ pub(super) fn form_of(group: &GroupTable) -> KernelForm {
     group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
 }
 
-/// A target has one package, which holds all groups: they ship in one form.
+/// A target has one package, which holds all groups for it: those of CUDA ship in one form. Shaders have targets of their
+/// own, and stand beside any form that core launches by a kernel table, as they are.
 fn one_form(resolver: &mut Resolver<'_>) {
     let file = resolver.file;
-    let mut groups = file.groups.iter();
-    let first = groups.next();
-    for (name, group) in groups {
-        let Some((other, one)) = first.filter(|(_, one)| form_of(one) != form_of(group)) else { continue };
-        let (form, of_other) = (form_of(group).name(), form_of(one).name());
-        let place = Spanned { value: (), span: span_of(group) };
-        let message = format!("kernel group `{name}` ships as `{form}`, and `{other}` as `{of_other}`");
-        let mistake = resolver.mistake(&place, message);
-        resolver.mistakes.push(mistake.hint("a target has one package: let all kernel groups have one form"));
+    let fit = |one: &GroupTable, other: &GroupTable| {
+        let (one, other) = (form_of(one), form_of(other));
+        one == other || one.is_cuda() != other.is_cuda() && one.has_table() && other.has_table()
+    };
+    let mut before: Vec<(&String, &GroupTable)> = Vec::new();
+    for (name, group) in &file.groups {
+        if let Some((other, one)) = before.iter().find(|(_, one)| !fit(one, group)) {
+            let (form, of_other) = (form_of(group).name(), form_of(one).name());
+            let place = Spanned { value: (), span: span_of(group) };
+            let message = format!("kernel group `{name}` ships as `{form}`, and `{other}` as `{of_other}`");
+            let hint = match form_of(group).is_cuda() == form_of(one).is_cuda() {
+                true => "a target has one package: let all kernel groups of CUDA have one form",
+                false => {
+                    "a library that ships cut launches its own kernels: shaders stand beside `cubin` and `library`"
+                }
+            };
+            let mistake = resolver.mistake(&place, message);
+            resolver.mistakes.push(mistake.hint(hint));
+        }
+        before.push((name, group));
     }
 }
 
@@ -74,7 +87,10 @@ fn group(
     Some(KernelGroup {
         name: name.to_owned(),
         sources,
-        table: declared?.into_iter().map(|kernel| kernel.signature).collect(),
+        table: declared?
+            .into_iter()
+            .map(|kernel| KernelSignature { shader: !form.is_cuda(), ..kernel.signature })
+            .collect(),
         form,
         files: plain(&group.files),
         flags: plain(&group.flags),
@@ -107,8 +123,12 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         };
         match ShaderLanguage::of(file) {
             Some(ShaderLanguage::Wgsl) => wrong.extend(beside_wgsl(resolver, group, source)),
-            Some(ShaderLanguage::Hlsl) => wrong.extend(beyond_hlsl(resolver, source)),
-            Some(ShaderLanguage::Glsl) | None => {}
+            Some(ShaderLanguage::Hlsl) => {
+                wrong.extend(beyond_hlsl(resolver, source));
+                wrong.extend(beside_precise(resolver, group, source));
+            }
+            Some(ShaderLanguage::Glsl) => wrong.extend(beside_precise(resolver, group, source)),
+            None => {}
         }
         if let Some(declared) = declared.filter(|all| !all.iter().any(|kernel| kernel.name.value == stem)) {
             let names = || declared.iter().map(|kernel| kernel.name.value.clone());
@@ -129,11 +149,23 @@ fn beyond_hlsl(resolver: &Resolver<'_>, source: &Spanned<String>) -> Option<Diag
     Some(mistake.hint("compile for vulkan1.1, which later devices take, too; or write it in GLSL or WGSL"))
 }
 
+/// A flag that compilers of GLSL and HLSL do not know: the languages have a word for it.
+fn beside_precise(resolver: &Resolver<'_>, group: &GroupTable, source: &Spanned<String>) -> Option<Diagnostic> {
+    flags_of(group).find(|flag| *flag == NO_CONTRACTION)?;
+    let message = format!("`{}` is not WGSL, whose shaders alone `{NO_CONTRACTION}` is for", source.value);
+    Some(resolver.mistake(source, message).hint("declare what has to keep its bits `precise`"))
+}
+
+/// Flags of a group and of its variants.
+fn flags_of(group: &GroupTable) -> impl Iterator<Item = &str> {
+    let of_variants = group.variants.values().flat_map(BTreeMap::values).flat_map(|added| &added.flags);
+    group.flags.iter().map(|flag| &flag.value).chain(of_variants).map(String::as_str)
+}
+
 /// What a group says that has no meaning for a shader in WGSL: the language has no preprocessor, and its compiler no flags.
 fn beside_wgsl(resolver: &Resolver<'_>, group: &GroupTable, source: &Spanned<String>) -> Option<Diagnostic> {
     let choices = || group.variants.values().flat_map(BTreeMap::values);
-    let flag = group.flags.iter().map(|flag| &flag.value).chain(choices().flat_map(|added| &added.flags)).next();
-    if let Some(flag) = flag {
+    if let Some(flag) = flags_of(group).find(|flag| *flag != NO_CONTRACTION) {
         let mistake =
             resolver.mistake(source, format!("`{}` is compiled by naga, which takes no flag `{flag}`", source.value));
         return Some(mistake.hint("flags are for GLSL and HLSL: put the shaders in WGSL into a group of their own"));

@@ -220,7 +220,8 @@ impl Resolver<'_> {
     /// What serves unknown GPUs. Of libraries that ship cut an environment holds one.
     fn fallback(&mut self, groups: &[KernelGroup]) -> Fallback {
         let Some(fallback) = &self.file.package.fallback else { return Fallback::default() };
-        if fallback.value == Fallback::Ptx && groups.iter().any(|group| !group.form.is_cuda()) {
+        let is_of_shaders = !groups.is_empty() && groups.iter().all(|group| !group.form.is_cuda());
+        if fallback.value == Fallback::Ptx && is_of_shaders {
             let mistake = self.mistake(fallback, "there is no PTX of shaders");
             let hint = "leave the key out for those of the lowest environment, or write \"all\" or \"cpu\"";
             self.mistakes.push(mistake.hint(hint));

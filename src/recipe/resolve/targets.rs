@@ -119,10 +119,13 @@ fn unknown_in_all(resolver: &mut Resolver<'_>) {
     }
 }
 
-/// Whether its device code is shaders.
+/// Whether its device code is shaders and nothing else.
 fn is_of_shaders(file: &RecipeFile) -> bool {
-    let mut forms = file.groups.values().map(form_of);
-    forms.next().is_some_and(|first| !first.is_cuda())
+    has_shaders(file) && file.groups.values().all(|group| !form_of(group).is_cuda())
+}
+
+fn has_shaders(file: &RecipeFile) -> bool {
+    file.groups.values().any(|group| !form_of(group).is_cuda())
 }
 
 /// Versions of Vulkan, ascending.
@@ -133,12 +136,14 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
         let span = list.first().map_or_else(|| matrix.span.clone(), |first| first.span.clone());
         ("ptx", span)
     });
-    for (key, span) in [of_capabilities, of_ptx].into_iter().flatten() {
+    let is_alone = is_of_shaders(resolver.file);
+    for (key, span) in [of_capabilities, of_ptx].into_iter().flatten().filter(|_| is_alone) {
         let place = Spanned { value: (), span };
         let mistake = resolver.mistake(&place, format!("`{key}` cannot be combined with form = \"spirv\""));
         resolver.mistakes.push(mistake.hint("shaders are compiled for `environments`, not for capabilities"));
     }
-    if resolver.selection.capabilities.is_some() || resolver.selection.ptx.is_some() {
+    let asks = |list: &Option<Vec<Capability>>| list.as_ref().is_some_and(|list| !list.is_empty());
+    if is_alone && (asks(&resolver.selection.capabilities) || asks(&resolver.selection.ptx)) {
         let mistake = Diagnostic::asked("the recipe's device code is shaders, which no capability is asked for");
         resolver.mistakes.push(mistake.hint("leave out --capability and --ptx"));
     }
@@ -167,25 +172,29 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
             }
         }
     }
+    if is_alone && is_asked && resolver.selection.environments.iter().flatten().next().is_none() {
+        let mistake = Diagnostic::asked("the recipe's device code is shaders alone, and they are for no environment");
+        wrong.push(mistake.hint("leave out `--environment none`"));
+    }
     resolver.mistakes.extend(wrong);
     found.sort();
     found.dedup();
     Some(found)
 }
 
-/// Machine code ascending, then PTX ascending; versions of Vulkan for shaders.
+/// Machine code ascending, then PTX ascending; then versions of Vulkan for shaders, which belong to no CUDA release: they
+/// are compiled with the recipe's own.
 pub(in crate::recipe) fn targets(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<KernelTarget>> {
+    let shaders = match has_shaders(resolver.file) {
+        true if resolver.release.is_some() => Some(Vec::new()),
+        true => environments(resolver),
+        false => {
+            no_environments(resolver);
+            Some(Vec::new())
+        }
+    };
     if is_of_shaders(resolver.file) {
-        return environments(resolver);
-    }
-    if resolver.selection.environments.is_some() {
-        let mistake = Diagnostic::asked("the recipe has no shaders, which environments are asked for");
-        resolver.mistakes.push(mistake.hint("leave out --environment"));
-    }
-    if let Some(listed) = &resolver.file.matrix.environments {
-        let mistake =
-            resolver.mistake(listed, "`environments` are for shaders, and no kernel group is of form \"spirv\"");
-        resolver.mistakes.push(mistake);
+        return shaders;
     }
     let sass = capabilities(resolver, cuda)?;
     let ptx = ptx(resolver, cuda, &sass);
@@ -196,7 +205,21 @@ pub(in crate::recipe) fn targets(resolver: &mut Resolver<'_>, cuda: CudaVersion)
         list.dedup();
     }
     sass.extend(ptx);
+    sass.extend(shaders?);
     Some(sass)
+}
+
+/// Notes environments of a recipe without shaders.
+fn no_environments(resolver: &mut Resolver<'_>) {
+    if resolver.selection.environments.as_ref().is_some_and(|asked| !asked.is_empty()) {
+        let mistake = Diagnostic::asked("the recipe has no shaders, which environments are asked for");
+        resolver.mistakes.push(mistake.hint("leave out --environment"));
+    }
+    if let Some(listed) = &resolver.file.matrix.environments {
+        let mistake =
+            resolver.mistake(listed, "`environments` are for shaders, and no kernel group is of form \"spirv\"");
+        resolver.mistakes.push(mistake);
+    }
 }
 
 fn capabilities(resolver: &mut Resolver<'_>, cuda: CudaVersion) -> Option<Vec<Capability>> {

@@ -33,9 +33,10 @@ typedef enum volley_status {
 } volley_status;
 
 typedef enum volley_backend {
-  VOLLEY_BACKEND_AUTO = 0, /* CUDA where it works, otherwise the CPU; volley_result_reason says which and why */
+  VOLLEY_BACKEND_AUTO = 0, /* CUDA where it works, else a GPU by Vulkan, else the CPU; volley_result_reason says why */
   VOLLEY_BACKEND_CPU = 1,
-  VOLLEY_BACKEND_CUDA = 2
+  VOLLEY_BACKEND_CUDA = 2,
+  VOLLEY_BACKEND_VULKAN = 3 /* any device of Vulkan 1.1; has no user models, and no `float` */
 } volley_backend;
 
 /* How synaptic input is summed. */
@@ -54,10 +55,10 @@ typedef struct volley_run_options {
   volley_backend backend;
   volley_accumulate accumulate;
   int threads;   /* CPU backend; 0 = one per core */
-  int device;    /* CUDA backend; ordinal of the GPU */
+  int device;    /* CUDA and Vulkan backend; ordinal of the device, as that driver counts */
   int has_seed;  /* nonzero: `seed` replaces the network's own */
   uint64_t seed;
-  const char *device_code; /* CUDA backend; NULL = the best there is, else exactly this one: "sm_90", "compute_75" */
+  const char *device_code; /* NULL = the best there is, else exactly this one: "sm_90", "compute_75", "vulkan1.1" */
 } volley_run_options;
 
 /* One spike: it happened at time step * dt. `neuron` counts from 0 in its population. */
@@ -88,7 +89,7 @@ VOLLEY_API double volley_network_duration(const volley_network *network); /* ms,
 VOLLEY_API volley_status volley_run(const volley_network *network, const volley_run_options *options,
                                     volley_result **result);
 VOLLEY_API void volley_result_free(volley_result *result);
-VOLLEY_API const char *volley_result_backend(const volley_result *result);     /* "cpu" or "cuda" */
+VOLLEY_API const char *volley_result_backend(const volley_result *result);     /* "cpu", "cuda" or "vulkan" */
 VOLLEY_API const char *volley_result_device(const volley_result *result);      /* "NVIDIA H200 (9.0)", "2 threads" */
 VOLLEY_API const char *volley_result_device_code(const volley_result *result); /* "cuda13/fixed/sm_90", "" on the CPU */
 VOLLEY_API const char *volley_result_reason(const volley_result *result);      /* why this backend and code */

@@ -27,13 +27,13 @@ static const char help_run[] =
 Simulates a network and prints the spikes per population, the rates and the spikes digest.
 
 options:
-  --backend auto|cpu|cuda          auto takes CUDA where it works and says why if not [auto]
-  --accumulate fixed|float|none    how synaptic input is summed [fixed]
+  --backend auto|cpu|cuda|vulkan   auto takes CUDA where it works, else a GPU by Vulkan, and says why [auto]
+  --accumulate fixed|float|none    how synaptic input is summed [fixed]; Vulkan has no float
                                    fixed: integers, the same spikes on every backend
                                    float: float32 atomics; none: gathered, without atomics
   --threads N                      of the CPU backend; 0 = one per core [0]
-  --device N                       ordinal of the GPU [0]
-  --code TARGET                    use exactly this device code, such as sm_90 or compute_75 [the best]
+  --device N                       ordinal of the device, as CUDA or Vulkan counts [0]
+  --code TARGET                    use exactly this device code: sm_90, compute_75, vulkan1.1 [the best]
   --seed N                         replaces the network's seed
   --spikes FILE                    write one line per spike: step, population, neuron
   --json                           print the result as JSON

@@ -53,7 +53,8 @@ volley_backend backend_of(const Arguments &args) {
   if (b == "auto") return VOLLEY_BACKEND_AUTO;
   if (b == "cpu") return VOLLEY_BACKEND_CPU;
   if (b == "cuda") return VOLLEY_BACKEND_CUDA;
-  throw Usage{"`--backend` must be auto, cpu or cuda, not `" + b + "`"};
+  if (b == "vulkan") return VOLLEY_BACKEND_VULKAN;
+  throw Usage{"`--backend` must be auto, cpu, cuda or vulkan, not `" + b + "`"};
 }
 
 void print_and_free(char *report) {

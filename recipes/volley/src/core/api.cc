@@ -91,9 +91,11 @@ Outcome run_best(const Network &net, const volley_run_options &o) {
   const Accumulate accumulate = accumulate_of(o.accumulate);
   if (o.threads < 0) throw invalid("the number of threads must not be negative");
   const std::string only = o.device_code ? o.device_code : "";
+  const bool is_shader = only.compare(0, 7, "vulkan1") == 0;
   DeviceCode asked;
-  if (!only.empty() && !parse_target(only, &asked))
-    throw invalid("`" + only + "` is not a device code such as sm_90 or compute_75");
+  if (!only.empty() && !is_shader && !parse_target(only, &asked))
+    throw invalid("`" + only + "` is not a device code such as sm_90, compute_75 or vulkan1.1");
+  if (o.backend == VOLLEY_BACKEND_VULKAN) return run_vulkan(net, seed, accumulate, o.device, false, only);
   if (o.backend == VOLLEY_BACKEND_CUDA) return run_cuda(net, seed, accumulate, o.device, only);
   if (o.backend == VOLLEY_BACKEND_CPU) {
     Outcome out = run_cpu(net, seed, accumulate, o.threads);
@@ -107,6 +109,17 @@ Outcome run_best(const Network &net, const volley_run_options &o) {
   } catch (const Error &e) {
     if (e.status != VOLLEY_NO_DEVICE) throw;
     why = e.what();
+  }
+  // Where no shaders are installed nobody need hear of them.
+  if (!net.has_user_models() && !installed_shaders(kernel_root(), accumulate).empty()) {
+    try {
+      Outcome out = run_vulkan(net, seed, accumulate, 0, true, only);
+      out.reason += "; " + why;
+      return out;
+    } catch (const Error &e) {
+      if (e.status != VOLLEY_NO_DEVICE) throw;
+      why += std::string("; ") + e.what();
+    }
   }
   if (net.has_user_models()) throw no_device("this network has user models, which need CUDA and NVRTC; " + why);
   Outcome out = run_cpu(net, seed, accumulate, o.threads);

@@ -36,6 +36,11 @@ Outcome run_cpu(const Network &net, u64 seed, Accumulate accumulate, int threads
 // Throws Error with VOLLEY_NO_DEVICE while nothing has been simulated and the CPU could take over.
 Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int device, const std::string &only);
 
+// Likewise, by shaders ("vulkan1.1"). `only_gpu` passes over processors that compute in the place of a GPU, and takes the
+// first GPU whatever `device` says.
+Outcome run_vulkan(const Network &net, u64 seed, Accumulate accumulate, int device, bool only_gpu,
+                   const std::string &only);
+
 double now_seconds();  // monotonic
 
 }  // namespace volley

@@ -127,6 +127,20 @@ std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accum
   return found;
 }
 
+std::vector<int> installed_shaders(const std::string &root, Accumulate accumulate) {
+  std::vector<int> found;
+  const std::string directory = root + "/spirv/" + accumulate_name(accumulate);
+  for (const std::string &target : directories(directory)) {
+    int minor = 0;
+    char rest = '\0';
+    if (std::sscanf(target.c_str(), "vulkan1.%d%c", &minor, &rest) == 1) found.push_back(minor);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string shader_target(int minor) { return "vulkan1." + std::to_string(minor); }
+
 std::string read_file(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream bytes;

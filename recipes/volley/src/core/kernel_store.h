@@ -1,4 +1,5 @@
-// The device code installed beside the library: <libdir>/volley/kernels/<abi>/cuda<major>/<variant>/<target>/.
+// The device code installed beside the library: <libdir>/volley/kernels/<abi>/cuda<major>/<variant>/<target>/, and shaders in
+// <libdir>/volley/kernels/<abi>/spirv/<variant>/<target>/.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accum
 
 // The file of one translation unit ("neuron") in the directory of `code`.
 std::string code_file(const std::string &root, Accumulate accumulate, const DeviceCode &code, const std::string &unit);
+
+// Shaders below the root for one variant, by the minor version of Vulkan 1 that they are for, ascending.
+std::vector<int> installed_shaders(const std::string &root, Accumulate accumulate);
+std::string shader_target(int minor);  // "vulkan1.1"
 
 std::string read_file(const std::string &path);  // throws Error (VOLLEY_FAILED)
 

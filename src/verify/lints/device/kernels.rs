@@ -90,10 +90,11 @@ fn kernel_abi(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let dirs = kernel_dirs(facts);
     let misspelt = misspelt(&dirs);
     for dir in &dirs {
-        let declared = &dir.package.manifest.kernels;
+        let declared: BTreeMap<&str, &KernelSignature> =
+            dir.package.manifest.own_kernels().map(|kernel| (kernel.name.as_str(), kernel)).collect();
         for (path, name, kernel) in dir.kernels() {
             let subject = dir.package.subject(path);
-            match declared.iter().find(|known| known.name == name) {
+            match declared.get(name).copied() {
                 // kernel-coverage says which declared name is meant.
                 None if misspelt.values().any(|found| *found == name) => {}
                 None => {
@@ -206,7 +207,7 @@ fn count(params: &[Param]) -> String {
 fn misspelt<'a>(dirs: &[KernelDir<'a>]) -> BTreeMap<&'a str, &'a str> {
     let compiled: BTreeSet<&str> = dirs.iter().flat_map(KernelDir::names).collect();
     let all: BTreeSet<&str> =
-        dirs.iter().flat_map(|dir| &dir.package.manifest.kernels).map(|kernel| kernel.name.as_str()).collect();
+        dirs.iter().flat_map(|dir| dir.package.manifest.own_kernels()).map(|kernel| kernel.name.as_str()).collect();
     let mut others: Vec<&str> = compiled.difference(&all).copied().collect();
     let mut pairs = BTreeMap::new();
     if !dirs.iter().all(KernelDir::is_known) || all.len().saturating_mul(others.len()) > MOST_PAIRS {
@@ -258,7 +259,7 @@ fn kernel_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             continue;
         }
         let names = dir.names();
-        for kernel in dir.package.manifest.kernels.iter().filter(|kernel| !names.contains(kernel.name.as_str())) {
+        for kernel in dir.package.manifest.own_kernels().filter(|kernel| !names.contains(kernel.name.as_str())) {
             let subject = dir.package.subject(dir.path);
             let place = facts.rules.kernel_place(&kernel.name).map(|place| &place.name);
             if let Some(found) = misspelt.get(kernel.name.as_str()) {

@@ -126,7 +126,7 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                         hits.add(package.subject(&file.path), format!("`{name}`: {what}"));
                     }
                     let pushed = params(module);
-                    if known.params != pushed {
+                    if known.params != pushed && !is_one_struct(known, module) {
                         hits.add(
                             package.subject(&file.path),
                             format!("push constants of `{name}` are not the parameters that the table declares"),
@@ -223,13 +223,27 @@ fn buffer(binding: &SpirvBinding) -> Option<BufferBinding> {
     })
 }
 
+/// Whether push constants that the table declares as one structure, of whose fields it says nothing, are one.
+fn is_one_struct(known: &KernelSignature, module: &SpirvModule) -> bool {
+    let members: Vec<&SpirvMember> = module.push_constants.iter().flat_map(|block| &block.members).collect();
+    matches!((known.params.as_slice(), members.as_slice()), ([param], [member])
+        if member.offset == Some(param.offset.into()) && member.size == Some(param.size.into()))
+}
+
+/// Push constants by their members. Those of a module made of WGSL are one structure in a block.
 fn params(module: &SpirvModule) -> Vec<Param> {
-    let members = module.push_constants.iter().flat_map(|block| &block.members);
+    let members: Vec<&SpirvMember> = module.push_constants.iter().flat_map(|block| &block.members).collect();
+    let members = match members.as_slice() {
+        [one] if one.offset == Some(0) && one.arrays.is_empty() && !one.members.is_empty() => {
+            one.members.iter().collect()
+        }
+        _ => members,
+    };
     let param = |member: &SpirvMember| {
         let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
         Some(Param { offset: number(member.offset)?, size: number(member.size)? })
     };
-    members.filter_map(param).collect()
+    members.into_iter().filter_map(param).collect()
 }
 
 fn layout(params: &[Param]) -> String {
