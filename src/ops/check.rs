@@ -222,7 +222,19 @@ table = "table.toml"
         let shaders = "[kernels.portable]\nform = \"spirv\"\nsources = [\"relax.wgsl\"]\ntable = \"shaders.toml\"\n";
         let mixed = RECIPE.replace("\"9.0\"]", "\"9.0\"]\nenvironments = [\"vulkan1.1\", \"vulkan1.2\"]") + shaders;
         // What belongs to no release is the recipe's own.
-        insta::assert_snapshot!(summary(&resolved(&mixed).unwrap(), "sim"), @"");
+        insta::assert_snapshot!(summary(&resolved(&mixed).unwrap(), "sim"), @r#"
+        sim 0.1.0  sim
+          components  core (major) kernels (capability) meta (major)
+          host        zig, for glibc 2.28
+          CUDA 13.0   sm_80 sm_90 compute_80
+          shaders     vulkan1.1 vulkan1.2
+          CUDA 12.4   sm_80 sm_90 compute_80
+          kernels     all: 1 kernel in 1 source, 1 variant: default
+          kernels     portable: 1 kernel in 1 source, 1 variant: default
+          kernel ABI  ke826767f625a
+          fallback    ptx for a GPU that conda does not know; "all" would bring 3 packages, of sizes that a build tells
+        ok, no mistakes
+        "#);
         let cut = "[kernels.all]\nform = \"slice\"\nfiles = [\"lib/libsim.so.*\"]\n";
         let at = mixed.find("[kernels.all]").unwrap();
         let text = complaint(&resolved(&(mixed[..at].to_owned() + cut + shaders)).unwrap_err());

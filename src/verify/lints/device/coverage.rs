@@ -35,7 +35,8 @@ struct Unit<'a> {
 
 impl<'a> Unit<'a> {
     fn new(subject: String, images: Vec<&'a CodeImage>) -> Self {
-        let targets = images.iter().filter_map(|image| image.target()).collect();
+        // Shaders are for no capability, whatever stands beside them.
+        let targets = images.iter().filter_map(|image| image.target()).filter(|target| !target.is_shader()).collect();
         Self { subject, package: None, is_x86: false, images, targets }
     }
 
