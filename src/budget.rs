@@ -93,6 +93,13 @@ impl Budget {
         Self::with(each(MEMORY_PER_BYTE), each(WORK_PER_BYTE), self.0.depth, Some(self.clone()))
     }
 
+    /// The same budget, for what is kept only while `size` bytes are read: as much memory as reading them honestly takes,
+    /// `each` for each byte, costs nothing, because it is given back before the next bytes are read.
+    #[must_use]
+    pub fn passing(&self, size: u64, each: u64) -> Self {
+        Self::with(size.saturating_mul(each), 0, self.0.depth, Some(self.clone()))
+    }
+
     /// The same budget, for what is inside of what it was made for.
     pub fn nested(&self) -> Option<Self> {
         let depth = self.0.depth + 1;
@@ -168,6 +175,16 @@ mod tests {
         assert_eq!(modest.keep(100 * MEMORY_PER_BYTE), Some(()));
         assert_eq!((all.finish(), modest.finish()), (Ok(()), Ok(())));
         assert_eq!(modest.keep(1), None, "the common part is spent");
+    }
+
+    #[test]
+    fn what_is_given_back_is_not_spent() {
+        let all = Budget::for_size(0);
+        for _ in 0..10 {
+            assert_eq!(all.passing(MEMORY, 1).keep(MEMORY), Some(()));
+        }
+        assert_eq!(all.passing(100, 1).keep(MEMORY), Some(()), "beyond that it is");
+        assert_eq!((all.passing(100, 1).keep(101), all.keep(1)), (None, None));
     }
 
     #[test]

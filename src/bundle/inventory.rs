@@ -11,9 +11,22 @@ use crate::gpu::{DeviceCode, device_code};
 
 /// Facts of the files of one tree, by path below it, shared by everyone who holds a clone and by all threads.
 ///
-/// It holds what was found and nothing of the files themselves. Whoever changes a file calls [`Inventory::forget`].
+/// It holds what was found and, but for a tree that is in memory alone, nothing of the files themselves. Whoever changes a
+/// file calls [`Inventory::forget`].
 #[derive(Debug, Clone, Default)]
-pub struct Inventory(Arc<Mutex<BTreeMap<String, Arc<KnownFile>>>>);
+pub struct Inventory {
+    known: Arc<Mutex<BTreeMap<String, Arc<KnownFile>>>>,
+    held: Option<Arc<BTreeMap<String, HeldFile>>>,
+}
+
+/// A file that is in memory and not on a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldFile {
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+    /// Its permission bits.
+    pub mode: u32,
+}
 
 /// What is known of one file so far.
 #[derive(Debug, Default)]
@@ -33,9 +46,19 @@ impl PartialEq for Inventory {
 impl Eq for Inventory {}
 
 impl Inventory {
+    /// That of a tree which is in memory, and of which nothing is known yet.
+    pub fn holding(files: BTreeMap<String, HeldFile>) -> Self {
+        Self { held: Some(Arc::new(files)), ..Self::default() }
+    }
+
+    /// The files of a tree that is in memory, by path below it; none of one on a disk.
+    pub fn held(&self) -> Option<&BTreeMap<String, HeldFile>> {
+        self.held.as_deref()
+    }
+
     /// What is known of the file at `path` below the tree.
     pub fn file(&self, path: &str) -> Arc<KnownFile> {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(files.entry(path.to_owned()).or_default())
     }
 
@@ -49,7 +72,7 @@ impl Inventory {
 
     /// Forgets what was known of a file, which has changed.
     pub fn forget(&self, path: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
     }
 }
 

@@ -108,6 +108,9 @@ pub struct BundleManifest {
     pub kernel_abi: Option<KernelAbiTag>,
     /// Declared kernels of a kernel bundle, sorted by name.
     pub kernels: Vec<KernelSignature>,
+    /// Shaders that promise the same bits on every device, by variant: names of their kernels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exact: BTreeMap<String, BTreeSet<String>>,
     /// What shaders need of a device, by variant; read from the modules when the bundle is sealed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub needs: BTreeMap<String, ShaderNeeds>,

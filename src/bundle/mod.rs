@@ -14,7 +14,7 @@ pub use dependency::{Dependency, Ecosystem, Versions};
 pub use find::{
     FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest, wheel_prefixes,
 };
-pub use inventory::{Inventory, KnownFile};
+pub use inventory::{HeldFile, Inventory, KnownFile};
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
 pub use manifest::{
     Artifact, ArtifactKind, Bundle, BundleManifest, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::data::Data;
-use crate::error::Result;
-use crate::ops::init::{InitRequest, Project, Shape, Start, init};
+use crate::error::{Error, Result};
+use crate::ops::init::{InitRequest, Project, Sample, Shape, Start, init};
 use crate::ui::Ui;
 
 #[derive(Debug, Args)]
@@ -14,6 +14,7 @@ use crate::ui::Ui;
 Examples:
   simpack init mysim                  a recipe that builds, in recipes/mysim
   simpack init mysim --dir .          in the current directory, beside what it has
+  simpack init mysim --shape spirv    with compute shaders for Vulkan in the place of kernels for CUDA
   simpack init --here                 a recipe for the project in the current directory
   simpack init --here --shape cubin --compiled build/kernels
                                       with a kernel table drafted from compiled code")]
@@ -31,9 +32,10 @@ pub(super) struct InitArgs {
     #[arg(long)]
     here: bool,
 
-    /// How kernels ship: in files of their own (cubin), or within libraries that are cut to one
-    /// capability each (slice) [default: as the project compiles them]
-    #[arg(long, value_name = "SHAPE", requires = "here")]
+    /// How kernels ship: in files of their own (cubin), within libraries that are cut to one capability
+    /// each (slice, with --here), or as shaders for Vulkan (spirv, of a sample) [default: cubin; with
+    /// --here: as the project compiles them]
+    #[arg(long, value_name = "SHAPE")]
     shape: Option<ShapeArg>,
 
     /// Compiled code that lies elsewhere: a library, device code, an installed tree
@@ -45,19 +47,35 @@ pub(super) struct InitArgs {
 enum ShapeArg {
     Cubin,
     Slice,
+    Spirv,
 }
 
 impl InitArgs {
     pub(super) fn run(self, ui: &Ui) -> Result<u8> {
         let Self { name, dir, here, shape, compiled } = self;
-        let shape = shape.map(|shape| match shape {
-            ShapeArg::Cubin => Shape::Cubin,
-            ShapeArg::Slice => Shape::Slice,
-        });
-        let start = match name {
-            Some(name) if !here => Start::Sample(name),
-            name => Start::Here(Project { name, shape, compiled }),
+        let start = match (name, here) {
+            (Some(name), false) => Start::Sample(name, sample(shape)?),
+            (name, _) => Start::Here(Project { name, shape: drafted(shape)?, compiled }),
         };
         init(&InitRequest { dir, start }, &Data::here(), ui)
+    }
+}
+
+fn sample(shape: Option<ShapeArg>) -> Result<Sample> {
+    match shape {
+        None | Some(ShapeArg::Cubin) => Ok(Sample::Cubin),
+        Some(ShapeArg::Spirv) => Ok(Sample::Spirv),
+        Some(ShapeArg::Slice) => Err(Error::usage("there is no sample of shape `slice`")
+            .hint("`simpack init --here --shape slice` writes a recipe for a project that is there")),
+    }
+}
+
+fn drafted(shape: Option<ShapeArg>) -> Result<Option<Shape>> {
+    match shape {
+        None => Ok(None),
+        Some(ShapeArg::Cubin) => Ok(Some(Shape::Cubin)),
+        Some(ShapeArg::Slice) => Ok(Some(Shape::Slice)),
+        Some(ShapeArg::Spirv) => Err(Error::usage("no recipe of shape `spirv` is drafted for a project that is there")
+            .hint("`simpack init NAME --shape spirv` starts a sample whose recipe shows all that shaders need")),
     }
 }

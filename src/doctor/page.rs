@@ -379,7 +379,8 @@ fn shader_words(fit: &ShaderFit) -> String {
     let fitting = match fit.variants.as_slice() {
         [] => String::new(),
         _ if lacking.is_empty() => String::new(),
-        some => format!(": `{}` runs here", some.join("`, `")),
+        [one] => format!(": `{one}` runs here"),
+        some => format!(": `{}` run here", some.join("` and `")),
     };
     format!("{runs}{lacking}{fitting}{better}")
 }

@@ -540,6 +540,7 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     BundleManifest {
         kernel_abi: plan.kernel_abi.clone().filter(|_| is_tied),
         kernels: if is_kernels { recipe.kernels() } else { Vec::new() },
+        exact: if is_kernels { recipe.exact() } else { BTreeMap::new() },
         smoke: recipe.smoke.clone().filter(|_| planned.component == ComponentKind::Core),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),

@@ -32,7 +32,7 @@ pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundle
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use signature::{BufferBinding, BufferField, KernelSignature, Param, SpecConstant, kernel_abi_tag};
 pub use spirv::{
-    ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource,
-    is_spirv, spirv,
+    FloatArithmetic, ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
+    SpirvResource, is_spirv, spirv,
 };
 pub use wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};

@@ -500,6 +500,7 @@ impl Derivation<'_> {
             host: None,
             kernel_abi: None,
             kernels: Vec::new(),
+            exact: BTreeMap::new(),
             needs: BTreeMap::new(),
             glibc: None,
             uses: Vec::new(),

@@ -243,6 +243,7 @@ impl PlannedBundle {
             host: self.host.clone(),
             kernel_abi: None,
             kernels: Vec::new(),
+            exact: BTreeMap::new(),
             needs: BTreeMap::new(),
             glibc: None,
             uses: component.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default(),

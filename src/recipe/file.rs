@@ -228,6 +228,8 @@ pub struct GroupTable {
     pub flags: Vec<Spanned<String>>,
     /// Axis to value to additions.
     pub variants: BTreeMap<String, BTreeMap<String, Additions>>,
+    /// Variants that promise the same bits on every device.
+    pub exact: Vec<Spanned<String>>,
     /// Range to additions, in the order of the file.
     pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
     /// What writes the translation units.

@@ -432,6 +432,11 @@ struct KernelGroup {
     /// Axes of choices that change the device code, by name: every combination is built. Of all forms but
     /// `library`; the choices of a `slice` are empty tables.
     variants: Option<BTreeMap<String, BTreeMap<String, Additions>>>,
+    /// Variants whose results are the same bits on every device, by their names; `default` of a group without axes. Each
+    /// arithmetic operation on floats in their modules has to forbid that a device joins it with another (`precise` in GLSL
+    /// and HLSL), and none may be left to the device. Of form `spirv`.
+    #[schemars(example = ["fixed"])]
+    exact: Option<Vec<String>>,
     /// What some capabilities add, by a range such as `<8.0`, `>=9.0` or `>=8.0,<9.0`; of form `cubin`.
     when: Option<BTreeMap<String, Additions>>,
     /// What writes the sources, which lie in the source tree all the same: a build runs it and refuses sources that are not

@@ -141,6 +141,18 @@ impl Recipe {
         kernels
     }
 
+    /// Shaders that promise the same bits on every device, by variant: names of their kernels.
+    pub fn exact(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for group in &self.groups {
+            for variant in &group.exact {
+                let names = group.table.iter().map(|kernel| kernel.name.clone());
+                found.entry(variant.clone()).or_default().extend(names);
+            }
+        }
+        found
+    }
+
     /// The form of its kernel groups for a target: shaders may stand beside kernels of CUDA, all of which have one form.
     pub fn form_of(&self, target: KernelTarget) -> Option<KernelForm> {
         let mut forms = self.groups.iter().map(|group| group.form);
@@ -449,6 +461,10 @@ pub struct KernelGroup {
     pub flags: Vec<String>,
     /// One entry per combination of the variant axes; one unnamed entry without axes.
     pub variants: Vec<VariantChoice>,
+    /// Names of the variants that promise the same bits on every device.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
+    pub exact: BTreeSet<String>,
     /// Additions for some capabilities.
     pub when: Vec<When>,
     /// What writes its translation units.

@@ -10,7 +10,7 @@ use super::input::{Extent, Foreign};
 use super::texts::fixed;
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
-use crate::bundle::{Bundle, BundleManifest, KERNELS_LIST, KnownFile, is_manifest};
+use crate::bundle::{Bundle, BundleManifest, HeldFile, KERNELS_LIST, KnownFile, is_manifest};
 use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
@@ -161,7 +161,10 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
 /// Files and links of a bundle without what formats put beside those of the manifest. A prefix that several packages are
 /// installed in holds what others own: there the manifest says which files are the package's.
 fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
-    let mut entries = fs::walk(&bundle.root)?;
+    let mut entries = match bundle.files.held() {
+        Some(held) => held.iter().map(held_entry).collect(),
+        None => fs::walk(&bundle.root)?,
+    };
     let shared =
         entries.iter().filter(|entry| is_manifest(&entry.path)).count() > 1 || bundle.root.join("conda-meta").is_dir();
     let own: BTreeSet<&str> = bundle.manifest.artifacts.iter().map(|artifact| artifact.path.as_str()).collect();
@@ -173,9 +176,15 @@ fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
+/// A file in memory as a walk would have found it on a disk.
+fn held_entry((path, file): (&String, &HeldFile)) -> Entry {
+    let (size, executable) = (file.bytes.len() as u64, file.mode & 0o100 != 0);
+    Entry { path: path.clone(), kind: EntryKind::File { size, executable } }
+}
+
 /// What was kept of a package's installation, where it is installed.
 fn kept_of(bundle: &Bundle, needs: Needs) -> Kept {
-    if !needs.recorded || needs.depth == Depth::Symbols {
+    if !needs.recorded || needs.depth == Depth::Symbols || bundle.files.held().is_some() {
         return Kept::Nothing;
     }
     match kept(&bundle.root, &bundle.manifest) {
@@ -218,7 +227,7 @@ impl Examination<'_> {
         if !matches!(entry.kind, EntryKind::File { .. }) {
             return facts;
         }
-        match open(&self.tree.root.join(&entry.path)) {
+        match self.open(&entry.path) {
             Ok((file, content, mode)) => {
                 facts.mode = Some(mode);
                 let read = match self.needs.depth {
@@ -226,7 +235,7 @@ impl Examination<'_> {
                         self.tables(content.sparse().bytes(), &mut facts);
                         Ok(())
                     }
-                    Depth::Code | Depth::Instructions => self.bytes(&file, &content, &mut facts),
+                    Depth::Code | Depth::Instructions => self.bytes(file.as_ref(), &content, &mut facts),
                 };
                 if let Err(error) = read {
                     self.gap(&entry.path, "file", &error.to_string());
@@ -235,6 +244,16 @@ impl Examination<'_> {
             Err(error) => self.gap(&entry.path, "file", &error.to_string()),
         }
         facts
+    }
+
+    /// A file where it is on a disk, its bytes, and its permission bits.
+    fn open(&self, path: &str) -> Result<(Option<fs_err::File>, Content, u32)> {
+        if let Some(held) = self.tree.bundle.and_then(|bundle| bundle.files.held()?.get(path)) {
+            return Ok((None, Content::Held(held.bytes.to_vec()), held.mode));
+        }
+        let file = fs::open(&self.tree.root.join(path))?;
+        let (content, mode) = (Content::map(&file)?, file.metadata()?.mode());
+        Ok((Some(file), content, mode))
     }
 
     /// The ELF tables alone.
@@ -247,15 +266,15 @@ impl Examination<'_> {
         }
     }
 
-    fn bytes(&mut self, file: &fs_err::File, content: &Content, facts: &mut FileFacts) -> Result<()> {
+    fn bytes(&mut self, file: Option<&fs_err::File>, content: &Content, facts: &mut FileFacts) -> Result<()> {
         let bytes = content.bytes();
         let is_listed = self.tree.foreign.is_some_and(|foreign| foreign.project.is_some()) && self.needs.recorded;
         if is_listed || (self.needs.digests && self.tree.bundle.is_some()) {
-            facts.digest = Some(match (self.known(&facts.path).and_then(|known| known.digest()), content) {
-                (Some(known), _) => known,
-                (None, Content::Held(bytes)) => Digest::of(bytes),
+            facts.digest = Some(match (self.known(&facts.path).and_then(|known| known.digest()), content, file) {
+                (Some(known), ..) => known,
                 // Through the map all of it would be held at once.
-                (None, Content::Mapped(_)) => Digest::of_open(file)?,
+                (None, Content::Mapped(_), Some(file)) => Digest::of_open(file)?,
+                (None, ..) => Digest::of(bytes),
             });
         }
         if self.needs.leaks {
@@ -375,13 +394,6 @@ impl Examination<'_> {
 /// `lib/liba.a(b.o)`.
 fn member_of(path: &str, member: Option<&str>) -> String {
     member.map_or_else(|| path.to_owned(), |member| format!("{path}({member})"))
-}
-
-/// A file, its bytes, and its permission bits.
-fn open(path: &Path) -> Result<(fs_err::File, Content, u32)> {
-    let file = fs::open(path)?;
-    let (content, mode) = (Content::map(&file)?, file.metadata()?.mode());
-    Ok((file, content, mode))
 }
 
 /// Position of the first `word`.

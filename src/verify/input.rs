@@ -4,18 +4,21 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tempfile::TempDir;
 
+use super::held::{Held, ROOM, held};
 use super::unpack::{is_package, is_searched, layer, unpack};
 use super::{PackageIndex, Stray};
-use crate::bundle::{Bundle, manifests_below};
+use crate::bundle::{Bundle, Inventory, manifests_below};
 use crate::container::{ContainerError, Refusal};
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Content, Digest, Entry, EntryKind};
 use crate::gpu;
 use crate::package::{PythonProject, deb, oci, projects, site_directories};
+use crate::parallel::{side_by_side, threads};
 use crate::report::Incomplete;
 
 /// Bundles and others' files of what was pointed at, with the directories that packages were unpacked into.
@@ -33,6 +36,8 @@ pub struct Opened {
     pub incomplete: Vec<Incomplete>,
     /// Unpacked packages; they go away with this value.
     pub(super) unpacked: Vec<TempDir>,
+    /// Bytes of packages that may be held in memory instead.
+    pub(super) room: AtomicU64,
 }
 
 /// Files that simpack did not make: nothing is known of what they promise.
@@ -109,30 +114,47 @@ fn listed(root: &Path, path: &str) -> Option<Entry> {
 /// # Errors
 /// A path does not exist, or holds nothing that a lint looks at.
 pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
-    let mut opened = Opened::default();
-    for path in paths.iter().map(AsRef::as_ref) {
-        let before = opened.count();
-        if path.is_dir() {
-            opened.directory(path)?;
-        } else if is_package(path) && path.is_file() {
-            opened.package(path)?;
-        } else if path.is_file() && fs_err::metadata(path)?.len() == 0 {
-            opened.gap(&path.file_name().unwrap_or_default().to_string_lossy(), "the file is empty");
-        } else if path.is_file() && is_code(path)? {
-            opened.library(path)?;
-        } else {
-            let what = if path.exists() { "is no package, library or device code" } else { "does not exist" };
-            return Err(Error::usage(format!("{} {what}", path.display())).hint(
+    Opened::default().with(paths)
+}
+
+/// As [`open`], for [`Opened::verify`] alone: small packages are held in memory, and their bundles lie nowhere on a disk.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_verify<P: AsRef<Path>>(paths: &[P]) -> Result<Opened> {
+    Opened { room: AtomicU64::new(ROOM), ..Opened::default() }.with(paths)
+}
+
+impl Opened {
+    fn with<P: AsRef<Path>>(self, paths: &[P]) -> Result<Self> {
+        let mut opened = self;
+        for path in paths.iter().map(AsRef::as_ref) {
+            let before = opened.count();
+            if path.is_dir() {
+                opened.directory(path)?;
+            } else if is_package(path) && path.is_file() {
+                opened.packages(&[path.to_owned()])?;
+            } else if path.is_file() && fs_err::metadata(path)?.len() == 0 {
+                opened.gap(&path.file_name().unwrap_or_default().to_string_lossy(), "the file is empty");
+            } else if path.is_file() && is_code(path)? {
+                opened.library(path)?;
+            } else {
+                let what = if path.exists() { "is no package, library or device code" } else { "does not exist" };
+                return Err(Error::usage(format!("{} {what}", path.display())).hint(
                 "give a directory (dist/), a .conda, .whl, .deb, .tar.zst, .tar.bz2 or .tar.gz file, a library, or device code",
             ));
+            }
+            if opened.count() == before {
+                return Err(Error::usage(format!("{} holds nothing to examine", path.display())).hint(
+                    "`simpack build` leaves packages in dist/; libraries and others' packages are examined too",
+                ));
+            }
         }
-        if opened.count() == before {
-            return Err(Error::usage(format!("{} holds nothing to examine", path.display()))
-                .hint("`simpack build` leaves packages in dist/; libraries and others' packages are examined too"));
-        }
+        opened
+            .bundles
+            .sort_by_key(|Bundle { manifest, .. }| (manifest.package.clone(), manifest.target, manifest.cuda));
+        Ok(opened)
     }
-    opened.bundles.sort_by_key(|Bundle { manifest, .. }| (manifest.package.clone(), manifest.target, manifest.cuda));
-    Ok(opened)
 }
 
 /// Whether a file is of a kind that the readers know.
@@ -187,7 +209,8 @@ impl Opened {
                 self.tree(entry.path(), &entry.path().display().to_string())?;
             }
         }
-        packages.iter().try_for_each(|package| self.package(package))?;
+        let packages: Vec<PathBuf> = packages.into_iter().collect();
+        self.packages(&packages)?;
         if self.count() == before {
             let name = base_name(dir)?;
             self.add_foreign(Foreign::unknown(name, dir.to_owned(), Extent::All))?;
@@ -297,6 +320,26 @@ impl Opened {
             }
         }
         Ok(made)
+    }
+
+    /// Adds packages: those that can be held are read side by side.
+    fn packages(&mut self, paths: &[PathBuf]) -> Result<()> {
+        let read = side_by_side(paths, threads(), || (), |(), path| held(path, &self.room));
+        for (path, read) in paths.iter().zip(read) {
+            match read {
+                Some(Held { record, bundles }) => {
+                    let cuda = bundles.last().and_then(|(manifest, _)| manifest.cuda);
+                    self.indexes.extend(record.map(|record| PackageIndex { record, cuda }));
+                    self.bundles.extend(bundles.into_iter().map(|(manifest, files)| Bundle {
+                        root: path.clone(),
+                        manifest,
+                        files: Inventory::holding(files),
+                    }));
+                }
+                None => self.package(path)?,
+            }
+        }
+        Ok(())
     }
 
     fn package(&mut self, path: &Path) -> Result<()> {

@@ -7,6 +7,7 @@
 mod collect;
 mod context;
 mod facts;
+mod held;
 mod input;
 mod lints;
 mod loads;
@@ -20,7 +21,7 @@ pub use context::{Declared, Depth, Rules, VerifyContext};
 pub use facts::{
     BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, ReplacedSearchPath, Staging, Stray,
 };
-pub use input::{Foreign, Opened, open};
+pub use input::{Foreign, Opened, open, open_to_verify};
 pub use loads::{Load, Loads};
 pub use run::verify;
 pub use unpack::{is_package, unpack_whole};

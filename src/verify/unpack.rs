@@ -50,8 +50,7 @@ pub(super) fn unpack(path: &Path, to: &Path, refuse: &mut dyn FnMut(ContainerErr
         }
         return Ok(None);
     }
-    // The older form of conda packages; of any other archive there is no `info/`.
-    match ends_with(path, &[".conda", ".tar.bz2"]) {
+    match has_conda_index(path) {
         true => told(to),
         false => Ok(None),
     }
@@ -64,6 +63,17 @@ pub(super) fn unpack(path: &Path, to: &Path, refuse: &mut dyn FnMut(ContainerErr
 pub fn unpack_whole(path: &Path, to: &Path) -> Result<(), String> {
     let form = form(path)?;
     container::unpack(path, form, to, false, &mut |refused| Err(refused.into())).map_err(|stop| stop.to_string())
+}
+
+/// Whether a package has the directory of conda's own files; of any other archive there is no `info/`.
+pub(super) fn has_conda_index(path: &Path) -> bool {
+    // The latter is the older form of conda packages.
+    ends_with(path, &[".conda", ".tar.bz2"])
+}
+
+/// The form of a package or of a layer.
+pub(super) fn form_of(path: &Path) -> Option<Form> {
+    form(path).ok().or_else(|| layer(path))
 }
 
 fn form(path: &Path) -> Result<Form, String> {

@@ -119,6 +119,7 @@ fn package(root: &Path) -> Package {
         cuda: None,
         kernel_abi: None,
         kernels: Vec::new(),
+        exact: BTreeMap::new(),
         needs: BTreeMap::new(),
         glibc: None,
         uses: Vec::new(),

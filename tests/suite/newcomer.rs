@@ -144,6 +144,18 @@ fn a_library_that_cannot_be_split() {
     assert!(said.starts_with("error ") && said.trim_end().ends_with("1 2 3 4"), "{said}");
 }
 
+#[test]
+fn shaders_for_every_vendors_gpu() {
+    let headers = Path::new("/usr/include/vulkan/vulkan.h").is_file();
+    need!(which::which("g++").is_ok() && headers, "no g++ or no headers of Vulkan");
+    let newcomer = Newcomer::of("shaders.md");
+    assert_eq!(newcomer.typed.len(), 6, "{:?}", newcomer.typed);
+    let Some(prefix) = newcomer.install("mysim", None) else { return };
+    let ran = run(&prefix, "mysim", Path::new("/nowhere")).json();
+    let alone = Ran::of(Command::new(prefix.join("bin/mysim")).arg("cpu").env_clear()).exit(0).json();
+    assert_eq!((&ran["v"], &ran["spikes"]), (&alone["v"], &alone["spikes"]), "{ran}");
+}
+
 /// The vendor's wheel comes from the directory that the set-up filled.
 #[test]
 fn a_wheel_that_somebody_else_made() {

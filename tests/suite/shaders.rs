@@ -156,10 +156,27 @@ fn mistakes_about_shaders_show_their_place() {
     )
     .unwrap();
     let table = dir.path().join("shaders/table.toml");
-    let names = fs_err::read_to_string(&table).unwrap().replace("\"integrate\"", "\"integrat\"");
+    let names_of_table = fs_err::read_to_string(&table).unwrap();
+    let names = names_of_table.replace("\"integrate\"", "\"integrat\"");
     fs_err::write(&table, names).unwrap();
     let said = Ran::of(&mut simpack(dir.path(), &["check", "."])).exit(3).stdout;
     assert!(said.contains("the kernel of `integrate.comp` is `integrate`, which the table does not declare"), "{said}");
+    // What WGSL computes with floats is nobody's promise; in integers it is.
+    let in_wgsl =
+        text.replace("integrate.comp", "integrate.wgsl").replace("[\"fixed\", \"none\"]", "[\"fixed\", \"non\"]");
+    fs_err::write(&recipe, in_wgsl).unwrap();
+    fs_err::write(&table, names_of_table).unwrap();
+    fs_err::write(
+        dir.path().join("shaders/integrate.wgsl"),
+        WGSL.replace("arriving +=", "potential *= 0.5; cells[id.x].arriving +="),
+    )
+    .unwrap();
+    let said = Ran::of(&mut simpack(dir.path(), &["check", "."])).exit(3).stdout;
+    assert!(said.contains("nothing promises the bits of `fixed`") && said.contains("did you mean `none`?"), "{said}");
+    fs_err::write(dir.path().join("shaders/integrate.wgsl"), WGSL).unwrap();
+    let said = Ran::of(&mut simpack(dir.path(), &["check", "."])).exit(3).stdout;
+    assert!(!said.contains("nothing promises"), "{said}");
+    fs_err::write(&recipe, &text).unwrap();
     let generated = Ran::of(&mut simpack(dir.path(), &["generate", "conda", "."]));
     assert_ne!(generated.code, Some(0));
 }
@@ -331,4 +348,102 @@ fn a_missing_compiler_is_named() {
     let mut plan = simpack(dir.path(), &["plan", "."]);
     let ran = Ran::of(plan.env("PATH", dir.path()));
     assert!(ran.code != Some(0) && ran.stderr.contains("install glslang"), "{ran:?}");
+}
+
+/// The sample of `init --shape spirv` needs no compiler of shaders: it is built, passes its smoke test on every device, and
+/// has the same bits by GLSL.
+#[test]
+fn the_sample_of_init_is_built_without_a_compiler_of_shaders() {
+    need!(python().is_some(), "no client");
+    if !can_run() {
+        return;
+    }
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
+    for (args, said) in
+        [(&["--shape", "slice"][..], "no sample of shape"), (&["--here", "--shape", "spirv"], "is drafted")]
+    {
+        let ran = run(&[&["init", "mysim"], args].concat()).exit(2);
+        assert!(ran.stderr.contains(said), "{ran:?}");
+    }
+    run(&["init", "mysim", "--shape", "spirv"]).exit(0);
+    fs_err::create_dir(path("bin")).unwrap();
+    for name in ["g++", "gcc", "make", "bwrap", "ld", "as", "ar", "install"] {
+        if let Some(program) = tool(name) {
+            fs_err::os::unix::fs::symlink(program, path("bin").join(name)).unwrap();
+        }
+    }
+    let mut build = simpack(dir.path(), &["build", "recipes/mysim", "--json"]);
+    let built = Ran::of(build.env("PATH", path("bin")).env("SIMPACK_CACHE_DIR", path("cache"))).exit(0).json();
+    assert_eq!(built["report"]["findings"].as_array().unwrap().len(), 0, "{}", built["report"]);
+    run(&["verify", "dist"]).exit(0);
+    let smoke = |prefix: &Path| {
+        let mut install = client("install.py").unwrap();
+        Ran::of(install.arg("--channel").arg(path("dist/conda")).arg("--prefix").arg(prefix).arg("mysim")).exit(0);
+        let smoke = run(&["doctor", prefix.to_str().unwrap(), "--smoke", "--json"]).exit(0).json();
+        let runs = smoke["smoke"][0]["runs"].as_array().unwrap().clone();
+        assert!(runs.len() >= 2 && runs.iter().all(|run| run["result"]["kind"] == "passed"), "{smoke}");
+    };
+    smoke(&path("prefix"));
+    // The same in GLSL, as the page on shaders says.
+    let recipe = path("recipes/mysim/simpack.toml");
+    let text = fs_err::read_to_string(&recipe).unwrap();
+    fs_err::write(&recipe, text.replace("step.wgsl", "step.comp")).unwrap();
+    fs_err::write(path("recipes/mysim/shaders/step.comp"), GLSL).unwrap();
+    run(&["build", "recipes/mysim"]).exit(0);
+    smoke(&path("again"));
+}
+
+const GLSL: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform Push { uint count; int drive; } push;
+struct Neuron { int v; uint spikes; };
+layout(std430, binding = 0) buffer Neurons { Neuron neurons[]; };
+
+void main() {
+    uint at = gl_GlobalInvocationID.x;
+    if (at >= push.count) return;
+    int next = neurons[at].v - neurons[at].v / 16 + push.drive;
+    if (next >= 65536) {
+        next = 0;
+        neurons[at].spikes += 1;
+    }
+    neurons[at].v = next;
+}
+";
+
+/// A variant that asks for more than lavapipe has is not run there, and the doctor says which one is.
+#[test]
+fn a_variant_that_the_device_refuses_is_told_with_the_one_that_runs() {
+    need!(python().is_some(), "no client");
+    if !can_run() {
+        return;
+    }
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/shaded"), &path("recipe"));
+    let edit = |file: &str, from: &str, to: &str| {
+        let text = fs_err::read_to_string(path(file)).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        fs_err::write(path(file), text.replace(from, to)).unwrap();
+    };
+    // No device has workgroups of so many invocations.
+    let size =
+        "#ifdef WIDE\nlayout(local_size_x = 1024, local_size_y = 2) in;\n#else\nlayout(local_size_x = 64) in;\n#endif";
+    for shader in ["integrate", "deliver"] {
+        edit(&format!("recipe/shaders/{shader}.comp"), "layout(local_size_x = 64) in;", size);
+    }
+    edit("recipe/shaders/table.toml", "workgroup = [64]\n", "");
+    edit("recipe/simpack.toml", "none = {}", "none = {}\nwide = { define = [\"WIDE\"] }");
+    let built = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+    let findings = built["report"]["findings"].as_array().unwrap();
+    assert!(!findings.is_empty() && findings.iter().all(|one| one["lint"] == "shader-environment"), "{findings:?}");
+    let prefix = path("prefix");
+    let mut install = client("install.py").unwrap();
+    Ran::of(install.arg("--channel").arg(path("dist/conda")).arg("--prefix").arg(&prefix).arg("shaded")).exit(0);
+    let said = Ran::of(&mut simpack(dir.path(), &["doctor", prefix.to_str().unwrap()])).exit(0).stdout;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("not `wide`") && words.contains("`fixed` and `none` run here"), "{said}");
+    runs_as_the_cpu(&prefix, TARGETS[0]);
 }

@@ -5,12 +5,14 @@
 //! does not know and copies nested types as often as they are named. So it gets a module that was checked,
 //! measured, and cut down to declarations.
 
+mod arithmetic;
 mod needs;
 mod reflect;
 mod scan;
 #[cfg(test)]
 mod tests;
 
+pub use arithmetic::FloatArithmetic;
 pub use needs::ShaderNeeds;
 
 use schemars::JsonSchema;
@@ -40,6 +42,9 @@ pub struct SpirvModule {
     pub spec_constants: Vec<(u32, Option<String>)>,
     /// Bytes of memory that a workgroup shares, without padding; `None` if a size cannot be known.
     pub workgroup_bytes: Option<u64>,
+    /// Arithmetic on floats in its functions.
+    #[serde(default)]
+    pub arithmetic: FloatArithmetic,
     /// What could not be examined, and why.
     pub unexamined: Vec<String>,
 }
@@ -158,7 +163,8 @@ pub fn spirv(bytes: &[u8]) -> Result<SpirvModule, CodeError> {
 
 /// As [`spirv`], within a budget that others share.
 pub(super) fn spirv_within(bytes: &[u8], budget: &Budget) -> Result<SpirvModule, CodeError> {
-    let scanned = scan::scan(bytes, budget)?;
+    // What is noted on the way is gone when the module is read: only what it says is kept.
+    let scanned = scan::scan(bytes, &budget.passing(bytes.len() as u64, PASSING))?;
     let mut module = scanned.module;
     match reflect::resources(scanned.declarations, scanned.resources) {
         Ok(found) => {
@@ -168,5 +174,24 @@ pub(super) fn spirv_within(bytes: &[u8], budget: &Budget) -> Result<SpirvModule,
         }
         Err(reason) => module.unexamined.push(format!("its resources: {reason}")),
     }
+    let stopped = || CodeError::stopped(budget, || CodeError::damaged("a SPIR-V module without an end"));
+    budget.keep(module.held()).ok_or_else(stopped)?;
     Ok(module)
+}
+
+/// Bytes that may be noted for each byte of a module while it is read: 128 for an instruction of a few words, and its types.
+const PASSING: u64 = 32;
+
+impl SpirvModule {
+    /// About the bytes that it takes.
+    fn held(&self) -> u64 {
+        fn of(members: &[SpirvMember]) -> u64 {
+            let names = members.iter().map(|member| member.name.as_ref().map_or(0, String::len) + member.element.len());
+            let own = size_of_val(members) + names.sum::<usize>();
+            members.iter().fold(own as u64, |all, member| all.saturating_add(of(&member.members)))
+        }
+        let blocks = self.bindings.iter().filter_map(|binding| binding.block.as_ref()).chain(&self.push_constants);
+        let own = 1024 + size_of_val(self.bindings.as_slice());
+        blocks.fold(own as u64, |all, block| all.saturating_add(of(&block.members)))
+    }
 }

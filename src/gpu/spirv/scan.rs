@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spirq::spirv::{Capability, ExecutionModel};
 
+use super::arithmetic::Arithmetic;
 use super::{MAGIC, SpirvEntryPoint, SpirvModule};
 use crate::budget::Budget;
 use crate::gpu::CodeError;
@@ -24,6 +25,7 @@ mod op {
     pub(super) const NAME: u32 = 5;
     pub(super) const MEMBER_NAME: u32 = 6;
     pub(super) const EXTENSION: u32 = 10;
+    pub(super) const EXT_INST_IMPORT: u32 = 11;
     pub(super) const ENTRY_POINT: u32 = 15;
     pub(super) const EXECUTION_MODE: u32 = 16;
     pub(super) const CAPABILITY: u32 = 17;
@@ -65,6 +67,7 @@ mod decoration {
     pub(super) const NON_WRITABLE: u32 = 24;
     pub(super) const NON_READABLE: u32 = 25;
     pub(super) const BINDING: u32 = 33;
+    pub(super) const NO_CONTRACTION: u32 = 42;
     /// Block, BufferBlock, RowMajor, ColMajor, ArrayStride, MatrixStride; NonWritable, NonReadable; Binding,
     /// DescriptorSet, Offset; InputAttachmentIndex: what decides about layouts and places.
     pub(super) const LAYOUT: [u32; 12] = [2, 3, 4, 5, 6, 7, NON_WRITABLE, NON_READABLE, BINDING, 34, 35, 43];
@@ -120,6 +123,7 @@ struct Scan {
     /// Resources and push constants.
     variables: BTreeSet<u32>,
     resources: usize,
+    arithmetic: Arithmetic,
     unexamined: Vec<String>,
     /// What all types together cost.
     cost: u64,
@@ -141,7 +145,7 @@ pub(super) fn scan(bytes: &[u8], budget: &Budget) -> Result<Scanned, CodeError> 
         return Err(CodeError::damaged("a SPIR-V module that is cut"));
     }
     let mut scan = Scan { workgroup_bytes: Some(0), ..Scan::default() };
-    let mut paid = 0;
+    let (mut paid, mut in_functions) = (0, false);
     let mut at = 5;
     while let Some(head) = words.get(at) {
         let (code, size) = (head & 0xffff, (head >> 16) as usize);
@@ -150,11 +154,19 @@ pub(super) fn scan(bytes: &[u8], budget: &Budget) -> Result<Scanned, CodeError> 
             .filter(|words| !words.is_empty())
             .ok_or_else(|| CodeError::damaged(format!("the SPIR-V instruction at word {at} reaches past the end")))?;
         // Behind the first function there are only functions.
-        if code == op::FUNCTION {
-            break;
+        in_functions |= code == op::FUNCTION;
+        let read = if in_functions {
+            scan.arithmetic.instruction(code, instruction)
+        } else {
+            scan.instruction(code, instruction)
+        };
+        read.ok_or_else(|| CodeError::damaged(format!("the SPIR-V instruction at word {at} is not valid")))?;
+        if in_functions {
+            // Nothing is noted of it but a count.
+            budget.work(4 * size as u64).ok_or_else(stopped)?;
+            at += size;
+            continue;
         }
-        scan.instruction(code, instruction)
-            .ok_or_else(|| CodeError::damaged(format!("the SPIR-V instruction at word {at} is not valid")))?;
         // What is noted of an instruction here and by spirq, then types, which spirq copies as often as they are named.
         budget.work(100 + 4 * size as u64).ok_or_else(stopped)?;
         budget.keep(INSTRUCTION_COST + 4 * (scan.cost - paid)).ok_or_else(stopped)?;
@@ -186,6 +198,7 @@ impl Scan {
                 self.capabilities.insert(name);
             }
             op::EXTENSION => drop(self.extensions.insert(text(&words[1..])?.0)),
+            op::EXT_INST_IMPORT => self.arithmetic.imports(*words.get(1)?, &text(words.get(2..)?)?.0),
             op::ENTRY_POINT => self.entry_point(words)?,
             op::EXECUTION_MODE | op::EXECUTION_MODE_ID => self.execution_mode(words)?,
             op::NAME => {
@@ -241,6 +254,7 @@ impl Scan {
     fn decorate(&mut self, target: u32, member: Option<u32>, what: &[u32], words: &[u32]) -> Option<()> {
         let kind = *what.first()?;
         match kind {
+            decoration::NO_CONTRACTION if member.is_none() => self.arithmetic.keeps(target),
             decoration::SPEC_ID => drop(self.spec_ids.insert(target, *what.get(1)?)),
             decoration::BUILT_IN if *what.get(1)? == BUILT_IN_WORKGROUP_SIZE => self.workgroup_size = Some(target),
             _ => {}
@@ -464,6 +478,7 @@ impl Scan {
             push_constants: Vec::new(),
             spec_constants: self.spec_constants.into_iter().collect(),
             workgroup_bytes: self.workgroup_bytes,
+            arithmetic: self.arithmetic.finish(),
             unexamined: self.unexamined,
         };
         Scanned { module, declarations, resources: self.resources }

@@ -109,6 +109,26 @@ fn everything_of_a_compute_shader() {
     assert_eq!(found.push_constants[0].size, Some(144));
 }
 
+/// Arithmetic in functions: what is decorated is kept, other additions may be joined, and of some nothing is promised.
+#[test]
+fn arithmetic_that_devices_may_do_in_their_own_way() {
+    let parts = |decorated: &[u32]| {
+        let mut parts = vec![named(11, &[1], "GLSL.std.450"), named(11, &[8], "NonSemantic.DebugPrintf")];
+        parts.extend(decorated.iter().map(|id| op(71, &[*id, 42])));
+        parts.extend([op(22, &[2, 32]), op(54, &[2, 4, 0, 33]), op(133, &[2, 50, 9, 9]), op(129, &[2, 51, 50, 9])]);
+        parts
+    };
+    let found = |parts: &[Vec<u32>]| spirv(&module(parts)).unwrap().arithmetic;
+    let exact = found(&parts(&[50, 51]));
+    assert_eq!((exact.kept, exact.joinable, exact.is_exact()), (2, 0, true));
+    let half = found(&parts(&[50]));
+    assert_eq!((half.kept, half.joinable, half.is_exact()), (1, 1, false));
+    let others = [parts(&[50, 51]), vec![op(136, &[2, 52, 9, 9]), op(12, &[2, 53, 1, 27, 9]), op(12, &[2, 54, 8, 27])]];
+    let names: Vec<String> = found(&others.concat()).unpromised.into_iter().collect();
+    assert_eq!(names, ["Exp", "FDiv"]);
+    assert!(spirv(&module(&[op(54, &[2, 4, 0, 33]), op(133, &[2])])).is_err(), "an operand is missing");
+}
+
 #[test]
 fn what_cannot_be_read_is_said() {
     assert!(spirv(&MAGIC.to_be_bytes()).is_err());

@@ -10,3 +10,4 @@ mod write;
 
 pub use draft::Shape;
 pub use run::{InitRequest, Project, Start, init};
+pub use sample::Sample;

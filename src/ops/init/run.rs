@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::draft::{EDIT, Shape};
 use super::here::{Here, files};
-use super::sample::{checked, filled};
+use super::sample::{Sample, checked, filled};
 use super::write::{kept, write};
 use crate::amount::count;
 use crate::data::Data;
@@ -26,8 +26,8 @@ pub struct InitRequest {
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// A sample of this name; in `recipes/NAME` without a directory.
-    Sample(String),
+    /// A sample of this name, and how its kernels ship; in `recipes/NAME` without a directory.
+    Sample(String, Sample),
     /// A recipe for the project in the directory; in the current one without.
     Here(Project),
 }
@@ -62,10 +62,10 @@ struct Started<'a> {
 /// The name cannot be one, or something is in the place of a file, or it cannot be written; a project cannot be read.
 pub fn init(request: &InitRequest, data: &Data, ui: &Ui) -> Result<u8> {
     let (name, dir, files) = match &request.start {
-        Start::Sample(name) => {
+        Start::Sample(name, sample) => {
             let name = checked(name)?;
             let dir = request.dir.clone().unwrap_or_else(|| Path::new("recipes").join(name));
-            (name.to_owned(), dir, filled(name, data)?)
+            (name.to_owned(), dir, filled(name, *sample, data)?)
         }
         Start::Here(Project { name, shape, compiled }) => {
             let dir = request.dir.clone().unwrap_or_else(|| PathBuf::from("."));

@@ -3,8 +3,24 @@
 use crate::data::Data;
 use crate::error::{Error, Result};
 
-/// Where the template lies among the data.
-const TEMPLATE: &str = "templates/recipe";
+/// How the kernels of a sample ship.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// Device code for CUDA, in files of their own.
+    Cubin,
+    /// Compute shaders for Vulkan.
+    Spirv,
+}
+
+impl Sample {
+    /// Where its template lies among the data.
+    fn template(self) -> &'static str {
+        match self {
+            Self::Cubin => "templates/recipe",
+            Self::Spirv => "templates/recipe-spirv",
+        }
+    }
+}
 
 /// The template makes libraries, C identifiers and packages of the name.
 pub(super) fn checked(name: &str) -> Result<&str> {
@@ -19,19 +35,20 @@ pub(super) fn checked(name: &str) -> Result<&str> {
 }
 
 /// Paths and texts of the new recipe, sorted. In paths `NAME` stands for the name, and `.in` ends a template.
-pub(super) fn filled(name: &str, data: &Data) -> Result<Vec<(String, String)>> {
+pub(super) fn filled(name: &str, sample: Sample, data: &Data) -> Result<Vec<(String, String)>> {
+    let template = sample.template();
     let ident = name.replace('-', "_");
     let mut files = Vec::new();
-    for (path, bytes) in data.embedded_files(TEMPLATE) {
+    for (path, bytes) in data.embedded_files(template) {
         let text = std::str::from_utf8(bytes)
-            .map_err(|error| Error::bug(format!("{TEMPLATE}/{path} is not UTF-8")).because(error))?;
+            .map_err(|error| Error::bug(format!("{template}/{path} is not UTF-8")).because(error))?;
         let text =
             text.replace("{{name}}", name).replace("{{ident}}", &ident).replace("{{IDENT}}", &ident.to_uppercase());
         let path = path.strip_suffix(".in").unwrap_or(&path).replace("NAME", name);
         files.push((path, text));
     }
     if files.is_empty() {
-        return Err(Error::bug(format!("{TEMPLATE} is not embedded")));
+        return Err(Error::bug(format!("{template} is not embedded")));
     }
     files.sort();
     Ok(files)
@@ -47,7 +64,7 @@ mod tests {
     use crate::ui::Ui;
 
     fn start(name: &str, dir: &Path) -> Result<u8> {
-        let request = InitRequest { dir: Some(dir.to_owned()), start: Start::Sample(name.to_owned()) };
+        let request = InitRequest { dir: Some(dir.to_owned()), start: Start::Sample(name.to_owned(), Sample::Cubin) };
         init(&request, &Data::at("no such directory"), &Ui::new(false, true))
     }
 
@@ -76,6 +93,23 @@ mod tests {
         assert_eq!(fs::walk(&empty).unwrap(), fs::walk(&dir).unwrap());
         let error = start("my-sim", &dir).unwrap_err();
         assert!(error.to_string().contains("nothing is overwritten"));
+    }
+
+    #[test]
+    fn every_shape_of_sample_resolves() {
+        let parent = tempfile::tempdir().unwrap();
+        for sample in [Sample::Cubin, Sample::Spirv] {
+            let dir = parent.path().join(format!("{sample:?}"));
+            let request = InitRequest { dir: Some(dir.clone()), start: Start::Sample("my-sim".to_owned(), sample) };
+            init(&request, &Data::at("no such directory"), &Ui::new(false, true)).unwrap();
+            let text = fs_err::read_to_string(dir.join("simpack.toml")).unwrap();
+            let manifests = crate::manifest::Manifests::load(&Data::at("no such directory")).unwrap();
+            let files = crate::project::files_of(&dir, None);
+            let recipe = crate::recipe::load(&text, "simpack.toml", &dir, &*files, &manifests, &Default::default())
+                .map_err(|mistakes| crate::recipe::render_all(&mistakes))
+                .unwrap();
+            assert_eq!(recipe.name, "my-sim");
+        }
     }
 
     #[test]

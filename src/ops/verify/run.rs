@@ -13,7 +13,7 @@ use crate::recipe::Waiver;
 use crate::report::{self, Format, Level, NotRun, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
-use crate::verify::{Depth, VerifyContext, open};
+use crate::verify::{Depth, VerifyContext, open_to_verify};
 
 /// Where packages are when nobody says.
 pub(super) const DIST: &str = "dist";
@@ -69,7 +69,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     settings = command_line(settings, request)?;
     context.lints().resolve(settings.clone())?;
     let (paths, names) = sort_out(&request.subjects)?;
-    let opened = open(&paths)?;
+    let opened = open_to_verify(&paths)?;
     for bundle in &opened.bundles {
         settings.carry(&bundle.manifest.package, &bundle.manifest.waivers);
     }

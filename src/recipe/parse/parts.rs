@@ -313,11 +313,14 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in ["sources", "table", "flags", "variants", "when", "generator"].into_iter().filter(|key| !takes(key)) {
+    for other in
+        ["sources", "table", "flags", "variants", "exact", "when", "generator"].into_iter().filter(|key| !takes(key))
+    {
         if let Some(value) = fields.get(other) {
             let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
             reader.push(mistake.hint(match kind.compiler() {
+                DeviceCompiler::Steps if other == "exact" => "what nvcc may join is a flag of its own: --fmad=false",
                 DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
                 _ => "the build of a component compiles the device code; `files` says which to cut",
@@ -343,6 +346,13 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     }
     if takes("variants") {
         table.variants = fields.get("variants").map(|value| variants(reader, value, kind)).unwrap_or_default();
+    }
+    if takes("exact") {
+        let names = fields.get("exact").and_then(|value| {
+            let list = reader.list(value, "exact", |reader, value| reader.text(value, "a variant"))?;
+            Some(reader.unique("exact", list))
+        });
+        table.exact = names.unwrap_or_default();
     }
     if takes("flags") {
         table.flags = fields.get("flags").and_then(|value| flags(reader, value, kind)).unwrap_or_default();

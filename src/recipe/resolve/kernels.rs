@@ -1,10 +1,10 @@
 //! Kernel groups: their tables, their variants, their files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Resolver;
 use crate::arch::KernelTarget;
-use crate::gpu::KernelSignature;
+use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
@@ -79,6 +79,7 @@ fn group(
         shaders(resolver, group, declared.as_deref());
     }
     let variants = variants(resolver, group);
+    let exact = exact(resolver, group, variants.as_deref().unwrap_or_default());
     let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
     let sources = match form.compiler() {
         DeviceCompiler::Steps => plain(&group.sources.as_ref()?.value),
@@ -96,6 +97,7 @@ fn group(
         flags: plain(&group.flags),
         variants: variants?,
         generator: group.generator.clone(),
+        exact,
         when: group
             .when
             .iter()
@@ -107,6 +109,49 @@ fn group(
             })
             .collect(),
     })
+}
+
+/// The variants that promise bits. What WGSL computes with floats cannot be among them: the language has no word for it.
+fn exact(resolver: &mut Resolver<'_>, group: &GroupTable, variants: &[VariantChoice]) -> BTreeSet<String> {
+    let mut wrong = Vec::new();
+    for asked in group.exact.iter().filter(|asked| !variants.iter().any(|one| one.name == asked.value)) {
+        let names = || variants.iter().map(|one| one.name.clone());
+        let mistake = resolver.mistake(asked, format!("`{}` is no variant of the group", asked.value));
+        wrong.push(mistake.known("its variants", names()).near(&asked.value, names()));
+    }
+    let found: BTreeSet<String> = group.exact.iter().map(|asked| asked.value.clone()).collect();
+    let promised = || variants.iter().filter(|one| found.contains(&one.name));
+    let of_wgsl = |source: &&Spanned<String>| ShaderLanguage::of(&source.value) == Some(ShaderLanguage::Wgsl);
+    for source in group.sources.iter().flat_map(|sources| &sources.value).filter(of_wgsl) {
+        // What is not here, or does not compile, is said elsewhere.
+        let Some(text) = resolver.source_text(&source.value) else { continue };
+        let Some(variant) = promised().find(|one| computes_with_floats((&source.value, &text), group, one)) else {
+            continue;
+        };
+        let name = &variant.name;
+        let message = format!("`{}` computes with floats, and nothing promises the bits of `{name}`", source.value);
+        let mistake = resolver.mistake(source, message);
+        wrong.push(
+            mistake
+                .hint("`flags = [\"-ffp-contract=off\"]` keeps operations apart; divisions and functions have no promise: compute in integers, or leave the variant out of `exact`"),
+        );
+    }
+    resolver.mistakes.extend(wrong);
+    found
+}
+
+/// Whether a shader in WGSL does what devices may do in their own way.
+fn computes_with_floats(source: (&str, &str), group: &GroupTable, variant: &VariantChoice) -> bool {
+    let constant = |define: &String| {
+        let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    let constants: Vec<_> = variant.define.iter().filter_map(constant).collect();
+    let mut flags = group.flags.iter().map(|flag| &flag.value).chain(&variant.flags);
+    let is_off = flags.any(|flag| flag == NO_CONTRACTION);
+    let contraction = if is_off { Contraction::Off } else { Contraction::Allowed };
+    let module = wgsl_to_spirv(source, (1, 3), &constants, contraction);
+    module.ok().and_then(|module| spirv(&module).ok()).is_some_and(|module| !module.arithmetic.is_exact())
 }
 
 /// Each shader is compute code whose one entry point is called `main`: its kernel has the file's name.

@@ -135,6 +135,16 @@ impl Resolver<'_> {
         };
     }
 
+    /// Text of a file of the source, where it is here.
+    pub fn source_text(&self, path: &str) -> Option<String> {
+        let text = match self.file.source.as_ref().map(|source| &source.value) {
+            None => self.files.text(path),
+            Some(Source::Path(source)) => self.files.text(&format!("{}/{path}", source.trim_end_matches('/'))),
+            Some(_) => self.files.fetched()?.text(path),
+        };
+        text.ok()
+    }
+
     /// Notes a path of the recipe that leads nowhere.
     pub fn must_exist(&mut self, at: &Spanned<String>, path: &str) -> bool {
         self.must_be_in(self.files, at, path)

@@ -51,6 +51,7 @@ impl Tree {
             host: None,
             cuda: None,
             kernel_abi: None,
+            exact: BTreeMap::new(),
             needs: BTreeMap::new(),
             kernels: Vec::new(),
             glibc: None,

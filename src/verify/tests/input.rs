@@ -5,7 +5,7 @@ use std::path::Path;
 use super::fixture::{Sealed, Tree, context, said};
 use crate::lint::Settings;
 use crate::report::Verdict;
-use crate::verify::{open, verify};
+use crate::verify::{open, open_to_verify, verify};
 
 fn tar(from: &Path, to: &Path) {
     let encoder = zstd::Encoder::new(std::fs::File::create(to).unwrap(), 1).unwrap();
@@ -64,6 +64,35 @@ fn every_form_gives_the_same_answer() {
         dist.path().join("volley-core-1.2.0-h0_0.tar.zst"),
     ] {
         assert_eq!(clean(&path), ["volley-core"], "{}", path.display());
+    }
+}
+
+/// What is held in memory is judged as what is unpacked, and what is not plain is unpacked.
+#[test]
+fn packages_in_memory_give_the_same_answer() {
+    let dist = tempfile::tempdir().unwrap();
+    let path = |name: &str| dist.path().join(name);
+    let plain = Tree::core().library("lib/libvolley.so.1", &[]).file("share/a", "text").mode("share/a", 0o666).seal();
+    conda(&plain, &path("plain-1.2.0-h0_0.conda"));
+    tar(&plain.bundle.root, &path("plain-1.2.0-h0_0.tar.zst"));
+    conda(&core(), &path("link-1.2.0-h0_0.conda"));
+    let library = plain.bundle.root.join("lib/libvolley.so.1");
+    let bytes = [std::fs::read(&library).unwrap(), vec![0]].concat();
+    std::fs::write(&library, bytes).unwrap();
+    conda(&plain, &path("changed-1.2.0-h0_0.conda"));
+    for name in
+        ["plain-1.2.0-h0_0.conda", "plain-1.2.0-h0_0.tar.zst", "link-1.2.0-h0_0.conda", "changed-1.2.0-h0_0.conda"]
+    {
+        let (context, settings) = (context(), Settings::default());
+        let held = open_to_verify(&[path(name)]).unwrap();
+        let in_memory = held.bundles[0].files.held().is_some();
+        assert_eq!(in_memory, !name.starts_with("link"), "{name}");
+        assert_eq!(held.unpacked.is_empty(), in_memory);
+        let (held, unpacked) =
+            (held.verify(&context, &settings), open(&[path(name)]).unwrap().verify(&context, &settings));
+        assert_eq!(said(&held), said(&unpacked), "{name}");
+        assert_eq!(said(&held).is_empty(), name.starts_with("link"), "{name}");
+        assert_eq!((held.incomplete, held.examined), (unpacked.incomplete, unpacked.examined), "{name}");
     }
 }
 

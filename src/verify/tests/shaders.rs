@@ -188,3 +188,40 @@ fn fields_workgroups_and_constants_are_those_of_the_table() {
     let other = right.replace("#define GAIN 1", "layout(constant_id = 4) const uint DEPTH = 2;\n#define GAIN DEPTH");
     assert_eq!(found(compiled(&other, SIZE)), ["`k`: constant 4, `DEPTH`, is not in the table"]);
 }
+
+/// Of a variant that promises bits every operation has to be kept apart from others, and none left to the device.
+#[test]
+fn what_an_exact_variant_leaves_to_the_device_is_found() {
+    if !has_glslang() {
+        return;
+    }
+    let body = |line: &str| {
+        let source = source(SIZE, PUSHED, BUFFER).replace("b.v[p.n] = p.dt;", line);
+        compiled("vulkan1.1", &source)
+    };
+    let plain = body("b.v[p.n] = b.v[p.n] * p.dt + 1.0;");
+    let kept = body("precise float kept = b.v[p.n] * p.dt + 1.0; b.v[p.n] = kept;");
+    let left = body("precise float left = exp(b.v[p.n]) / p.dt; b.v[p.n] = left;");
+    let found = |exact: &[&str]| {
+        let modules =
+            [("fixed/vulkan1.1/k.spv", &kept), ("none/vulkan1.1/k.spv", &plain), ("other/vulkan1.1/k.spv", &left)];
+        let modules = modules.map(|(path, bytes)| (path, bytes.clone()));
+        let mut package = package(&modules, &[]);
+        let promised = |name: &&str| ((*name).to_owned(), ["k".to_owned()].into());
+        package.bundle.manifest.exact = exact.iter().map(promised).collect();
+        let lines = said(&report(&[&package], &context().partial(true)));
+        let lines = lines.into_iter().filter(|line| line.starts_with("shader-inexact"));
+        lines
+            .map(|line| {
+                line.split(" | ")
+                    .skip(1)
+                    .map(|part| part.rsplit("spirv/").next().unwrap_or(part).to_owned())
+                    .collect::<Vec<_>>()
+                    .join(": ")
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["fixed"]), [""; 0]);
+    assert_eq!(found(&["none"]), ["none/vulkan1.1/k.spv: 2 of 2 operations on floats may be joined with others"]);
+    assert_eq!(found(&["fixed", "other"]), ["other/vulkan1.1/k.spv: no bits are promised of Exp, FDiv"]);
+}

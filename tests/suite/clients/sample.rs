@@ -83,6 +83,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             form: KernelForm::Cubin,
             files: Vec::new(),
             flags: Vec::new(),
+            exact: BTreeSet::new(),
             variants: vec![VariantChoice {
                 name: "default".to_owned(),
                 choice: BTreeMap::new(),
@@ -194,6 +195,7 @@ fn stage(
         cuda: (!host || component == ComponentKind::Rtc).then_some(recipe.cuda),
         kernel_abi: (kernels || component == ComponentKind::Core).then(|| recipe.kernel_abi_tag()).flatten(),
         kernels: if kernels { recipe.kernels() } else { Vec::new() },
+        exact: BTreeMap::new(),
         needs: BTreeMap::new(),
         glibc: code.then_some(GlibcVersion::new(2, 28)),
         uses: declared.uses.iter().map(Dependency::from).collect(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::gpu::{
-    BufferBinding, KernelSignature, Param, ShaderNeeds, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember,
-    SpirvModule,
+    BufferBinding, FloatArithmetic, KernelSignature, Param, ShaderNeeds, SpirvBinding, SpirvBlock, SpirvEntryPoint,
+    SpirvMember, SpirvModule,
 };
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
@@ -15,6 +15,7 @@ use super::layout::{difference as field_difference, fields_of};
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "shader-environment", parameters: &[], check: shader_environment },
+        Predicate { id: "shader-inexact", parameters: &[], check: shader_inexact },
         Predicate { id: "shader-layout", parameters: &[], check: shader_layout },
         Predicate { id: "shader-version", parameters: &[], check: shader_version },
     ]
@@ -107,6 +108,38 @@ fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, 
     found
 }
 
+/// What devices may compute in their own way in shaders of which the recipe says that their bits are the same everywhere.
+fn shader_inexact(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files() {
+            // The directory of a target lies in that of its variant.
+            let variant = file.directory().rsplit('/').nth(1).and_then(|name| package.manifest.exact.get(name));
+            let Some(exact) = variant else { continue };
+            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
+                let mut entries = module.entry_points.iter().map(|entry| file.kernel_name(&entry.name));
+                if !entries.any(|name| exact.contains(name)) {
+                    continue;
+                }
+                let FloatArithmetic { kept, joinable, unpromised } = &module.arithmetic;
+                if *joinable > 0 {
+                    let all = kept + joinable;
+                    let message = format!("{joinable} of {all} operations on floats may be joined with others");
+                    hits.add(package.subject(&file.path), message).fix(
+                        "declare their results `precise` in GLSL or HLSL; give shaders in WGSL `flags = [\"-ffp-contract=off\"]`",
+                    );
+                }
+                if !unpromised.is_empty() {
+                    let names: Vec<&str> = unpromised.iter().map(String::as_str).collect();
+                    let message = format!("no bits are promised of {}", names.join(", "));
+                    hits.add(package.subject(&file.path), message).fix(
+                        "compute it by multiplications and additions, from a table or in integers; or leave the variant out of `exact`",
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// A binding that one host code serves: stem of the file, entry points, set, binding.
 type Place<'a> = (&'a str, Vec<&'a str>, u32, u32);
 
@@ -140,16 +173,16 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
     for contents in facts.contents() {
         // Files of one name with the same entry points are variants of one shader.
-        let mut first: BTreeMap<Place<'_>, (&str, &SpirvBinding)> = BTreeMap::new();
+        let mut first: BTreeMap<Place<'_>, (&str, Vec<&SpirvBinding>)> = BTreeMap::new();
         for file in &contents.files {
             for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
                 let entries: Vec<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
-                for binding in &module.bindings {
+                for ((set, at), views) in views(module) {
                     let stem = file.name().split('.').next().unwrap_or_default();
-                    let key = (stem, entries.clone(), binding.set, binding.binding);
-                    let (path, other) = *first.entry(key).or_insert((&file.path, binding));
-                    if let Some(difference) = difference(other, binding) {
-                        let (set, at) = (binding.set, binding.binding);
+                    let key = (stem, entries.clone(), set, at);
+                    let (path, others) = first.entry(key).or_insert_with(|| (&file.path, views.clone()));
+                    let pairs = || views.iter().flat_map(|one| others.iter().map(|other| difference(other, one)));
+                    if let Some(difference) = pairs().next().flatten().filter(|_| pairs().all(|pair| pair.is_some())) {
                         hits.add(
                             contents.subject(&file.path),
                             format!("set {set} binding {at} is not that of {path}: {difference}"),
@@ -161,21 +194,33 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// What a module finds at each binding. One buffer may be looked at by several types, as bytes and as words: the host fills
+/// it by one of them.
+fn views(module: &SpirvModule) -> BTreeMap<(u32, u32), Vec<&SpirvBinding>> {
+    let mut found: BTreeMap<(u32, u32), Vec<&SpirvBinding>> = BTreeMap::new();
+    for binding in &module.bindings {
+        found.entry((binding.set, binding.binding)).or_default().push(binding);
+    }
+    found
+}
+
 /// Buffers that the module uses and the table declares otherwise or not at all. A declared one that a module does
 /// not use was optimised away, which harms nobody; a table without bindings says nothing of them.
 fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String> {
     if known.bindings.is_empty() {
         return Vec::new();
     }
-    let buffers = module.bindings.iter().filter_map(buffer);
-    let declared =
-        |found: &BufferBinding| known.bindings.iter().find(|one| (one.set, one.binding) == (found.set, found.binding));
-    buffers
-        .filter_map(|found| match declared(&found) {
-            Some(one) => differs(one, &found),
-            None => Some(format!("binding {found} is not in the table (set.binding type bytes)")),
-        })
-        .collect()
+    let mut wrong = Vec::new();
+    for (place, views) in views(module) {
+        let views: Vec<BufferBinding> = views.into_iter().filter_map(buffer).collect();
+        let Some(first) = views.first() else { continue };
+        match known.bindings.iter().find(|one| (one.set, one.binding) == place) {
+            Some(one) if views.iter().any(|found| differs(one, found).is_none()) => {}
+            Some(one) => wrong.extend(differs(one, first)),
+            None => wrong.push(format!("binding {first} is not in the table (set.binding type bytes)")),
+        }
+    }
+    wrong
 }
 
 /// In what a buffer of a module is not the declared one: the first field, where fields are declared.
