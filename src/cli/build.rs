@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ops;
 use crate::ops::plan::{PlanView, ShardFormat};
 use crate::package::FormatName;
-use crate::pipeline::{BuildRequest, CudaSource, SandboxMode, ShardRequest, SlurmRequest};
+use crate::pipeline::{BuildRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest, SlurmRequest};
 use crate::plan::{MOST_SHARDS, Shard};
 use crate::recipe::HostKind;
 use crate::ui::Ui;
@@ -54,6 +54,15 @@ impl From<SandboxArg> for SandboxMode {
             SandboxArg::Require => Self::Require,
         }
     }
+}
+
+/// What host compilers are called through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LauncherArg {
+    /// Nothing
+    None,
+    /// sccache, the one on PATH or the pinned one, within the sandbox of each step
+    Sccache,
 }
 
 /// What runs the steps.
@@ -202,6 +211,10 @@ pub(super) struct BuildArgs {
     #[arg(long, value_enum, default_value = "auto")]
     sandbox: SandboxArg,
 
+    /// Call host compilers through a cache of compilations; it changes no bytes [default: the setting `launcher`, else none]
+    #[arg(long, value_enum)]
+    launcher: Option<LauncherArg>,
+
     #[command(flatten)]
     signing: SignArgs,
 
@@ -305,6 +318,7 @@ impl JobArgs {
                 HostArg::System => HostKind::System,
             }),
             offline: self.offline || config::current().is_on("offline"),
+            without_store: self.offline || config::current().is_on("offline"),
             locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()
         })
@@ -383,6 +397,10 @@ impl BuildArgs {
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: self.sandbox.into(),
+            launcher: match (self.launcher, config::current().text("launcher")) {
+                (Some(LauncherArg::Sccache), _) | (None, Some("sccache")) => LauncherKind::Sccache,
+                _ => LauncherKind::None,
+            },
             sign: self.signing.sign.clone(),
             sign_password: self.signing.sign_password.clone(),
             dry_run: self.dry_run,

@@ -7,4 +7,4 @@ mod read;
 mod table;
 
 pub use read::{Config, Origin, Value, current, environment, start};
-pub use table::{ENVIRONMENT, Kind, LIMITS, SETTINGS, Setting};
+pub use table::{ENVIRONMENT, Kind, LIMITS, SECRETS, SETTINGS, Setting};

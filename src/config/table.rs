@@ -44,7 +44,7 @@ pub const LIMITS: Setting = Setting {
 };
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 23] = [
+pub const SETTINGS: [Setting; 28] = [
     Setting {
         name: "cache-dir",
         kind: Kind::Path,
@@ -62,6 +62,30 @@ pub const SETTINGS: [Setting; 23] = [
         kind: Kind::Text,
         default: "10G",
         about: "bytes of artifacts that a build leaves at most, the least recently used go; `none`",
+    },
+    Setting {
+        name: "cache-store",
+        kind: Kind::Text,
+        default: "none",
+        about: "object store behind the cache, `s3://BUCKET/PREFIX`: what the cache lacks is checked and fetched from there",
+    },
+    Setting {
+        name: "cache-store-endpoint",
+        kind: Kind::Text,
+        default: "Amazon's for the region",
+        about: "address of another S3-compatible service than Amazon's: `https://HOST`",
+    },
+    Setting {
+        name: "cache-store-mode",
+        kind: Kind::Word(&["read", "write"]),
+        default: "read",
+        about: "whether the store is read only, or is given what is made here, too",
+    },
+    Setting {
+        name: "cache-store-region",
+        kind: Kind::Text,
+        default: "AWS_REGION, else us-east-1",
+        about: "region of the store's bucket",
     },
     Setting {
         name: "color",
@@ -94,6 +118,12 @@ pub const SETTINGS: [Setting; 23] = [
         about: "what generated workflows install: `ADDRESS#COMMIT` of a git repository of simpack",
     },
     Setting { name: "jobs", kind: Kind::Count, default: "the machine's cores", about: "steps at a time" },
+    Setting {
+        name: "launcher",
+        kind: Kind::Word(&["none", "sccache"]),
+        default: "none",
+        about: "what host compilers are called through: a cache of compilations, which changes no bytes",
+    },
     LIMITS,
     Setting {
         name: "locked",
@@ -155,9 +185,16 @@ pub const SETTINGS: [Setting; 23] = [
     Setting { name: "verbose", kind: Kind::Switch, default: "false", about: "more notes about the work" },
 ];
 
+/// Those of them whose values are never shown.
+pub const SECRETS: [&str; 3] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+
 /// Variables of others that simpack looks at, with what they do; sorted by name.
-pub const ENVIRONMENT: [(&str, &str); 14] = [
+pub const ENVIRONMENT: [(&str, &str); 18] = [
     ("ALL_PROXY", "proxy for all addresses"),
+    ("AWS_ACCESS_KEY_ID", "key for the object store of `cache-store`; requests are not signed without"),
+    ("AWS_REGION", "region of that store where `cache-store-region` is not set"),
+    ("AWS_SECRET_ACCESS_KEY", "what signs for that key"),
+    ("AWS_SESSION_TOKEN", "token of that key, where it is for a session"),
     ("CLICOLOR_FORCE", "coloured words also off terminals, unless `0`"),
     ("CUDA_HOME", "where `--toolchain system` looks for nvcc first"),
     ("CUDA_PATH", "the same where CUDA_HOME is not set"),

@@ -25,7 +25,7 @@ pub use cache::{
     Bounds, Cache, CacheEntry, CachePlace, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat,
     Made, StepKind, Trimmed, entries, trim_headers, user_headers,
 };
-pub(crate) use cache::{build_headers, finish_cache, look_into_cache, open_cache};
+pub(crate) use cache::{build_headers, finish_cache, look_into_cache, object_store, open_cache};
 pub use expected::{Expectation, expectations, weights};
 pub use history::{Accuracy, remember};
 pub use portable::{Amount, SHARD_FILE, ShardList};
@@ -33,6 +33,7 @@ pub use run::{BuildOptions, BuildOutcome, StepReport, missing, run};
 pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage, steps_of_bundle};
 pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};
+pub use step::launcher::{LauncherUse, try_launcher};
 pub use step::nvcc::{same_file_names, same_source_path};
 pub use step::toolset::{CudaCompiler, Toolset};
 pub use step::{remove_leftovers, scratch};

@@ -17,6 +17,7 @@ use super::scheduler::{Processes, Scheduler};
 use super::step::diagnose::Cause;
 use super::step::headers::HeaderStore;
 use super::step::isolation::StepIsolation;
+use super::step::launcher::LauncherUse;
 use super::step::toolset::Toolset;
 use super::step::{StepRun, kind_of};
 use super::tokens::Tokens;
@@ -78,6 +79,8 @@ pub struct BuildOutcome {
     pub entries: BTreeMap<String, CacheEntry>,
     /// Reports in the plan's order.
     pub steps: Vec<StepReport>,
+    /// How often the launcher of host compilers helped, where there was one.
+    pub launched: Option<LauncherUse>,
 }
 
 impl BuildOutcome {
@@ -150,7 +153,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     if let Err(error) = history.write() {
         ui.note(format!("  cache      what the steps took is not remembered: {error}"));
     }
-    finish(plan, (done, failures), &logs)
+    finish(plan, (done, failures), site.run.launched(), &logs)
 }
 
 /// How many processes a step has.
@@ -163,7 +166,12 @@ fn processes(step: &Step, tokens: &Tokens) -> Processes {
 }
 
 /// The outcome, or the first failure.
-fn finish(plan: &BuildPlan, (done, failures): (Finished, BTreeMap<usize, Error>), logs: &Path) -> Result<BuildOutcome> {
+fn finish(
+    plan: &BuildPlan,
+    (done, failures): (Finished, BTreeMap<usize, Error>),
+    launched: Option<LauncherUse>,
+    logs: &Path,
+) -> Result<BuildOutcome> {
     if let Some(signal) = interrupted() {
         let error = Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}"));
         return Err(kept(error, &done));
@@ -177,7 +185,7 @@ fn finish(plan: &BuildPlan, (done, failures): (Finished, BTreeMap<usize, Error>)
             _ => error.detail(format!("{others} failed; the logs are in {}", logs.display())),
         });
     }
-    let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new() };
+    let mut outcome = BuildOutcome { entries: BTreeMap::new(), steps: Vec::new(), launched };
     for (index, (entry, cached)) in done {
         let id = plan.steps[index].id.clone();
         outcome.steps.push(StepReport { id: id.clone(), cached, seconds: entry.made.seconds });

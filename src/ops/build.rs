@@ -6,11 +6,13 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::amount::count;
-use crate::engine::{SandboxMode, look_into_cache};
+use crate::engine::{SandboxMode, look_into_cache, object_store};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::package::FORMATS;
+use crate::parallel::until_failure;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row, ShardRequest};
+use crate::plan::Step;
 use crate::printable;
 use crate::process::IsolationKind;
 use crate::report::Report;
@@ -23,12 +25,13 @@ use crate::ui::{Ui, size};
 /// Anything that kept simpack from its work.
 pub fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui) -> Result<u8> {
     if request.dry_run {
-        return dry_run(&Job::prepare(request, ui)?, request.sandbox, ui);
+        return dry_run(&Job::prepare(request, ui)?, request, ui);
     }
     let summary = pipeline::build_shard(request, asked, ui)?;
     if ui.json(&summary)? {
         return Ok(0);
     }
+    summary.launcher.iter().for_each(|launched| ui.say(launched.words()));
     let compiled = summary.steps.iter().filter(|step| !step.cached).count();
     let above = request.dist.parent().filter(|above| *above != Path::new("")).unwrap_or(Path::new("."));
     ui.say(format!(
@@ -88,12 +91,13 @@ fn stopped(report: &Report, ui: &Ui) -> Result<u8> {
 pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
     let started = Instant::now();
     if request.dry_run {
-        return dry_run(&Job::prepare(request, ui)?, request.sandbox, ui);
+        return dry_run(&Job::prepare(request, ui)?, request, ui);
     }
     match pipeline::build(request, ui)? {
         BuildResult::Built(built) => {
             if !ui.json(&built.summary())? {
                 let words = built.words(String::new());
+                built.launched.iter().for_each(|launched| ui.say(launched.words()));
                 let (done, from) = built_words(words.steps, built.compiled());
                 say(&words, &done, &from, started, &request.dist, ui);
             }
@@ -105,6 +109,7 @@ pub fn build(request: &BuildRequest, ui: &Ui) -> Result<u8> {
                     for step in summary["steps"].as_array_mut().into_iter().flatten() {
                         step["cached"] = true.into();
                     }
+                    summary.as_object_mut().map(|summary| summary.remove("launcher"));
                     summary["seconds"] = started.elapsed().as_secs_f64().into();
                     ui.json(&summary)?;
                 }
@@ -199,22 +204,24 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// The steps, and which of them are in the cache.
-fn dry_run(job: &Job, sandbox: SandboxMode, ui: &Ui) -> Result<u8> {
+fn dry_run(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<u8> {
     #[derive(Serialize)]
     struct Line<'a> {
         id: &'a str,
         key: Digest,
         cached: bool,
     }
-    let mut cache = look_into_cache()?;
-    if sandbox == SandboxMode::Require {
+    let store = if request.uses_store() { object_store()? } else { None };
+    let mut cache = look_into_cache()?.with_store(store);
+    if request.sandbox == SandboxMode::Require {
         // The weakest that does; which one this machine has is not tried for a look.
         cache = cache.requiring(IsolationKind::Landlock);
     }
-    let mut lines = Vec::new();
-    for step in &job.plan.steps {
-        lines.push(Line { id: &step.id, key: step.key, cached: cache.holds(step.key) });
-    }
+    let line = |step: &'_ Step| Ok((step.key, cache.holds(step.key)));
+    let found = until_failure(&job.plan.steps, request.threads(), line)?;
+    let steps = job.plan.steps.iter().zip(found);
+    let lines: Vec<Line> = steps.map(|(step, (key, cached))| Line { id: &step.id, key, cached }).collect();
+    cache.notes().into_iter().for_each(|note| ui.note(format!("  cache      {note}")));
     if ui.json(&lines)? {
         return Ok(0);
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::{Config, ENVIRONMENT, SETTINGS, Setting, current};
+use crate::config::{Config, ENVIRONMENT, SECRETS, SETTINGS, Setting, current};
 use crate::error::{Error, Result};
 use crate::near::nearest;
 use crate::table::{Column, Table};
@@ -87,7 +87,10 @@ fn listing(config: &Config) -> Result<Listing> {
             Row {
                 name: (*name).to_owned(),
                 variable: None,
-                value: found.map(|(_, value)| without_secrets(value)),
+                value: found.map(|(_, value)| match SECRETS.contains(name) {
+                    true => "(set)".to_owned(),
+                    false => without_secrets(value),
+                }),
                 origin: found.map_or("not set".to_owned(), |(spelled, _)| spelled.to_owned()),
                 about: (*about).to_owned(),
             }

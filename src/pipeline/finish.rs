@@ -175,6 +175,7 @@ fn publish(
         formats: formats(&packed, dist.root()),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),
         steps: outcome.steps,
+        launched: outcome.launched,
         tests: Vec::new(),
         report,
         seconds: 0.0,

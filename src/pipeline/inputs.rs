@@ -10,9 +10,9 @@ use crate::amount::count;
 use crate::arch::KernelTarget;
 use crate::bundle::ToolVersion;
 use crate::data::{Data, DataOrigin};
-use crate::engine::{HeaderStore, Toolset, build_headers};
+use crate::engine::{HeaderStore, Toolset, build_headers, object_store};
 use crate::error::{Error, Result};
-use crate::fs;
+use crate::fs::{self, Digest};
 use crate::lastrun::{StepKeys, below};
 use crate::lock::{LockedPackage, Update};
 use crate::manifest::Manifests;
@@ -106,7 +106,8 @@ impl BuildInputs {
         });
         let (sources, left_out) = (scanned.files, scanned.left_out);
         let hygiene = examine(recipe, &source, &sources)?;
-        let headers = build_headers()?;
+        let shared = if request.uses_store() { object_store()? } else { None };
+        let headers = build_headers(shared)?;
         let mut versions = tools.versions(&recipes);
         if let Some(DataOrigin { sha256, .. }) = data.origin()? {
             let version = "the user's manifests and templates".to_owned();
@@ -185,8 +186,19 @@ impl Job {
 
     /// Completes keys with what compilers have read by now.
     pub(crate) fn settle(&mut self) {
-        let unsettled = self.plan.steps.iter().filter(|step| !step.is_settled());
-        let recorded = self.inputs.headers.load(unsettled.filter_map(|step| step.direct));
+        self.settle_by_lists();
+        let left: BTreeSet<Digest> = self.unsettled().collect();
+        if !left.is_empty() && self.inputs.headers.bring(&left.into_iter().collect::<Vec<_>>()) {
+            self.settle_by_lists();
+        }
+    }
+
+    fn unsettled(&self) -> impl Iterator<Item = Digest> {
+        self.plan.steps.iter().filter(|step| !step.is_settled()).filter_map(|step| step.direct)
+    }
+
+    fn settle_by_lists(&mut self) {
+        let recorded = self.inputs.headers.load(self.unsettled());
         plan::settle(&mut self.plan, &self.inputs.plan_inputs.sources, &recorded);
     }
 

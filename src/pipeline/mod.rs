@@ -18,7 +18,7 @@ mod summary;
 mod tools;
 mod vendors;
 
-pub use request::{BuildRequest, CudaSource, SandboxMode, ShardRequest, SlurmRequest};
+pub use request::{BuildRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest, SlurmRequest};
 pub use shards::ShardSummary;
 pub use summary::{Row, Summary};
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use super::tools::CudaSource;
 use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
@@ -18,6 +20,17 @@ pub struct ShardRequest {
     pub shard: Shard,
     /// File that says which steps each part has; without it they follow from the plan alone.
     pub division: Option<PathBuf>,
+}
+
+/// What host compilers are called through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LauncherKind {
+    /// Nothing.
+    #[default]
+    None,
+    /// sccache, in the sandbox of each step.
+    Sccache,
 }
 
 /// How jobs of Slurm make the steps of a build.
@@ -54,6 +67,8 @@ pub struct BuildRequest {
     pub host: Option<HostKind>,
     /// Fetch nothing.
     pub offline: bool,
+    /// Ask no object store, and give it nothing.
+    pub without_store: bool,
     /// Refuse to differ from the recipe's lock.
     pub locked: bool,
     /// Only these components; all when empty.
@@ -72,6 +87,8 @@ pub struct BuildRequest {
     pub keep_going: bool,
     /// Whether steps are kept from what they do not declare.
     pub sandbox: SandboxMode,
+    /// What host compilers are called through; it changes no bytes.
+    pub launcher: LauncherKind,
     /// Do nothing.
     pub dry_run: bool,
     /// Directory of finished packages.
@@ -105,6 +122,7 @@ impl Default for BuildRequest {
             cuda_source: CudaSource::Wheels,
             host: None,
             offline: false,
+            without_store: false,
             locked: false,
             components: Vec::new(),
             shard: None,
@@ -116,6 +134,7 @@ impl Default for BuildRequest {
             sign: None,
             sign_password: None,
             sandbox: SandboxMode::Auto,
+            launcher: LauncherKind::None,
             dry_run: false,
             dist: PathBuf::from("dist"),
             work: PathBuf::from("target/simpack"),
@@ -132,6 +151,11 @@ impl BuildRequest {
     /// Threads, and steps at a time.
     pub(crate) fn threads(&self) -> usize {
         self.jobs.unwrap_or_else(crate::parallel::threads)
+    }
+
+    /// Whether the object store of the settings is asked: a build with a cache of its own keeps to that.
+    pub(crate) fn uses_store(&self) -> bool {
+        !self.without_store && self.artifacts.is_none()
     }
 
     /// Whether it leaves a part of the distribution out.

@@ -9,7 +9,7 @@ use super::finish::{ByVariant, Finish};
 use super::inputs::{BuildInputs, Job};
 use super::origin::{origin, watched};
 use super::provenance::signing_key;
-use super::request::BuildRequest;
+use super::request::{BuildRequest, LauncherKind};
 use super::slurm;
 use super::summary::{Built, LastWords};
 use crate::attest::SigningKey;
@@ -17,6 +17,7 @@ use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, Sandbox
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{Ended, LastBuild, asked};
+use crate::plan::Action;
 use crate::process::IsolationKind;
 use crate::report::Report;
 use crate::ui::Ui;
@@ -87,11 +88,15 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
     let mut job = inputs.plan(request)?;
     let finish = Finish::prepare(&job, request, key)?;
     say_what(&job, ui)?;
-    let (toolset, dependencies) = tools(&job, request, ui)?;
-    let options = options(&job, request, &toolset)?;
+    let (mut toolset, dependencies) = tools(&job, request, ui)?;
+    let options = options(&job, request, &mut toolset, ui)?;
     let cache = open_cache(request, &options, ui)?;
     let elsewhere = request.slurm.as_ref().map(|asked| slurm::make(&mut job, request, asked, &cache, ui));
-    let compiled = elsewhere.unwrap_or(Ok(())).and_then(|()| compile(&mut job, &toolset, &cache, &options, ui));
+    let compiled = elsewhere.unwrap_or(Ok(None)).and_then(|launched| {
+        let mut outcome = compile(&mut job, &toolset, &cache, &options, ui)?;
+        outcome.launched = launched.or(outcome.launched);
+        Ok(outcome)
+    });
     let result = compiled.and_then(|outcome| {
         say_weakest(&outcome, options.isolation.kind(), ui);
         let mut result = finish.packages(&job, outcome, &dependencies, &cache, ui)?;
@@ -119,6 +124,10 @@ pub(super) fn tools(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<(Tools
     let mut toolset = job.inputs.fetch_tools(request.offline, ui)?;
     let dependencies = job.inputs.fetch_dependencies(request.offline, ui)?;
     toolset.dependencies = dependencies.iter().map(|(host, found)| (host.clone(), found.root.clone())).collect();
+    let has_host_steps = job.plan.steps.iter().any(|step| matches!(step.action, Action::Host { .. }));
+    if request.launcher == LauncherKind::Sccache && has_host_steps {
+        toolset.launcher = job.inputs.tools.launcher(&job.inputs.store, request.offline, ui)?;
+    }
     Ok((toolset, dependencies))
 }
 
@@ -126,7 +135,12 @@ pub(super) fn tools(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<(Tools
 pub(super) fn open_cache(request: &BuildRequest, options: &BuildOptions, ui: &Ui) -> Result<Cache> {
     let isolation = options.isolation.kind();
     say_isolation(isolation, &format!("steps are {}", options.isolation.describe()), ui);
-    let cache = engine::open_cache(&request.work, request.artifacts.as_deref())?;
+    let store = if request.uses_store() { engine::object_store()? } else { None };
+    if let Some(store) = &store {
+        let how = if store.is_written() { "read and written" } else { "read" };
+        ui.note(format!("  cache      and {}, {how}", store.describe()));
+    }
+    let cache = engine::open_cache(&request.work, request.artifacts.as_deref(), store)?;
     Ok(match request.sandbox {
         SandboxMode::Require => cache.requiring(isolation),
         _ => cache,
@@ -176,13 +190,29 @@ pub(super) fn say_what(job: &Job, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn options(job: &Job, request: &BuildRequest, toolset: &Toolset) -> Result<BuildOptions> {
+/// How steps run. A launcher that steps of this machine cannot have is taken out of the tools.
+pub(super) fn options(job: &Job, request: &BuildRequest, toolset: &mut Toolset, ui: &Ui) -> Result<BuildOptions> {
     let inputs = &job.inputs;
+    let isolation = StepIsolation::find(request.sandbox, toolset, &inputs.source, &request.work)?;
+    if let Some(launcher) = &toolset.launcher {
+        match engine::try_launcher(launcher, &isolation, &request.work) {
+            Ok(()) => ui.note(format!("  launcher   sccache {}, in each step's sandbox", launcher.version)),
+            // Who demands isolation gets what was asked for, or nothing.
+            Err(error) if request.sandbox == SandboxMode::Require => {
+                return Err(error.hint("leave `--launcher` out"));
+            }
+            Err(error) => {
+                ui.warning(format!("{error}: compilers are called without it"));
+                error.details().iter().for_each(|line| ui.detail(format!("launcher   {line}")));
+                toolset.launcher = None;
+            }
+        }
+    }
     Ok(BuildOptions {
         name: inputs.recipes.own().name.clone(),
         source: inputs.source.clone(),
         sources: inputs.plan_inputs.sources.clone(),
-        isolation: StepIsolation::find(request.sandbox, toolset, &inputs.source, &request.work)?,
+        isolation,
         headers: inputs.headers.clone(),
         work: request.work.clone(),
         jobs: request.threads(),

@@ -17,7 +17,9 @@ use super::request::{BuildRequest, CudaSource, SandboxMode, ShardRequest};
 use super::run::{compile, found, in_work, open_cache, options, say_isolation, say_weakest, say_what, tools};
 use crate::amount::count;
 use crate::arch::{Capability, CudaVersion};
-use crate::engine::{self, BuildOutcome, Cache, CacheEntry, CacheSettings, SHARD_FILE, ShardList, StepReport};
+use crate::engine::{
+    self, BuildOutcome, Cache, CacheEntry, CacheSettings, LauncherUse, SHARD_FILE, ShardList, StepReport,
+};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::plan::{self, BuildPlan, DIVISION_SCHEMA, Division, PlanIdentity, RecordedHeaders, Shard};
@@ -52,6 +54,10 @@ pub struct ShardSummary {
     pub bytes: u64,
     /// What happened to the steps.
     pub steps: Vec<StepReport>,
+    /// How often the launcher of host compilers (`--launcher`) had what it was to make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub launcher: Option<LauncherUse>,
     /// Seconds of the whole run.
     pub seconds: f64,
 }
@@ -173,8 +179,8 @@ pub(crate) fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui)
         let mut job = found(request, ui)?.plan(request)?;
         say_what(&job, ui)?;
         ui.note(format!("  shard      {}: {}", asked.shard, count(job.plan.steps.len(), "step")));
-        let (toolset, _) = tools(&job, request, ui)?;
-        let options = options(&job, request, &toolset)?;
+        let (mut toolset, _) = tools(&job, request, ui)?;
+        let options = options(&job, request, &mut toolset, ui)?;
         let cache = open_cache(request, &options, ui)?;
         let result = compile(&mut job, &toolset, &cache, &options, ui).and_then(|outcome| {
             say_weakest(&outcome, options.isolation.kind(), ui);
@@ -195,6 +201,7 @@ pub(crate) fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui)
                 files: amount.files,
                 bytes: amount.bytes,
                 steps: outcome.steps,
+                launcher: outcome.launched,
                 seconds: started.elapsed().as_secs_f64(),
             })
         });
@@ -242,7 +249,7 @@ pub(crate) fn merge(merge: &BuildRequest, dirs: &[PathBuf], ui: &Ui) -> Result<(
         )?;
         let outcome = unpack(&shards, &mut job, &cache, &request, ui)?;
         // What steps took is a help for the next division, not a result.
-        if let Err(error) = engine::open_cache(&request.work, None)
+        if let Err(error) = engine::open_cache(&request.work, None, None)
             .and_then(|own| engine::remember(&own, &job.plan.simulator, outcome.entries.values()))
         {
             ui.note(format!("  cache      what the steps took is not remembered: {error}"));
@@ -382,7 +389,7 @@ fn unpack(shards: &[Found], job: &mut Job, cache: &Cache, request: &BuildRequest
         let seconds = entries.get(&step.id)?.made.seconds;
         Some(StepReport { id: step.id.clone(), cached: true, seconds })
     });
-    let outcome = BuildOutcome { steps: steps.collect(), entries };
+    let outcome = BuildOutcome { steps: steps.collect(), entries, launched: None };
     let weakest = outcome.isolation();
     if request.sandbox == SandboxMode::Require && !weakest.is_as_strong_as(IsolationKind::Landlock) {
         let loose = outcome.entries.values().find(|entry| entry.made.isolation == weakest);

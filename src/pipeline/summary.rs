@@ -10,7 +10,7 @@ use super::packages::Packed;
 use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;
-use crate::engine::{BuildOutcome, StepReport};
+use crate::engine::{BuildOutcome, LauncherUse, StepReport};
 use crate::pack;
 use crate::package::{BuiltPackage, Choice};
 use crate::plan::BuildPlan;
@@ -99,6 +99,10 @@ pub struct Summary<'a> {
     /// What happened to the steps; never in a file of `dist/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<&'a [StepReport]>,
+    /// How often the launcher of host compilers (`--launcher`) had what it was to make; never in a file of `dist/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    launcher: Option<LauncherUse>,
     /// The recipe's tests and how they ended; never in a file of `dist/`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
@@ -120,6 +124,7 @@ pub(crate) struct Built {
     pub rows: Vec<Row>,
     pub formats: Vec<FormatRow>,
     pub steps: Vec<StepReport>,
+    pub launched: Option<LauncherUse>,
     pub tests: Vec<TestOutcome>,
     pub report: Report,
     /// Seconds of the whole build.
@@ -156,6 +161,7 @@ impl Built {
             packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
             formats: self.formats.clone(),
             steps: None,
+            launcher: None,
             tests: &[],
             report: None,
             seconds: None,
@@ -167,6 +173,7 @@ impl Built {
         Summary {
             packages: self.rows.clone(),
             steps: Some(&self.steps),
+            launcher: self.launched,
             tests: &self.tests,
             report: Some(self.report.json()),
             seconds: Some(self.seconds),

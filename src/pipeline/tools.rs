@@ -17,8 +17,8 @@ use crate::manifest::Manifests;
 use crate::plan::generator_tool;
 use crate::recipe::{CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
 use crate::toolchain::{
-    HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, ShaderCompiler, Store, SystemSearch, Toolchain,
-    host_source, nvcc_host_compiler, shader_compiler, system_cuda,
+    HostCommands, HostCompiler, HostSearch, HostSource, Launcher, STEP_PATH, ShaderCompiler, Store, SystemSearch,
+    Toolchain, host_source, nvcc_host_compiler, sccache, shader_compiler, system_cuda,
 };
 use crate::ui::{Ui, size};
 
@@ -237,6 +237,11 @@ impl Tools {
         Some(paths)
     }
 
+    /// What host compilers are called through; none where none is called.
+    pub(super) fn launcher(&self, store: &Store, offline: bool, ui: &Ui) -> Result<Option<Launcher>> {
+        self.compiler.as_ref().map(|_| sccache(store, &self.answers, offline, ui)).transpose()
+    }
+
     /// Names everything at once that an offline run would miss, instead of the first thing only.
     fn must_be_here(&self, recipe: &Recipe, store: &Store, ui: &Ui) -> Result<()> {
         let pinned = self.cuda.iter().filter(|(_, tools)| tools.system.is_none());
@@ -308,6 +313,7 @@ impl Tools {
             runtime,
             shaders: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
             generators: self.generators.clone(),
+            launcher: None,
             source_date_epoch: epoch,
         })
     }

@@ -115,7 +115,7 @@ impl Client {
     }
 }
 
-fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
+pub(super) fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     let wait = settings.timeout.unwrap_or(TIMEOUT);
     // The blocking client's limit counts for each wait for data, not for a whole file.
     // reqwest asks for it; where one is set already, it serves as well.
@@ -230,7 +230,7 @@ pub(crate) fn unreachable(url: &Url, error: reqwest::Error) -> FetchError {
 }
 
 /// The innermost causes say what happened; the outer ones repeat the address, login data included.
-fn causes(error: &reqwest::Error) -> String {
+pub(super) fn causes(error: &reqwest::Error) -> String {
     let mut texts = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {

@@ -20,6 +20,8 @@ mod fetch;
 mod git;
 mod host;
 mod lanes;
+mod launcher;
+mod objects;
 mod pins;
 mod places;
 mod releases;
@@ -42,6 +44,8 @@ pub use host::{
     CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, SystemLibrary,
     host_source, nvcc_host_compiler, system_host_compiler,
 };
+pub use launcher::{Launcher, sccache};
+pub use objects::{ObjectSettings, ObjectStore};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
 pub use shaders::{ShaderCompiler, shader_compiler};

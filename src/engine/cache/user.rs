@@ -1,6 +1,7 @@
 //! The user's cache: where it is, how large it may be, and the second one that is read besides.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use super::evict::Trimmed;
@@ -8,6 +9,7 @@ use super::store::{Cache, CacheSettings, DEFAULT_LIMIT};
 use super::survey::KindStat;
 use crate::engine::HeaderStore;
 use crate::error::Result;
+use crate::toolchain::{ObjectSettings, ObjectStore};
 use crate::ui::{Ui, size};
 use crate::{amount, config, fs};
 
@@ -53,18 +55,35 @@ fn remote(name: &str) -> Option<PathBuf> {
     Some(config::current().path("cache-remote")?.join(name))
 }
 
-/// The same with those of the second cache: its artifacts of kernels are found through them.
-pub(crate) fn build_headers() -> Result<HeaderStore> {
-    Ok(user_headers()?.with_remote(remote(HEADERS)))
+/// The object store that settings name, if they name one: the same for a whole run, so that what is said of it is said once.
+///
+/// # Errors
+/// A setting says no place, or credentials are missing.
+pub(crate) fn object_store() -> Result<Option<Arc<ObjectStore>>> {
+    static STORE: OnceLock<Arc<ObjectStore>> = OnceLock::new();
+    if let Some(store) = STORE.get() {
+        return Ok(Some(Arc::clone(store)));
+    }
+    let Some(settings) = ObjectSettings::of_user(config::current()) else { return Ok(None) };
+    let store = Arc::new(ObjectStore::open(&settings)?);
+    Ok(Some(Arc::clone(STORE.get_or_init(|| store))))
 }
 
-/// The cache of a build that works in `work`, or the one below `artifacts` alone.
-pub(crate) fn open_cache(work: &Path, artifacts: Option<&Path>) -> Result<Cache> {
+/// The same with those of the second cache and of an object store: their artifacts of kernels are found through them.
+pub(crate) fn build_headers(store: Option<Arc<ObjectStore>>) -> Result<HeaderStore> {
+    Ok(user_headers()?.with_remote(remote(HEADERS)).with_store(store))
+}
+
+/// The cache of a build that works in `work`, with an object store behind it, or the one below `artifacts` alone.
+pub(crate) fn open_cache(work: &Path, artifacts: Option<&Path>, store: Option<Arc<ObjectStore>>) -> Result<Cache> {
     let CachePlace { root, limit } = CachePlace::of_user()?;
     let instead = work.join(ARTIFACTS);
     match artifacts {
         Some(own) => Cache::open(own, &CacheSettings { limit: None, remote: None, instead }),
-        None => Cache::open(root, &CacheSettings { limit, remote: remote(ARTIFACTS), instead }),
+        None => {
+            let cache = Cache::open(root, &CacheSettings { limit, remote: remote(ARTIFACTS), instead })?;
+            Ok(cache.with_store(store))
+        }
     }
 }
 

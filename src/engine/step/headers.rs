@@ -11,10 +11,17 @@ use super::isolation::{StepIsolation, changed, plain};
 use crate::engine::cache::{KindStat, OPEN_TO_ALL, make_dir};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
+use crate::parallel::side_by_side;
 use crate::plan::{HeaderList, RecordedHeaders, SoughtNames};
+use crate::toolchain::ObjectStore;
 
 /// Lists that are kept of one translation unit with one set of arguments.
 const KEPT: usize = 16;
+
+/// Bytes of a list in an object store at most.
+const MOST_OBJECT: u64 = 16 << 20;
+/// Questions to an object store at a time: they take the way there and back, not processors.
+const AT_A_TIME: usize = 16;
 
 /// How old the stamp of a last use may grow.
 const STAMPED: Duration = Duration::from_secs(86_400);
@@ -25,6 +32,8 @@ pub struct HeaderStore {
     root: PathBuf,
     /// A second directory of lists, which is read and never written.
     remote: Option<PathBuf>,
+    /// An object store of lists, which is asked last.
+    store: Option<Arc<ObjectStore>>,
     /// What this process recorded: it holds even where nothing can be written, or another run was later.
     own: Arc<Mutex<RecordedHeaders>>,
     /// Headers of tools by their spelling in compilers' lists. They do not change during a run, and every unit includes
@@ -42,13 +51,66 @@ struct Lists {
 impl HeaderStore {
     /// The lists below `root`, which need not exist.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), remote: None, own: Arc::default(), of_tools: Arc::default() }
+        Self { root: root.into(), remote: None, store: None, own: Arc::default(), of_tools: Arc::default() }
     }
 
     /// Reads the lists of a second directory, too: whoever shares artifacts shares what leads to them.
     #[must_use]
     pub fn with_remote(self, remote: Option<PathBuf>) -> Self {
         Self { remote, ..self }
+    }
+
+    /// Asks an object store for lists, too, and gives it those of this process where it may be written.
+    #[must_use]
+    pub fn with_store(self, store: Option<Arc<ObjectStore>>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Brings what the object store has under `keys` here; answers whether there was anything. Nothing without a store.
+    pub fn bring(&self, keys: &[Digest]) -> bool {
+        let Some(store) = &self.store else { return false };
+        let one = |(): &mut (), key: &Digest| {
+            let lists = self.stored(store, *key);
+            for list in lists.iter().rev() {
+                let here = self.places("sought", list.sought).find_map(|place| read::<SoughtNames>(&place));
+                let sought = here.or_else(|| object::<SoughtNames>(store, "sought", list.sought));
+                match sought {
+                    Some(sought) if sought.digest() == list.sought => {
+                        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+                        own.add(*key, list.clone(), sought);
+                    }
+                    Some(_) => store.note(damaged(store, "sought", list.sought)),
+                    None => {}
+                }
+            }
+            !lists.is_empty()
+        };
+        side_by_side(keys, AT_A_TIME, || (), one).contains(&true)
+    }
+
+    /// What the object store has under a key.
+    fn stored(&self, store: &ObjectStore, key: Digest) -> Vec<HeaderList> {
+        let lists = object::<Lists>(store, "lists", key).filter(|lists| lists.schema == 1);
+        lists.map(|lists| lists.lists).unwrap_or_default()
+    }
+
+    /// Adds a list to those in the object store.
+    fn give(&self, store: &ObjectStore, key: Digest, list: &HeaderList, sought: &SoughtNames) {
+        if !store.is_written() {
+            return;
+        }
+        let mut lists = self.stored(store, key);
+        lists.retain(|old| old != list);
+        lists.insert(0, list.clone());
+        lists.truncate(KEPT);
+        if let (Ok(names), Ok(lists)) = (serde_json::to_vec(sought), serde_json::to_vec(&Lists { schema: 1, lists })) {
+            let object = object_name("sought", list.sought);
+            // Many units ask for the same names.
+            if !store.has(&object) {
+                store.put(&object, &names);
+            }
+            store.put(&object_name("lists", key), &lists);
+        }
     }
 
     fn place(&self, kind: &str, key: Digest) -> PathBuf {
@@ -132,6 +194,9 @@ impl HeaderStore {
         own.add(key, list.clone(), sought.clone());
         drop(own);
         let _ = self.write_down(key, list, sought);
+        if let Some(store) = &self.store {
+            self.give(store, key, list, sought);
+        }
     }
 
     fn write_down(&self, key: Digest, list: &HeaderList, sought: &SoughtNames) -> Result<()> {
@@ -169,6 +234,25 @@ impl HeaderStore {
     fn remember_of_tools(&self, path: PathBuf, sought: SoughtNames) {
         self.of_tools.lock().unwrap_or_else(PoisonError::into_inner).insert(path, Arc::new(sought));
     }
+}
+
+fn object_name(kind: &str, key: Digest) -> String {
+    let name = key.to_string();
+    format!("headers/{kind}/{}/{name}.json", &name[..2])
+}
+
+/// What an object says.
+fn object<T: for<'a> Deserialize<'a>>(store: &ObjectStore, kind: &str, key: Digest) -> Option<T> {
+    let bytes = store.bytes(&object_name(kind, key), MOST_OBJECT)?;
+    let value = serde_json::from_slice(&bytes).ok();
+    if value.is_none() {
+        store.note(damaged(store, kind, key));
+    }
+    value
+}
+
+fn damaged(store: &ObjectStore, kind: &str, key: Digest) -> String {
+    format!("{} of the store {} is damaged: it is not used", object_name(kind, key), store.describe())
 }
 
 fn place(root: &Path, kind: &str, key: Digest) -> PathBuf {

@@ -5,18 +5,23 @@ use std::path::{Path, PathBuf};
 
 use super::Share;
 use super::install::install;
+use super::launcher::Launching;
 use super::soname::give_sonames;
 use super::toolset::Toolset;
 use crate::arch::CudaVersion;
 use crate::build_system::{BuildDriver, HostBuild, HostTools, PREFIX};
 use crate::error::{Error, Result};
-use crate::fs;
+use crate::fs::{self, Digest};
+use crate::plan::Step;
 use crate::process::Call;
 use crate::recipe::{Install, Soname};
 
 /// What a host step is called with.
 pub(in crate::engine) struct HostStep<'a> {
     pub driver: BuildDriver,
+    pub step: &'a Step,
+    /// What its compilers are called through.
+    pub launching: Option<&'a Launching<'a>>,
     /// Simulator's name.
     pub name: &'a str,
     /// Copy of the declared sources, with the top file. Build systems may write into it.
@@ -155,19 +160,57 @@ impl Arranged<'_> {
     /// Flags of the compilers are in the scripts by which they are called: no build system can drop them, or split them
     /// where a directory has a space.
     fn compiler(&self, name: &str, command: &[String]) -> Result<PathBuf> {
+        if command.is_empty() {
+            return Err(Error::bug(format!("no command for {name}")));
+        }
+        if let Some(launching) = self.step.launching {
+            return self.launched(name, command, launching);
+        }
         let HostStep { work, source, .. } = self.step;
         let mut flags = Vec::new();
         // The source lies in the step's directory: where both fit, compilers take the last.
         for dir in [work, source] {
             flags.push(format!("-ffile-prefix-map={}=.", fs::utf8(dir)?));
         }
-        if let Some(prefix) = self.step.dependencies {
-            flags.push(format!("-ffile-prefix-map={prefix}=dependencies"));
+        flags.extend(self.dependencies());
+        self.program(name, &[command, &flags].concat())
+    }
+
+    fn dependencies(&self) -> Option<String> {
+        Some(format!("-ffile-prefix-map={}=dependencies", self.step.dependencies?))
+    }
+
+    /// A compiler behind a launcher, which takes the digest of its file for what the compiler is: that file is a script with
+    /// the same text in every step that has the same tools, and finds the directory of its step by its own name.
+    fn launched(&self, name: &str, command: &[String], launching: &Launching<'_>) -> Result<PathBuf> {
+        const BELOW: &str = "bin/launched";
+        let HostStep { work, source, step, .. } = self.step;
+        let below = source.strip_prefix(work).map_err(|_| Error::bug("the source of a step lies outside of it"))?;
+        let mut text = "#!/bin/sh\n".to_owned();
+        // What our keys say of tools, and the program itself.
+        for part in step.parts.iter().filter(|part| part.name == "simpack" || part.name.starts_with("tool ")) {
+            text.push_str(&format!("# {}: {}\n", part.name, part.value.replace('\n', " ")));
         }
-        match command {
-            [] => Err(Error::bug(format!("no command for {name}"))),
-            command => self.program(name, &[command, &flags].concat()),
-        }
+        text.push_str(&format!("# {}\n", Digest::of_file(Path::new(&command[0]))?));
+        let dependencies = self.dependencies();
+        let quoted = quoted(command.iter().chain(&dependencies));
+        text.push_str(&format!("step=${{0%/{BELOW}/*}}\n"));
+        text.push_str(&exchanged(PLACEHOLDER, "$step"));
+        text.push_str(&format!(
+            "exec {quoted} \"-ffile-prefix-map=$step=.\" \"-ffile-prefix-map=$step/\"{}=. \"$@\"\n",
+            quote(fs::utf8(below)?)
+        ));
+        let compiler = work.join(BELOW).join(name);
+        write_program(&compiler, &text)?;
+        let variables = launching.variables()?;
+        let set = variables.iter().map(|(name, value)| format!("{name}={}", quote(value)));
+        let set = set.collect::<Vec<_>>().join(" ");
+        let launcher = work.join("bin").join(name);
+        let compiler = quote(fs::utf8(&compiler)?);
+        let exchanged = exchanged(&quote(fs::utf8(work)?), PLACEHOLDER);
+        let text = format!("#!/bin/sh\nexport {set}\n{exchanged}exec \"$SIMPACK_LAUNCHER\" {compiler} \"$@\"\n");
+        write_program(&launcher, &text)?;
+        Ok(launcher)
     }
 
     /// Build systems want a compiler to be one file: a command of several words becomes a script.
@@ -177,14 +220,39 @@ impl Arranged<'_> {
             [program] => Ok(PathBuf::from(program)),
             words => {
                 let path = self.step.work.join("bin").join(name);
-                if !path.exists() {
-                    let quoted: Vec<String> =
-                        words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
-                    fs::write_atomic(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")).as_bytes())?;
-                    fs::set_mode(&path, 0o755)?;
-                }
+                write_program(&path, &format!("#!/bin/sh\nexec {} \"$@\"\n", quoted(words)))?;
                 Ok(path)
             }
         }
     }
+}
+
+/// What stands for the directory of a step where a launcher compares options.
+const PLACEHOLDER: &str = "/simpack-step";
+
+/// Lines of a shell that put one directory in the place of another in the options by which a build maps directories away.
+/// They name the step's own, which is another each time and changes nothing.
+fn exchanged(from: &str, to: &str) -> String {
+    format!(
+        "from={from} to={to}\nfor word; do\n    shift\n    case $word in\n    -f*-prefix-map=\"$from\"[/=]*) \
+         word=${{word%%=*}}=$to${{word#*=\"$from\"}} ;;\n    esac\n    set -- \"$@\" \"$word\"\ndone\n"
+    )
+}
+
+/// Writes a script, once.
+fn write_program(path: &Path, text: &str) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    fs::write_atomic(path, text.as_bytes())?;
+    fs::set_mode(path, 0o755)
+}
+
+/// Words as a shell takes them.
+fn quoted<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
+    words.into_iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -103,6 +103,11 @@ impl StepIsolation {
         self.by.as_ref().map_or(IsolationKind::None, Isolation::kind)
     }
 
+    /// The means by which steps are isolated, if there are any.
+    pub(in crate::engine) fn means(&self) -> Option<&Isolation> {
+        self.by.as_ref()
+    }
+
     /// One line for people, said once a run.
     pub fn describe(&self) -> String {
         match &self.by {

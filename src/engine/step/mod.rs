@@ -7,6 +7,7 @@ mod host;
 mod install;
 pub(in crate::engine) mod isolation;
 pub(in crate::engine) mod kernel;
+pub(in crate::engine) mod launcher;
 pub(in crate::engine) mod nvcc;
 pub(in crate::engine) mod shared;
 mod soname;
@@ -15,6 +16,7 @@ mod undeclared;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -24,6 +26,7 @@ use self::generator::GeneratorStep;
 use self::host::HostStep;
 use self::isolation::{copy_declared, outside_links, plain};
 use self::kernel::KernelPlace;
+use self::launcher::{LauncherUse, Launching};
 use self::toolset::Toolset;
 use self::undeclared::{Keys, Scene, explain};
 use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
@@ -54,6 +57,8 @@ pub(in crate::engine) struct StepRun<'a> {
     work: PathBuf,
     /// What kernel steps see of the machine besides the system and the tools: the source, and where its links lead.
     seen: BTreeSet<PathBuf>,
+    /// How often the launcher of host compilers had what they were to make.
+    launched: Mutex<LauncherUse>,
 }
 
 /// How many processes a step may have.
@@ -146,7 +151,13 @@ impl<'a> StepRun<'a> {
         if steps.any(|step| kind_of(step) == StepKind::Kernel) {
             seen.extend(outside_links(&root, &options.sources)?);
         }
-        Ok(Self { tools, cache, options, logs, root, work, seen })
+        Ok(Self { tools, cache, options, logs, root, work, seen, launched: Mutex::default() })
+    }
+
+    /// How often the launcher of host compilers had what they were to make; none without one.
+    pub(in crate::engine) fn launched(&self) -> Option<LauncherUse> {
+        self.tools.launcher.as_ref()?;
+        Some(*self.launched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// An empty directory for one call or one step.
@@ -184,7 +195,7 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let (call, made) = place.call(step)?;
-                let spent = self.call_all(step, call.as_slice(), &scene, &mut |_| {})?;
+                let spent = self.call_all(step, (call.as_slice(), None), &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, spent, made.dir)
             }
             Action::Generate { command, sources } => {
@@ -206,15 +217,19 @@ impl<'a> StepRun<'a> {
                     given: None,
                     work,
                 };
-                let spent = self.call_all(step, &[call], &scene, &mut |_| {})?;
+                let spent = self.call_all(step, (&[call], None), &scene, &mut |_| {})?;
                 (step.clone(), spent, generator.finish(step, &options.sources)?)
             }
             Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
                 let prefix = self.tools.dependencies.get(&step.host).map(PathBuf::as_path).filter(|_| *dependencies);
+                let launcher = self.tools.launcher.as_ref();
+                let launching = launcher.map(|launcher| Launching::new(launcher, work, isolation.means()));
                 let host = HostStep {
                     driver: *driver,
+                    step,
+                    launching: launching.as_ref(),
                     name: &options.name,
                     source: &copy,
                     options: settings,
@@ -226,7 +241,9 @@ impl<'a> StepRun<'a> {
                     work,
                     share,
                 };
-                let sandbox = isolation.sandbox(work, prefix.map(Path::to_owned), self.tools.compiler_cache.clone())?;
+                let read = prefix.map(Path::to_owned).into_iter().chain(launcher.map(|it| it.program.clone()));
+                let write = self.tools.compiler_cache.iter().chain(launcher.map(|it| &it.cache)).cloned();
+                let sandbox = isolation.sandbox(work, read, write)?;
                 let (calls, tree) = host.calls(self.tools)?;
                 let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
                 let real = plain(&root.join(source));
@@ -247,7 +264,7 @@ impl<'a> StepRun<'a> {
                     work,
                 };
                 let hear = &mut |said: &str| unused.extend(driver.system().unused(said));
-                let spent = self.call_all(step, &calls, &scene, hear)?;
+                let spent = self.call_all(step, (&calls, launching.as_ref()), &scene, hear)?;
                 host.finish(&step.id, &tree)?;
                 (step.clone(), spent, tree)
             }
@@ -262,14 +279,22 @@ impl<'a> StepRun<'a> {
     fn call_all(
         &self,
         step: &Step,
-        calls: &[Call],
+        (calls, launching): (&[Call], Option<&Launching<'_>>),
         scene: &Scene<'_>,
         hear: &mut dyn FnMut(&str),
     ) -> Result<(u64, Duration), StepFailure> {
         let mut log = Log::of(self.logs, step);
         let (mut peak, mut cpu) = (0, Duration::ZERO);
         for call in calls {
-            let mut watched = call.run_watched(self.options.step_timeout)?;
+            let mut watched = match launching {
+                None => call.run_watched(self.options.step_timeout)?,
+                Some(launching) => {
+                    let watched = launching.around(call)?.run_watched(self.options.step_timeout)?;
+                    let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+                    *launched = launched.and(launching.counted());
+                    watched
+                }
+            };
             let said = watched.outcome.all_text();
             // A step that works on a copy of its source speaks of files that will be gone.
             for text in [&mut watched.outcome.stdout, &mut watched.outcome.stderr] {

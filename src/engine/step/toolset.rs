@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
 use crate::recipe::HostVariant;
-use crate::toolchain::CxxRuntime;
+use crate::toolchain::{CxxRuntime, Launcher};
 
 /// What glibc's `malloc` is told in a step: to ask the kernel for large pages, and to keep what it has. A compiler lives
 /// for a fraction of a second and takes page after page meanwhile: with it, ptxas of CUDA 13.0 has a third of the page
@@ -56,6 +56,8 @@ pub struct Toolset {
     pub compiler_cache: Option<PathBuf>,
     /// What it builds there before anything can be linked.
     pub runtime: Option<CxxRuntime>,
+    /// What host compilers are called through.
+    pub launcher: Option<Launcher>,
     /// Stands in for every time stamp.
     pub source_date_epoch: u64,
 }

@@ -20,7 +20,7 @@ use super::inputs::Job;
 use super::request::{BuildRequest, SlurmRequest};
 use super::shards::{Asked, identity};
 use crate::amount::count;
-use crate::engine::{self, Cache};
+use crate::engine::{self, Cache, LauncherUse};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::plan;
@@ -29,15 +29,23 @@ use crate::ui::Ui;
 
 /// Processors of a task where nobody says and nodes have more.
 const PROCESSORS: usize = 8;
+/// Settings of the object store, which nodes may not have: theirs is another home.
+const STORE: [&str; 4] = ["cache-store", "cache-store-endpoint", "cache-store-mode", "cache-store-region"];
 /// How long jobs that were cancelled may take to go.
 const GOING: Duration = Duration::from_secs(60);
 
-/// Lets jobs of Slurm make the steps of a plan that the cache lacks.
+/// Lets jobs of Slurm make the steps of a plan that the cache lacks; answers how often the launcher of host compilers helped.
 ///
 /// # Errors
 /// A step failed, a task was lost and another try did not help, Slurm does not answer, or the run was interrupted, which
 /// cancels the jobs.
-pub(super) fn make(job: &mut Job, request: &BuildRequest, asked: &SlurmRequest, cache: &Cache, ui: &Ui) -> Result<()> {
+pub(super) fn make(
+    job: &mut Job,
+    request: &BuildRequest,
+    asked: &SlurmRequest,
+    cache: &Cache,
+    ui: &Ui,
+) -> Result<Option<LauncherUse>> {
     let identity = identity(&job.inputs, &job.plan);
     let name = format!("simpack-{}-{}", job.plan.simulator, identity.digest.short(12));
     let shared = match &asked.shared {
@@ -49,7 +57,7 @@ pub(super) fn make(job: &mut Job, request: &BuildRequest, asked: &SlurmRequest, 
     fs::with_lock_or_wait(&own.join("lock"), waiting, || {
         let missing = engine::missing(&job.plan, cache, request.threads())?;
         if missing.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let _guard = InterruptGuard::new();
         let _group = ui.group("slurm");
@@ -86,10 +94,13 @@ pub(super) fn make(job: &mut Job, request: &BuildRequest, asked: &SlurmRequest, 
                 .detail(format!("first: {}", job.plan.steps[first].id))
                 .hint(
                     "all nodes must see the same cache under this path: set `cache-dir` to a directory that they share",
-                ));
+                )
+                .hint("or name a store that they write: the settings `cache-store` and `cache-store-mode`"));
         }
+        let states = (1..=orders.tasks.len()).filter_map(|number| dir.read_state(number)?.launched);
+        let launched = states.reduce(LauncherUse::and);
         fs_err::remove_dir_all(dir.path())?;
-        Ok(())
+        Ok(launched)
     })
 }
 
@@ -160,6 +171,11 @@ fn submit(
     call = call.env("SIMPACK_CACHE_DIR", fs::utf8(&std::path::absolute(fs::cache_dir()?)?)?);
     if let Some(data) = crate::config::current().path("data-dir") {
         call = call.env("SIMPACK_DATA_DIR", fs::utf8(&std::path::absolute(data)?)?);
+    }
+    for name in STORE {
+        if let (true, Some(value)) = (orders.uses_store, crate::config::current().text(name)) {
+            call = call.env(format!("SIMPACK_{}", name.to_uppercase().replace('-', "_")), value);
+        }
     }
     let output: PathBuf = dir.log("%a");
     let job = client.submit(&Submission {

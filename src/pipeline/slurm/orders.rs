@@ -6,10 +6,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::config;
+use crate::engine::LauncherUse;
 use crate::error::{Error, ErrorRecord, Result};
 use crate::fs;
-use crate::pipeline::SandboxMode;
 use crate::pipeline::shards::Asked;
+use crate::pipeline::{LauncherKind, SandboxMode};
 use crate::plan::PlanIdentity;
 use crate::printable;
 
@@ -27,6 +29,9 @@ pub(super) struct Orders {
     pub asked: Asked,
     pub locked: bool,
     pub sandbox: SandboxMode,
+    pub launcher: LauncherKind,
+    /// Whether nodes use the object store of the settings; then they share no cache, and fetch tools and sources.
+    pub uses_store: bool,
     pub keep_going: bool,
     pub step_timeout: Option<Duration>,
     /// Steps at a time, and processors, of each task.
@@ -48,6 +53,8 @@ impl Orders {
             asked,
             locked: request.locked,
             sandbox: request.sandbox,
+            launcher: request.launcher,
+            uses_store: request.uses_store() && config::current().text("cache-store").is_some(),
             keep_going: request.keep_going,
             step_timeout: request.step_timeout,
             jobs,
@@ -66,6 +73,9 @@ pub(super) struct TaskState {
     pub ended: bool,
     /// Why it failed, if it did.
     pub error: Option<ErrorRecord>,
+    /// How often the launcher of host compilers helped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub launched: Option<LauncherUse>,
 }
 
 /// The directory of a run.

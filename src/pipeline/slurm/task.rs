@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::orders::{Orders, RunDir, TaskState};
-use crate::engine;
+use crate::engine::{self, LauncherUse};
 use crate::error::{Error, Result};
 use crate::pipeline::inputs::Job;
 use crate::pipeline::request::BuildRequest;
@@ -17,15 +17,17 @@ use crate::ui::Ui;
 /// Anything that kept it from its work; the coordinator hears of it, too.
 pub(crate) fn run_task(dir: &Path, task: usize, node: &str, ui: &Ui) -> Result<()> {
     let dir = RunDir::at(dir);
-    let running = TaskState { node: node.to_owned(), ended: false, error: None };
+    let running = TaskState { node: node.to_owned(), ended: false, error: None, launched: None };
     dir.write_state(task, &running)?;
     let result = make(&dir, task, ui);
     let error = result.as_ref().err().map(|error| error.json().error);
-    dir.write_state(task, &TaskState { ended: true, error, ..running })?;
-    result
+    let launched = result.as_ref().ok().copied().flatten();
+    dir.write_state(task, &TaskState { ended: true, error, launched, ..running })?;
+    result.map(drop)
 }
 
-fn make(dir: &RunDir, task: usize, ui: &Ui) -> Result<()> {
+/// Makes the steps; answers how often the launcher of host compilers helped.
+fn make(dir: &RunDir, task: usize, ui: &Ui) -> Result<Option<LauncherUse>> {
     let orders = dir.read_orders()?;
     let steps = task.checked_sub(1).and_then(|place| orders.tasks.get(place));
     let steps = steps.ok_or_else(|| Error::usage(format!("there is no task {task}")))?;
@@ -35,27 +37,29 @@ fn make(dir: &RunDir, task: usize, ui: &Ui) -> Result<()> {
         same_plan(&orders, &job)?;
         job.plan.steps.retain(|step| steps.contains(&step.id));
         say_what(&job, ui)?;
-        let (toolset, _) = tools(&job, &request, ui)?;
-        let mut options = options(&job, &request, &toolset)?;
+        let (mut toolset, _) = tools(&job, &request, ui)?;
+        let mut options = options(&job, &request, &mut toolset, ui)?;
         options.made = Some(dir.made(task));
         let cache = open_cache(&request, &options, ui)?;
-        let result = compile(&mut job, &toolset, &cache, &options, ui).map(drop);
+        let result = compile(&mut job, &toolset, &cache, &options, ui).map(|outcome| outcome.launched);
         engine::finish_cache(cache, ui);
         result
     })
 }
 
-/// What the task is asked for: as its coordinator was, without a network.
+/// What the task is asked for: as its coordinator was, without a network where nodes share the cache.
 fn request(orders: &Orders, dir: &RunDir, task: usize) -> BuildRequest {
     let work = dir.work(task);
     orders.asked.request(&BuildRequest {
-        // The coordinator has fetched everything.
-        offline: true,
+        // The coordinator has fetched everything into the cache that all share.
+        offline: !orders.uses_store,
+        without_store: !orders.uses_store,
         locked: orders.locked,
         jobs: Some(orders.jobs),
         step_timeout: orders.step_timeout,
         keep_going: orders.keep_going,
         sandbox: orders.sandbox,
+        launcher: orders.launcher,
         dist: work.join("dist"),
         work,
         ..BuildRequest::default()

@@ -161,7 +161,17 @@ impl Watch<'_> {
                 self.shown.ended(index);
                 match error {
                     None => task.is_done = true,
-                    Some(error) => task.failed = Some(self.at(number, &node, failure(error))),
+                    Some(error) => {
+                        // What failed before any step: the node, not the source.
+                        let is_node = error.kind == ErrorKind::Toolchain;
+                        let error = self.left(number, failure(error));
+                        let error = if is_node {
+                            error.hint("leave the node out by `--sbatch-arg=--exclude=NODE`")
+                        } else {
+                            error
+                        };
+                        task.failed = Some(self.at(number, &node, error));
+                    }
                 }
             }
             _ => {}

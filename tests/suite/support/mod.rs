@@ -5,6 +5,7 @@ mod clock;
 pub mod cuobjdump;
 mod program;
 mod python;
+pub mod s3;
 mod skip;
 mod slurm;
 mod tiny;

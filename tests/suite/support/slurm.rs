@@ -104,6 +104,17 @@ impl Slurm {
         self.daemon("slurmd", &["-N", node]);
     }
 
+    /// Starts the daemon of a node anew, by the words of a shell before its own.
+    pub fn restart_node(&self, node: &str, before: &str) {
+        let pid = self.pid(&format!("slurmd-{node}.pid")).expect("the daemon runs");
+        kill(pid, libc::SIGTERM);
+        self.until("the daemon has ended", || !Path::new(&format!("/proc/{pid}")).exists());
+        let daemon = which::which_in("slurmd", Some(PATHS), "/").unwrap();
+        let line = format!("{before} '{}' -N {node} -f '{}'", daemon.display(), self.conf().display());
+        Ran::of(Command::new("sh").args(["-c", &line]).env("SLURM_CONF", self.conf())).exit(0);
+        self.until("it is idle", || self.asked("sinfo", &["-h", "-n", node, "-o", "%t"]).trim() == "idle");
+    }
+
     /// Kills the daemon of a node with what runs there, as a machine that loses its power. What tasks started ends with them.
     pub fn kill_node(&self, node: &str) {
         kill(self.pid(&format!("slurmd-{node}.pid")).expect("the daemon runs"), libc::SIGKILL);
