@@ -90,6 +90,7 @@ mod slicing;
 mod slicing_packages;
 mod slicing_recipe;
 mod slurm;
+mod slurm_nodes;
 mod smoking;
 mod source;
 mod starting;
