@@ -98,7 +98,7 @@ impl From<DivisionFormat> for ShardFormat {
 /// What a build and its plan share.
 #[derive(Debug, Args)]
 pub(super) struct JobArgs {
-    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml]
     recipe: Option<String>,
 
     /// Build only these capabilities (repeat or separate by commas), such as 9.0 or 9.0a

@@ -20,7 +20,7 @@ Examples:
   SIMPACK_VENDOR_DIR=vendored simpack build recipes/volley --offline --locked      on a machine without a network
   simpack vendor recipes/volley --output vendored --json                           names, digests, sizes")]
 pub(super) struct VendorArgs {
-    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml, else volley]
+    /// Recipe: a directory, a file, or the name of an embedded one [default: ./simpack.toml]
     recipe: Option<String>,
 
     /// Directory of the files

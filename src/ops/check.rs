@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::package::conda;
-use crate::project::{files_of, find, source_elsewhere, unsaid_inputs};
+use crate::project::{files_of, find, licences, source_elsewhere, source_root, unsaid_inputs};
 use crate::recipe::{
     self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
 };
@@ -55,10 +55,11 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
     };
-    let warnings = match recipes.first().filter(|recipe| matches!(recipe.source, Source::Path(_))) {
+    let mut warnings = match recipes.first().filter(|recipe| matches!(recipe.source, Source::Path(_))) {
         Some(recipe) => warnings(recipe, &text, &path)?,
         None => Vec::new(),
     };
+    warnings.extend(without_licence(recipes.first(), &text, &path, fetched));
     let records = |of: &[Diagnostic]| of.iter().map(Diagnostic::record).collect();
     let (mistakes_json, warnings_json) = (records(mistakes), records(&warnings));
     if !ui.json(&Checked { schema: 1, path: &path, mistakes: mistakes_json, recipes, warnings: warnings_json })? {
@@ -70,6 +71,15 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
 
 /// Where builds write when they are not told otherwise.
 const WRITTEN: [&str; 2] = ["dist", "target/simpack"];
+
+/// Of a recipe whose source was looked into and has no licence text: no package can be made before there is one.
+fn without_licence(recipe: Option<&Recipe>, text: &str, path: &str, fetched: Option<PathBuf>) -> Option<Diagnostic> {
+    let recipe = recipe.filter(|recipe| matches!(recipe.source, Source::Path(_)) || fetched.is_some())?;
+    let error = licences(recipe, &source_root(recipe, fetched).ok()?).err()?;
+    let licence = recipe::parse(text, path).ok()?.simulator.license?;
+    let mistake = Diagnostic::at(&Document::new(path, text), licence.span, error.to_string());
+    Some(error.hints().iter().fold(mistake.warning(), |mistake, hint| mistake.hint(hint)))
+}
 
 fn warnings(recipe: &Recipe, text: &str, path: &str) -> Result<Vec<Diagnostic>> {
     let file = recipe::parse(text, path).map_err(|mistakes| recipe::as_error(&mistakes))?;

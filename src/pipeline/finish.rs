@@ -23,7 +23,7 @@ use crate::fs;
 use crate::lint::Settings;
 use crate::plan::{Action, BuildPlan};
 use crate::process::check_interrupted;
-use crate::project::{Dependencies, SYMBOLS_DIR, read_all_symbols};
+use crate::project::{Dependencies, SYMBOLS_DIR, licences, read_all_symbols};
 use crate::recipe::{ComponentKind, HostVariant, TestOutcome};
 use crate::report::{Level, Report};
 use crate::ui::Ui;
@@ -37,19 +37,22 @@ pub(super) struct Finish<'a> {
     request: &'a BuildRequest,
     key: Option<&'a SigningKey>,
     symbols: Vec<SymbolsFile>,
+    /// Texts by their names.
+    licences: BTreeMap<String, String>,
     context: VerifyContext,
     settings: Settings,
     jobs: usize,
 }
 
 impl<'a> Finish<'a> {
-    /// Reads symbols files, lints and levels.
+    /// Reads symbols files, licence texts, lints and levels.
     pub(super) fn prepare(job: &Job, request: &'a BuildRequest, key: Option<&'a SigningKey>) -> Result<Self> {
         let symbols = read_all_symbols(&job.inputs.recipes.own().dir.join(SYMBOLS_DIR))?;
+        let licences = licences(job.inputs.recipes.own(), &job.inputs.source)?;
         let context = VerifyContext::load(&Data::here())?.recipe(&job.inputs.recipes);
         let context = context.symbols(symbols.clone()).partial(request.is_partial());
         let settings = settings(job, request, &context)?;
-        Ok(Self { request, key, symbols, context, settings, jobs: request.threads() })
+        Ok(Self { request, key, symbols, licences, context, settings, jobs: request.threads() })
     }
 
     /// Makes the packages, unless findings are denied.
@@ -65,7 +68,7 @@ impl<'a> Finish<'a> {
         ui: &Ui,
     ) -> Result<BuildResult> {
         let _group = ui.group("packages");
-        let Self { request, key, symbols, context, settings, jobs } = self;
+        let Self { request, key, symbols, licences, context, settings, jobs } = self;
         let staged = stage(job, &outcome, (request, dependencies), context, &settings, (jobs, ui));
         let (bundles, report, tests) = staged.map_err(|error| match outcome.lost() {
             0 => error,
@@ -76,7 +79,7 @@ impl<'a> Finish<'a> {
             return Ok(BuildResult::Stopped(report));
         }
         say_left_out(job, request, &bundles, ui);
-        let mut built = publish(job, (&bundles, &symbols), (outcome, report), (request, key), jobs)?;
+        let mut built = publish(job, (&bundles, &symbols, licences), (outcome, report), (request, key), jobs)?;
         built.tests = tests;
         Ok(BuildResult::Built(Box::new(built)))
     }
@@ -159,13 +162,13 @@ fn tested(job: &Job, bundles: &[Bundle], request: &BuildRequest, ui: &Ui) -> Res
 /// Writes packages and puts them in the place of those before.
 fn publish(
     job: &Job,
-    (bundles, symbols): (&[Bundle], &[SymbolsFile]),
+    (bundles, symbols, licences): (&[Bundle], &[SymbolsFile], BTreeMap<String, String>),
     (outcome, report): (BuildOutcome, Report),
     (request, key): (&BuildRequest, Option<&SigningKey>),
     jobs: usize,
 ) -> Result<Built> {
     let dist = Dist::begin(&request.dist)?;
-    let packed = pack(job, bundles, symbols, &request.formats, dist.root(), &request.dist, jobs)?;
+    let packed = pack(job, (bundles, symbols, licences), &request.formats, dist.root(), &request.dist, jobs)?;
     let stated = origin_of(job, bundles, &outcome);
     let built = Built {
         simulator: job.inputs.recipes.own().name.clone(),

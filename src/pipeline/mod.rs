@@ -24,7 +24,7 @@ pub use summary::{Row, Summary};
 
 pub(crate) use dist::MARK;
 pub(crate) use inputs::Job;
-pub(crate) use packages::{by_floors, licences};
+pub(crate) use packages::by_floors;
 pub(crate) use run::{BuildResult, build};
 pub(crate) use shards::{build_shard, divided, merge};
 pub(crate) use slices::slice_for;

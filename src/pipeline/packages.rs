@@ -9,8 +9,7 @@ use super::vendors;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
 use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
-use crate::error::{Error, Result};
-use crate::fs::Tree;
+use crate::error::Result;
 use crate::gpu::CodeImage;
 use crate::manifest::Manifests;
 use crate::pack::{self, PackContext};
@@ -24,11 +23,10 @@ pub(crate) struct Packed {
 }
 
 /// Writes every package in each format below `dist`, in the formats' order; `dist` takes the place of `earlier`. `symbols`
-/// give dependencies their floors.
+/// give dependencies their floors; packages carry `licences`, by their names.
 pub(crate) fn pack(
     job: &Job,
-    bundles: &[Bundle],
-    symbols: &[SymbolsFile],
+    (bundles, symbols, licences): (&[Bundle], &[SymbolsFile], BTreeMap<String, String>),
     formats: &[FormatName],
     dist: &Path,
     earlier: &Path,
@@ -36,7 +34,7 @@ pub(crate) fn pack(
 ) -> Result<Vec<Packed>> {
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
     let manifests = &job.inputs.manifests;
-    let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols)?)?;
+    let packages = pack::packages(job.inputs.recipes.own(), bundles, &context(job, bundles, symbols, licences)?)?;
     let own = job.inputs.recipes.own();
     let plain: Vec<Package> =
         packages.iter().filter(|package| is_in_all_formats(own, &package.manifest)).cloned().collect();
@@ -58,7 +56,12 @@ pub(super) fn is_in_all_formats(recipe: &Recipe, manifest: &BundleManifest) -> b
     manifest.component != ComponentKind::Python && manifest.host.as_ref().is_none_or(is_default)
 }
 
-fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Result<PackContext<'a>> {
+fn context<'a>(
+    job: &'a Job,
+    bundles: &[Bundle],
+    symbols: &[SymbolsFile],
+    licences: BTreeMap<String, String>,
+) -> Result<PackContext<'a>> {
     let own: BTreeSet<&str> = bundles.iter().map(|bundle| bundle.manifest.package.as_str()).collect();
     let foreign: Vec<&SymbolsFile> = symbols.iter().filter(|file| !own.contains(file.package.as_str())).collect();
     let mut provided = BTreeSet::new();
@@ -81,7 +84,6 @@ fn context<'a>(job: &'a Job, bundles: &[Bundle], symbols: &[SymbolsFile]) -> Res
         needs.extend(needed.filter(is_outside).filter_map(|soname| provider(job, soname)));
         outside.entry(package).or_default().extend(needs);
     }
-    let licences = licences(job.inputs.recipes.own(), &job.inputs.source)?;
     let vendors = vendors::licences(job, bundles, &licences)?;
     Ok(PackContext { manifests: &job.inputs.manifests, outside, compiled_by, licences, vendors })
 }
@@ -125,36 +127,4 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
     let major = job.inputs.tools.host_major();
     let versions = major.map_or_else(Versions::any, |major| VersionRange::at_least(Version::from(major)).into());
     Some(conda_package(package.to_owned(), versions))
-}
-
-/// Licence texts of a source: those that the recipe names, else those at its top.
-pub(crate) fn licences(recipe: &Recipe, source: &Path) -> Result<BTreeMap<String, String>> {
-    let mut licences = BTreeMap::new();
-    let tree = Tree::at(source)?;
-    for path in &recipe.licence_files {
-        let text = String::from_utf8(tree.read(path)?)
-            .map_err(|_| Error::recipe(format!("the licence text {path} is not UTF-8")))?;
-        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-        // Two of one name are told apart by where they lie.
-        let name = if licences.contains_key(&name) { path.replace('/', "-") } else { name };
-        licences.insert(name, text);
-    }
-    if !licences.is_empty() {
-        return Ok(licences);
-    }
-    for entry in fs_err::read_dir(source)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let upper = name.to_uppercase();
-        let is_licence = ["LICENSE", "LICENCE", "COPYING", "NOTICE"].iter().any(|start| upper.starts_with(start));
-        if is_licence && entry.path().is_file() {
-            let text = fs_err::read_to_string(entry.path())?;
-            licences.insert(name, text);
-        }
-    }
-    match licences.is_empty() {
-        false => Ok(licences),
-        true => Err(Error::recipe(format!("no licence text at the top of {}", source.display()))
-            .hint("packages carry the licence: add a file LICENSE or COPYING to the source, or name the text in `licence-files`")),
-    }
 }

@@ -13,12 +13,14 @@ use super::request::{BuildRequest, LauncherKind};
 use super::slurm;
 use super::summary::{Built, LastWords};
 use crate::attest::SigningKey;
+use crate::data::Data;
 use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, SandboxMode, StepIsolation, Toolset};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::{Ended, LastBuild, asked};
 use crate::plan::Action;
 use crate::process::IsolationKind;
+use crate::project::find;
 use crate::report::Report;
 use crate::ui::Ui;
 
@@ -53,6 +55,8 @@ pub(super) fn in_work<T>(request: &BuildRequest, work: impl FnOnce() -> Result<T
     refuse_foreign(&request.dist)?;
     refuse_fixed(&request.work, "--work")?;
     refuse_fixed(&request.dist, "--dist")?;
+    // In a directory without a recipe nothing is left behind.
+    find(request.recipe().recipe.as_deref(), &Data::here())?;
     fs_err::create_dir_all(&request.work)?;
     fs::mark_as_cache(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.

@@ -5,6 +5,7 @@ mod dependencies;
 mod files;
 mod hygiene;
 mod ignored;
+mod licences;
 mod locate;
 mod lock;
 mod sources;
@@ -13,6 +14,7 @@ mod unsaid;
 
 pub(crate) use dependencies::{Dependencies, dependencies, package_files};
 pub(crate) use hygiene::{Hygiene, examine};
+pub(crate) use licences::licences;
 pub(crate) use locate::{Located, Origin, RECIPE_FILE, RecipeRequest, files_of, find, locate, source_elsewhere};
 pub(crate) use lock::{Choice, LOCK_FILE, LockState, change_in_words, fresh_lock};
 pub(crate) use sources::{scan, source_digest, source_root};

@@ -137,7 +137,7 @@ fn init_then_check() {
         assert!(ran.stderr.contains("there is no simpack.toml in this directory"), "{verb}: {}", ran.stderr);
         assert!(ran.stderr.contains("simpack init") && ran.stderr.contains("simpack build volley"), "{}", ran.stderr);
     }
-    assert!(!dir.path().join("dist").exists());
+    assert!(!dir.path().join("dist").exists() && !dir.path().join("target").exists());
     // A recipe of another encoding is a wrong recipe, with its line.
     fs_err::write(dir.path().join("latin.toml"), b"edition = 1\n[simulator]\nname = \"m\xfcller\"\n").unwrap();
     for verb in ["check", "plan", "generate"] {

@@ -172,6 +172,14 @@ fn mistakes_in_a_recipe() {
     shown("offline-with-an-empty-cache", 4, || {
         tiny.simpack(&["build", "recipe", "--offline", "--host", "zig", "--quiet"])
     });
+    let licence = fs_err::read(tiny.path("recipe/LICENSE")).unwrap();
+    fs_err::remove_file(tiny.path("recipe/LICENSE")).unwrap();
+    shown("licence-text-absent", 0, || tiny.simpack(&["check", "recipe"]));
+    // Told before anything is compiled.
+    let built = Ran::of(tiny.simpack(&["build", "recipe"]).env("PATH", "/nowhere"));
+    assert_eq!(built.code, Some(3), "{}", built.stderr);
+    assert!(built.stderr.contains("no licence text"), "{}", built.stderr);
+    fs_err::write(tiny.path("recipe/LICENSE"), licence).unwrap();
     let lock = fs_err::read_to_string(tiny.path("recipe/simpack.lock")).unwrap();
     let start = lock.find("sha256 = \"").unwrap() + 10;
     tiny.write("recipe/simpack.lock", &format!("{}0000{}", &lock[..start], &lock[start + 4..]));

@@ -396,7 +396,7 @@ fn built_library(kind: ComponentKind, named: Option<&Library>, built: &Built) ->
 
 /// Names of licence texts at the top of the source, sorted.
 pub(super) fn licences(recipe: &Recipe, source: &Path) -> Result<Vec<String>> {
-    Ok(crate::pipeline::licences(recipe, source)?.into_keys().collect())
+    Ok(crate::project::licences(recipe, source)?.into_keys().collect())
 }
 
 /// All packages: those of the host part once, those of device code once a release.
