@@ -114,3 +114,49 @@ fn lost_nodes_and_memory_get_one_more_try() {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
 }
+
+/// Shaders for three environments in four variants: sixty steps that take no compiler but simpack, and the host's.
+const SIXTY: &str = r#"
+[component.kernels]
+policy = "capability"
+[kernels.network]
+form = "spirv"
+sources = ["shaders/s0.wgsl", "shaders/s1.wgsl", "shaders/s2.wgsl", "shaders/s3.wgsl", "shaders/s4.wgsl"]
+table = "shaders/table.toml"
+[kernels.network.variants.scale]
+one = { define = ["SCALE=1"] }
+two = { define = ["SCALE=2"] }
+three = { define = ["SCALE=3"] }
+four = { define = ["SCALE=4"] }
+"#;
+
+#[test]
+fn sixty_steps_are_shared_by_both_nodes() {
+    let Some(slurm) = Slurm::start() else { return };
+    let tiny = Tiny::new();
+    let mut table = "edition = 1\n".to_owned();
+    for n in 0..5 {
+        let text = format!(
+            "override SCALE: u32 = 1u;\n@group(0) @binding(0) var<storage, read_write> cells: array<u32>;\n\
+             @compute @workgroup_size(64)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n  \
+             if (id.x < arrayLength(&cells)) {{ cells[id.x] += {n}u * SCALE; }}\n}}\n"
+        );
+        tiny.write(&format!("recipe/shaders/s{n}.wgsl"), &text);
+        table += &format!("[[kernel]]\nname = \"s{n}\"\nparams = []\nworkgroup = [64]\n");
+        table += "bindings = [{ binding = 0, type = \"storage-buffer\", size = 0, stride = 4 }]\n";
+    }
+    tiny.write("recipe/shaders/table.toml", &table);
+    tiny.change(
+        "cuda = [\"13.0\"]\ncapabilities = [\"8.0\", \"9.0\"]\nptx = []",
+        "environments = [\"vulkan1.1\", \"vulkan1.2\", \"vulkan1.3\"]",
+    );
+    let recipe = fs_err::read_to_string(tiny.path("recipe/simpack.toml")).unwrap();
+    tiny.write("recipe/simpack.toml", &(recipe + SIXTY));
+    let reference = tiny.reference();
+    let ran = Ran::of(&mut build(&tiny, &slurm, &[])).exit(0);
+    assert!(ran.stderr.contains("61 steps in 3 tasks of 1 processor"), "{}", ran.stderr);
+    for node in ["(n1)", "(n2)"] {
+        assert!(ran.stderr.contains(node), "{node}: {}", ran.stderr);
+    }
+    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
+}

@@ -1,10 +1,10 @@
-//! Nodes of a cluster that are not as the machine that submitted: without any means to isolate steps. That is told with the
-//! step, the node, and what to do.
+//! Nodes of a cluster that are not as the machine that submitted: without the shared directory, with an older glibc, without
+//! any means to isolate steps. Each is told with its step, its node, and what to do.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::support::{Ran, Slurm, Tiny, need};
+use crate::support::{Ran, Slurm, Tiny, changed, digests, need};
 
 /// A build of one step by one task.
 fn build(tiny: &Tiny, slurm: &Slurm, args: &[&str]) -> Command {
@@ -26,6 +26,57 @@ fn compiled(source: &str, program: &Path, args: &[&str]) {
     let mut command = Command::new("cc");
     command.args(["-O1", "-x", "c", source, "-o"]).arg(program).args(args);
     Ran::of(&mut command).exit(0);
+}
+
+#[test]
+fn nodes_without_the_directory_or_with_an_older_glibc_are_told() {
+    need!(which::which("unshare").is_ok(), "unshare is not here");
+    let Some(slurm) = Slurm::start() else { return };
+    let tiny = Tiny::new();
+    let reference = tiny.reference();
+    slurm.asked("scontrol", &["update", "nodename=n2", "state=drain", "reason=test"]);
+
+    // A loader that knows no such version says so in its own words: the library that has it is there for the linker alone.
+    tiny.write("old/libc.c", "void of_tomorrow(void) {}\n");
+    tiny.write("old/libc.map", "GLIBC_9.99 { of_tomorrow; };\n");
+    tiny.write("old/main.c", "void of_tomorrow(void);\nvoid _start(void) { of_tomorrow(); }\n");
+    let at = |name: &str| tiny.path("old").join(name).display().to_string();
+    let map = format!("-Wl,--version-script={}", at("libc.map"));
+    let stub = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libc.so.6", &map];
+    compiled(&at("libc.c"), &tiny.path("old/libtomorrow.so"), &stub);
+    compiled(&at("main.c"), &tiny.path("old/simpack"), &["-nostdlib", "-x", "none", &at("libtomorrow.so")]);
+    slurm.asked("scontrol", &["update", "nodename=n1", "state=drain", "reason=test"]);
+    let mut child = build(&tiny, &slurm, &["--sandbox", "off"]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    slurm.until("its job waits", || slurm.tasks() == ["PENDING"]);
+    let runs: Vec<String> =
+        tiny.names("cache/slurm").iter().map(|name| format!("cache/slurm/{name}/run/simpack")).collect();
+    let program = tiny.path(&runs[0]);
+    fs_err::remove_file(&program).unwrap();
+    fs_err::copy(tiny.path("old/simpack"), &program).unwrap();
+    slurm.asked("scontrol", &["update", "nodename=n1", "state=resume"]);
+    let ran = Ran::from(child.wait_with_output().unwrap()).exit(5);
+    told(
+        &ran,
+        &["task 1 could not start", "GLIBC_9.99", "not done: host core", "on n1", "older glibc", "--exclude=NODE"],
+    );
+
+    // A node that does not see the shared directory: something else is mounted there.
+    let shared = tiny.path("shared");
+    fs_err::create_dir(&shared).unwrap();
+    slurm.restart_node(
+        "n1",
+        &format!("unshare --mount sh -c 'mount -t tmpfs tmpfs {} && exec \"$@\"' sh", shared.display()),
+    );
+    let with = ["--sandbox", "off", "--shared-dir", shared.to_str().unwrap()];
+    let ran = Ran::of(&mut build(&tiny, &slurm, &with)).exit(5);
+    told(&ran, &["task 1 could not start", "not done: host core", "the node must see this directory", "--shared-dir"]);
+
+    // Both are mended by what is said.
+    slurm.asked("scontrol", &["update", "nodename=n2", "state=resume"]);
+    let with = [with.as_slice(), &["--sbatch-arg=--exclude=n1"]].concat();
+    told(&Ran::of(&mut build(&tiny, &slurm, &with)).exit(0), &["host core  (n2)"]);
+    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
 }
 
 #[test]
