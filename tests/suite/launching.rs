@@ -1,13 +1,14 @@
 //! Host compilers through sccache: the bytes of a build without it, by every means to isolate steps, and no compiler outside.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use simpack::fs::set_mode;
 use simpack::process::{Isolation, candidates};
 
 use crate::hermetic::Small;
-use crate::support::{Ran, changed, digests, simpack};
+use crate::support::{Ran, changed, digests, need, simpack};
 
 /// A build of `small` into `dist`, with the cache `cache` in which no step is.
 fn build(small: &Small, (cache, path): (&Path, &str), dist: &str, args: &[&str]) -> Ran {
@@ -171,4 +172,51 @@ fn one_that_steps_cannot_have_is_refused_or_left_out() {
     let pinned = build(&small, (&cache, &path), "dist", &["--launcher", "sccache"]).exit(0);
     assert!(pinned.stderr.contains("is 0.4.0-pre.6, too old: the pinned one is used"), "{}", pinned.stderr);
     assert_eq!(uses(&pinned), [1, 0, 1]);
+}
+
+/// Where there are no namespaces, its server is held by Landlock, which closes TCP: it listens on a socket of the step's own.
+#[test]
+fn landlock_holds_its_server() {
+    need!(cfg!(target_arch = "x86_64"), "the filter of system calls is for x86-64");
+    need!(candidates().contains(&Isolation::Landlock), "this kernel has no Landlock");
+    let [cmake, _] = two_sources();
+    let cache = cmake.view();
+    let filter = cmake.dir.path().join("without-namespaces");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/without_sandbox.c");
+    Ran::of(Command::new("cc").args(["-O1", "-DKEEP_LANDLOCK"]).arg(source).arg("-o").arg(&filter)).exit(0);
+    let _ = fs_err::remove_dir_all(cache.join("sccache"));
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        for dir in [cache.join("artifacts"), cache.join("headers"), cmake.dir.path().join("work")] {
+            let _ = fs_err::remove_dir_all(dir);
+        }
+        let plain = simpack(
+            cmake.dir.path(),
+            &[
+                "build",
+                "tiny",
+                "--json",
+                "--dist",
+                "held",
+                "--work",
+                "work",
+                "--sandbox",
+                "require",
+                "--launcher",
+                "sccache",
+            ],
+        );
+        let mut held = Command::new(&filter);
+        held.arg(plain.get_program()).args(plain.get_args()).current_dir(cmake.dir.path());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => held.env(name, value),
+                None => held.env_remove(name),
+            };
+        }
+        let ran = Ran::of(held.env("SIMPACK_CACHE_DIR", &cache)).exit(0);
+        assert!(ran.stderr.contains("steps are by landlock"), "{}", ran.stderr);
+        seen.push(uses(&ran));
+    }
+    assert!(seen[0][1] == 0 && seen[0][2] >= 2 && seen[1][1] >= 2, "{seen:?}");
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::s3::S3;
 use crate::support::{Ran, Slurm, Tiny, changed, digests, need};
 
 /// A build of one step by one task.
@@ -102,4 +103,26 @@ fn a_node_without_a_sandbox_is_told_or_refused() {
     slurm.asked("scontrol", &["update", "nodename=n2", "state=resume"]);
     let with = ["--sandbox", "require", "--sbatch-arg=--exclude=n1"];
     told(&Ran::of(&mut build(&tiny, &slurm, &with)).exit(0), &["host core  (n2)"]);
+}
+
+/// Nodes that share orders alone, each with a cache of its own: what they make comes back through the store.
+#[test]
+fn nodes_with_caches_of_their_own_meet_in_a_store() {
+    need!(which::which("unshare").is_ok(), "unshare is not here");
+    let Some(s3) = S3::start() else { return };
+    let Some(slurm) = Slurm::start() else { return };
+    let tiny = Tiny::new();
+    let reference = tiny.reference();
+    let (cache, shared) = (tiny.path("cache"), tiny.path("shared"));
+    for dir in [&cache, &shared] {
+        fs_err::create_dir_all(dir).unwrap();
+    }
+    slurm.asked("scontrol", &["update", "nodename=n2", "state=drain", "reason=test"]);
+    let elsewhere = format!("unshare --mount sh -c 'mount -t tmpfs tmpfs {} && exec \"$@\"' sh", cache.display());
+    slurm.restart_node("n1", &elsewhere);
+    let with = ["--sandbox", "off", "--shared-dir", shared.to_str().unwrap()];
+    let mut command = build(&tiny, &slurm, &with);
+    told(&Ran::of(s3.serve(&mut command, "write")).exit(0), &["host core  (n1)"]);
+    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
+    assert_eq!(s3.objects("artifacts").len(), 1);
 }
