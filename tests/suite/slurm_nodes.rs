@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::support::s3::S3;
 use crate::support::{Ran, Slurm, Tiny, changed, digests, need};
@@ -125,4 +126,26 @@ fn nodes_with_caches_of_their_own_meet_in_a_store() {
     told(&Ran::of(s3.serve(&mut command, "write")).exit(0), &["host core  (n1)"]);
     assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
     assert_eq!(s3.objects("artifacts").len(), 1);
+}
+
+/// The shared directory goes away while a step runs, and comes back.
+#[test]
+fn a_shared_directory_that_comes_back_is_waited_for() {
+    let Some(slurm) = Slurm::start() else { return };
+    let tiny = Tiny::new();
+    let reference = tiny.reference();
+    let (shared, away) = (tiny.path("shared"), tiny.path("away"));
+    fs_err::create_dir(&shared).unwrap();
+    let mark = |name: &str| tiny.path(name).display().to_string();
+    tiny.compiler(&format!("touch '{}'; while [ ! -e '{}' ]; do sleep 0.1; done", mark("begun"), mark("go")));
+    let mut child = build(&tiny, &slurm, &["--sandbox", "off", "--shared-dir", shared.to_str().unwrap()]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    slurm.until("the compiler runs", || tiny.path("begun").exists());
+    fs_err::rename(&shared, &away).unwrap();
+    std::thread::sleep(Duration::from_secs(7));
+    fs_err::rename(&away, &shared).unwrap();
+    tiny.write("go", "");
+    let ran = Ran::from(child.wait_with_output().unwrap()).exit(0);
+    told(&ran, &["is not there: waiting for it, 10 minutes at most", "host core  (n"]);
+    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
 }

@@ -17,6 +17,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const ASK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 /// How long a controller may say nothing, or the shared directory be away.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long the shared directory may be away before anybody is told.
+const BLINK: Duration = Duration::from_secs(5);
 /// How long files of a task that ended may be on their way: what network file systems remember of directories.
 const ON_THE_WAY: Duration = Duration::from_secs(15);
 
@@ -64,18 +66,21 @@ impl Watch<'_> {
         let mut made: BTreeSet<String> = BTreeSet::new();
         let began = Instant::now();
         let (mut asked, mut every, mut answered, mut mounted) = (began, ASK.0, began, began);
-        let mut why_waiting = String::new();
+        let (mut why_waiting, mut is_missed) = (String::new(), false);
         loop {
             if interrupted().is_some() {
                 self.cancel()?;
                 check_interrupted()?;
             }
             if self.dir.path().is_dir() {
-                mounted = Instant::now();
+                (mounted, is_missed) = (Instant::now(), false);
             } else if mounted.elapsed() > PATIENCE {
                 return Err(Error::file(self.dir.path(), "is not there any more")
                     .detail("jobs may still run")
                     .hint("mount it again and build again: jobs that run are adopted, finished steps are kept"));
+            } else if mounted.elapsed() > BLINK && !std::mem::replace(&mut is_missed, true) {
+                let (path, most) = (self.dir.path().display(), PATIENCE.as_secs() / 60);
+                self.ui.note(format!("  slurm      {path} is not there: waiting for it, {most} minutes at most"));
             }
             for (place, task) in tasks.iter_mut().enumerate().filter(|(_, task)| !task.has_ended()) {
                 if self.hear(place + 1, task, (&mut made, total)) {
