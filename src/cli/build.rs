@@ -299,6 +299,7 @@ impl JobArgs {
                 texts.iter().map(|text| text.parse::<Capability>()).collect::<Result<_, _>>().map_err(Error::usage)?,
             ),
         };
+        let offline = self.offline || config::current().is_on("offline");
         Ok(BuildRequest {
             recipe: self.recipe.clone(),
             capabilities: (!self.capability.is_empty()).then(|| self.capability.clone()),
@@ -317,8 +318,8 @@ impl JobArgs {
                 HostArg::Zig => HostKind::Zig,
                 HostArg::System => HostKind::System,
             }),
-            offline: self.offline || config::current().is_on("offline"),
-            without_store: self.offline || config::current().is_on("offline"),
+            offline,
+            without_store: offline,
             locked: self.locked || config::current().is_on("locked"),
             ..BuildRequest::default()
         })

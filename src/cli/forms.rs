@@ -7,6 +7,7 @@ use crate::error::ErrorJson;
 use crate::lock::{LOCK_EDITION, Lock};
 use crate::ops::cache::{Collected, Stat, Verdict};
 use crate::ops::check::Checked;
+use crate::ops::compile::Compiled;
 use crate::ops::compose::Composed;
 use crate::ops::config::Listing;
 use crate::ops::generate::Generated;
@@ -25,7 +26,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 32] = [
+pub const FORMS: [Form; 33] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -44,6 +45,7 @@ pub const FORMS: [Form; 32] = [
     Form { name: "cache-verify", version: 1, about: "`simpack cache verify --json`", schema: of::<Verdict> },
     Form { name: "check", version: 1, about: "`simpack check --json`", schema: of::<Checked> },
     Form { name: "comparison", version: 1, about: "`simpack plan --compare --json`", schema: of::<Comparison> },
+    Form { name: "compile", version: 1, about: "`simpack compile --json`", schema: of::<Compiled> },
     Form { name: "compose", version: 1, about: "`simpack compose --json`", schema: of::<Composed> },
     Form { name: "config", version: 1, about: "`simpack config --list --json`", schema: of::<Listing> },
     Form { name: "cost", version: 1, about: "`simpack plan --cost --json`", schema: of::<Costs> },

@@ -3,6 +3,7 @@
 mod build;
 mod cache;
 mod check;
+mod compile;
 mod completions;
 mod compose;
 mod config;

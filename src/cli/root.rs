@@ -8,6 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use super::build::{BuildArgs, PlanArgs};
 use super::cache::CacheCommand;
 use super::check::CheckArgs;
+use super::compile::CompileArgs;
 use super::compose::ComposeArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
@@ -105,6 +106,8 @@ enum Verb {
     Select(SelectArgs),
     /// Say what this machine has, what fits it, what is wrong and what would fix it
     Doctor(DoctorArgs),
+    /// Compile on this machine what installed packages leave to it: device code for its GPUs, models of users
+    Compile(CompileArgs),
     /// Cut a file with code for many GPUs down to some, without compiling
     Slice(SliceArgs),
     /// Put several components or packages into one directory
@@ -243,6 +246,7 @@ impl Verb {
             | Self::Toolchain(_)
             | Self::SlurmTask { .. }
             | Self::Vendor(_) => Some("what was fetched is kept, and the next run goes on from there"),
+            Self::Compile(_) => Some("what was compiled before is as it was"),
             _ => None,
         }
     }
@@ -267,6 +271,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Resolve(args) => args.run(ui),
         Verb::Select(args) => args.run(ui),
         Verb::Doctor(args) => args.run(ui),
+        Verb::Compile(args) => args.run(ui),
         Verb::Slice(args) => args.run(ui),
         Verb::Compose(args) => args.run(ui),
         Verb::Generate(command) => command.run(ui),

@@ -1,6 +1,7 @@
 //! `simpack select`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
@@ -34,10 +35,24 @@ enum FormatArg {
     Json,
 }
 
+/// A version of Vulkan.
+#[derive(Debug, Clone, Copy)]
+struct VulkanVersion(u8, u8);
+
+impl FromStr for VulkanVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let numbers = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        numbers.map(|(major, minor)| Self(major, minor)).ok_or_else(|| format!("`{text}` is no version such as 1.3"))
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The choice is that of the simulator's own loader: machine code of exactly the GPU, of a lower minor, of
-its family, PTX that the driver can compile, else the CPU. With a prefix and a channel together, what is
+its family, PTX that the driver can compile, else the CPU; shaders of the highest environment that a Vulkan
+device takes and whose limits it offers. With a prefix and a channel together, what is
 installed is compared with what there is.
 
 Exit codes: 0 every GPU gets device code, 1 a GPU is left to the CPU, 2 nothing to select from, no such
@@ -54,6 +69,7 @@ Examples:
   simpack select dist/ --format pip | sh              installs wheels into the environment that pip is of
   simpack select dist/ --replay login.json --format uv  for a machine that `simpack doctor --json` recorded
   simpack select dist/ --device 9.0 --format tar | PREFIX=/opt/volley sh
+  simpack select --vulkan 1.2                        shaders for a device of Vulkan 1.2
   simpack select --variant mpi=openmpi --variant python=3.12
   simpack select --device 12.0 --cuda 13.0 --json")]
 pub(super) struct SelectArgs {
@@ -65,6 +81,10 @@ pub(super) struct SelectArgs {
     /// GPUs of this machine]
     #[arg(long, value_name = "X.Y")]
     device: Vec<String>,
+
+    /// Version of Vulkan of a device of the machine; once for each device. No limit of it is known: --replay knows them
+    #[arg(long, value_name = "X.Y", conflicts_with = "replay")]
+    vulkan: Vec<VulkanVersion>,
 
     /// Select for the machine of this record, which `simpack doctor --json` printed
     #[arg(long, value_name = "FILE", conflicts_with = "device")]
@@ -111,6 +131,7 @@ impl SelectArgs {
         let request = SelectRequest {
             paths: self.paths,
             devices: (!self.device.is_empty()).then_some(devices),
+            vulkan: self.vulkan.into_iter().map(|VulkanVersion(major, minor)| (major, minor)).collect(),
             driver: self.driver,
             cuda: self.cuda,
             replay: self.replay,

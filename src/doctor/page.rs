@@ -238,7 +238,7 @@ impl Lines {
             for found in &facts.fits {
                 let place = if machine.prefixes.len() > 1 { format!("  in {}", found.prefix) } else { String::new() };
                 let fits = found.shaders.iter().filter(|fit| fit.index == index);
-                for line in fits.map(shader_words) {
+                for line in fits.map(ShaderFit::words) {
                     let text = format!("{} {}  -> {line}{place}", found.fit.simulator, found.fit.version);
                     self.wrap("", &text, INDENT + 4);
                 }
@@ -360,29 +360,6 @@ fn device_words(machine: &Machine, device: &Device) -> String {
         text.push_str("  ECC off");
     }
     text
-}
-
-/// `shaders vulkan1.1; it takes vulkan1.3: install volley-shaders-vulkan1.3`.
-fn shader_words(fit: &ShaderFit) -> String {
-    let runs = match (fit.target, &fit.why_not) {
-        (Some(target), _) => format!("shaders {target}"),
-        (None, why) => format!("CPU: {}", why.as_deref().unwrap_or("no shaders are installed")),
-    };
-    let better = match (fit.takes, &fit.better) {
-        (Some(takes), Some(better)) => format!("; it takes {takes}: install {better}"),
-        _ => String::new(),
-    };
-    // Where it runs none, what is lacking is the reason.
-    let lacking = fit.lacking.iter().filter(|_| fit.target.is_some());
-    let lacking: String =
-        lacking.map(|(variant, lacks)| format!("; not `{variant}`, which needs {}", lacks.join(" and "))).collect();
-    let fitting = match fit.variants.as_slice() {
-        [] => String::new(),
-        _ if lacking.is_empty() => String::new(),
-        [one] => format!(": `{one}` runs here"),
-        some => format!(": `{}` run here", some.join("` and `")),
-    };
-    format!("{runs}{lacking}{fitting}{better}")
 }
 
 fn vulkan_words(device: &VulkanDevice, verbose: bool) -> String {

@@ -7,18 +7,20 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::cache::{CacheEntry, artifacts_with};
 use super::run::BuildOutcome;
-use crate::arch::{CudaVersion, KernelCompiler, KernelTarget};
+use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget};
 use crate::build_system::BuildDriver;
 use crate::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, KERNELS_LIST, KERNELS_SCHEMA, KernelsList, OutsideLibrary,
-    Provenance, ToolVersion,
+    Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, KERNELS_LIST, KERNELS_SCHEMA, KernelsList,
+    OutsideLibrary, Provenance, ToolVersion,
 };
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
 use crate::gpu::ShaderNeeds;
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
-use crate::recipe::{Component, ComponentKind, HostVariant, Recipe, RecipeMatrix, UNNAMED_VARIANT};
+use crate::recipe::{
+    Component, ComponentKind, HostVariant, KernelForm, KernelGroup, Recipe, RecipeMatrix, UNNAMED_VARIANT,
+};
 
 /// What staging works on.
 pub struct StageInputs<'a> {
@@ -258,12 +260,47 @@ pub fn seal(bundle: &mut Bundle, lists: Vec<PendingList>, outside: &OutsideOf<'_
     bundle.manifest.artifacts = artifacts(bundle, "")?;
     bundle.manifest.artifacts.retain(|artifact| artifact.path != list);
     bundle.manifest.outside = outside(bundle)?;
+    // Sources that a build put elsewhere, or left out, cannot be compiled on users' machines.
+    let has = |path: String| bundle.manifest.artifacts.iter().any(|artifact| artifact.path == path);
+    bundle.manifest.device_sources = bundle.manifest.device_sources.take().filter(|sources| {
+        let all = sources.groups.iter().flat_map(|group| &group.sources);
+        all.map(|source| format!("{}/{source}", sources.directory)).all(has)
+    });
+    let made_by = match &bundle.manifest.compile {
+        Some(compile) if !has(compile.command[0].clone()) => {
+            return Err(Error::recipe(format!("{} does not hold {}", bundle.manifest.package, compile.command[0]))
+                .hint("`compile` of a component calls a program of its own: add it to `files`"));
+        }
+        Some(_) => made_by(bundle)?,
+        None => Vec::new(),
+    };
+    bundle.manifest.compile.iter_mut().for_each(|compile| compile.made_by.clone_from(&made_by));
     // The highest that any host file needs.
     bundle.manifest.glibc = bundle.host_facts()?.iter().filter_map(|(_, facts)| facts.glibc()).max();
     let mut text = serde_json::to_vec_pretty(&bundle.manifest)
         .map_err(|error| Error::bug("a manifest does not print as JSON").because(error))?;
     text.push(b'\n');
     Tree::at(&bundle.root)?.write(&list, &text)
+}
+
+/// What the objects of a bundle say of the compilers that made them, as GCC and Clang write it into `.comment`.
+fn made_by(bundle: &Bundle) -> Result<Vec<String>> {
+    let marks = ["GCC: (", "clang version "].map(memchr::memmem::Finder::new);
+    let mut found = BTreeSet::new();
+    for artifact in &bundle.manifest.artifacts {
+        let ArtifactKind::File { .. } = artifact.kind else { continue };
+        let file = fs::Content::open(&bundle.root.join(&artifact.path))?;
+        if !file.bytes().starts_with(b"\x7fELF") && !file.bytes().starts_with(b"!<arch>\n") {
+            continue;
+        }
+        for at in marks.iter().flat_map(|mark| mark.find_iter(file.bytes())) {
+            let text = file.bytes()[at..].split(|byte| *byte == 0).next().unwrap_or_default();
+            let text =
+                std::str::from_utf8(text).ok().filter(|text| text.len() < 100 && !text.contains(char::is_control));
+            found.extend(text.map(str::to_owned));
+        }
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// What the shaders of a directory need of a device.
@@ -542,6 +579,8 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         kernels: if is_kernels { recipe.kernels() } else { Vec::new() },
         exact: if is_kernels { recipe.exact() } else { BTreeMap::new() },
         smoke: recipe.smoke.clone().filter(|_| planned.component == ComponentKind::Core),
+        device_sources: device_sources(recipe, plan.kernel_abi.as_ref())
+            .filter(|_| planned.component == ComponentKind::Source),
         provenance: Provenance {
             simpack: env!("CARGO_PKG_VERSION").to_owned(),
             recipe: recipe_digest(recipe),
@@ -552,6 +591,15 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
         },
         ..planned.manifest(recipe)
     }
+}
+
+/// The kernel groups of a recipe that can be compiled from their sources alone, as a build that copies installs these.
+fn device_sources(recipe: &Recipe, tag: Option<&KernelAbiTag>) -> Option<DeviceSources> {
+    let is_plain = |group: &&KernelGroup| group.form == KernelForm::Cubin && group.generator.is_none();
+    let groups: Vec<KernelGroup> = recipe.groups.iter().filter(is_plain).cloned().collect();
+    let directory = format!("share/{}", recipe.name);
+    let kernel_abi = tag.filter(|_| !groups.is_empty())?.clone();
+    Some(DeviceSources { directory, groups, cuda: recipe.cuda, kernel_abi })
 }
 
 /// Digest over a resolved recipe, as packages name it. One more capability must change no other package, so
@@ -582,6 +630,7 @@ mod tests {
             uses: Vec::new(),
             opens: Vec::new(),
             sonames: Vec::new(),
+            compile: None,
         };
         Claims::new(&components.iter().map(component).collect::<Vec<_>>()).unwrap()
     }

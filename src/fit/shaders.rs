@@ -38,6 +38,36 @@ pub struct ShaderFit {
     pub variants: Vec<String>,
 }
 
+impl ShaderFit {
+    /// The best package for the device, installed or not.
+    pub fn best(&self) -> Option<&String> {
+        self.better.as_ref().or(self.runs.as_ref())
+    }
+
+    /// `shaders vulkan1.1; it takes vulkan1.3: install volley-shaders-vulkan1.3`.
+    pub fn words(&self) -> String {
+        let runs = match (self.target, &self.why_not) {
+            (Some(target), _) => format!("shaders {target}"),
+            (None, why) => format!("CPU: {}", why.as_deref().unwrap_or("no shaders are installed")),
+        };
+        let better = match (self.takes, &self.better) {
+            (Some(takes), Some(better)) => format!("; it takes {takes}: install {better}"),
+            _ => String::new(),
+        };
+        // Where it runs none, what is lacking is the reason.
+        let lacking = self.lacking.iter().filter(|_| self.target.is_some());
+        let lacking: String =
+            lacking.map(|(variant, lacks)| format!("; not `{variant}`, which needs {}", lacks.join(" and "))).collect();
+        let fitting = match self.variants.as_slice() {
+            [] => String::new(),
+            _ if lacking.is_empty() => String::new(),
+            [one] => format!(": `{one}` runs here"),
+            some => format!(": `{}` run here", some.join("` and `")),
+        };
+        format!("{runs}{lacking}{fitting}{better}")
+    }
+}
+
 /// Every Vulkan device against the shaders of a simulator; nothing for a simulator without.
 pub fn shader_fits(
     devices: &[VulkanDevice],

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, Step};
+use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, ShaderFit, Step};
 use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
 use crate::wrap::{width, wrap};
@@ -95,6 +95,14 @@ impl Fit {
             text.push_str(&paragraph("problem   ", disagreement));
         }
         text
+    }
+}
+
+impl ShaderFit {
+    /// The device, and what it runs of a simulator.
+    pub fn page(&self, of: &Fit) -> String {
+        let verdict = format!("{} {}  -> {}", of.simulator, of.version, self.words());
+        format!("Vulkan {}  {}\n{}", self.index, self.name, paragraph("          ", &verdict))
     }
 }
 

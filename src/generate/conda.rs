@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use super::{Axis, FileSet, Model, Needed, Output, Templates, Use};
-use crate::arch::CudaVersion;
+use crate::arch::{CudaVersion, KernelTarget};
 use crate::build_system::BuildDriver;
 use crate::bundle::Dependency;
 use crate::error::{Error, Result};
@@ -153,6 +153,9 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     if !model.groups.is_empty() {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
+    if !model.shaders.is_empty() {
+        files.add("shaders.sh", templates.fill("shaders.sh", &values)?);
+    }
     Ok(files)
 }
 
@@ -216,6 +219,7 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
     let component = package.manifest.component;
     let from = match component {
         _ if files.is_empty() => None,
+        ComponentKind::Kernels if package.manifest.target.is_some_and(KernelTarget::is_shader) => Some("shaders"),
         ComponentKind::Kernels => Some("device"),
         ComponentKind::Python if model.python_needs.is_some() => Some("module"),
         _ => Some("host"),

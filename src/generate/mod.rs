@@ -71,6 +71,11 @@ impl Target {
         matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)
     }
 
+    /// Whether its texts compile shaders: it has glslc among its packages.
+    pub fn compiles_shaders(self) -> bool {
+        matches!(self, Self::Conda | Self::Nix)
+    }
+
     /// Whether its texts name an archive of a package index by address or file.
     pub fn fetches(self) -> bool {
         matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)

@@ -9,6 +9,7 @@ use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::manifest::{CondaForge, EasyBuild};
 use crate::package::Package;
+use crate::plan::ShaderCall;
 use crate::recipe::{ComponentKind, Source};
 
 /// A simulator and its packages.
@@ -51,8 +52,10 @@ pub struct Model {
     pub builds: Vec<Build>,
     /// Components that are copied out of the source.
     pub copies: Vec<CopyBuild>,
-    /// Kernel groups.
+    /// Kernel groups that nvcc compiles.
     pub groups: Vec<Group>,
+    /// Calls of glslc, one a shader.
+    pub shaders: Vec<ShaderCall>,
     /// CUDA releases, the recipe's own first.
     pub releases: Vec<Release>,
     /// Driver directories of search paths, in order.

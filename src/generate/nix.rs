@@ -1,7 +1,8 @@
 //! A flake, an overlay and a package in the style of nixpkgs, formatted as nixfmt does.
 //!
 //! The package is built by nixpkgs' own hooks: CMake configures and installs, globs of the recipe tell the outputs apart.
-//! Device code is compiled for the capabilities of nixpkgs' configuration, and for the recipe's without any.
+//! Shaders are compiled with the host part; other device code for the capabilities of nixpkgs' configuration, and for the recipe's
+//! without any.
 
 use serde::Serialize;
 
@@ -122,6 +123,9 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     if !model.groups.is_empty() {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
+    if !model.shaders.is_empty() {
+        files.add("shaders.sh", templates.fill("shaders.sh", &values)?);
+    }
     Ok(files)
 }
 
@@ -182,6 +186,9 @@ fn licence(id: &str) -> Option<&'static str> {
 fn tools(model: &Model) -> Vec<&'static str> {
     // Nix's standard environment has make.
     let mut tools: Vec<&str> = model.builds.iter().flat_map(|build| build.driver.system().pinned()).copied().collect();
+    if !model.shaders.is_empty() {
+        tools.push("shaderc");
+    }
     tools.sort_unstable();
     tools.dedup();
     tools
@@ -235,7 +242,7 @@ fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'stati
             moves.push((pattern.to_owned(), output));
         }
     }
-    if !model.groups.is_empty() && outputs.contains(&"lib") {
+    if !(model.groups.is_empty() && model.shaders.is_empty()) && outputs.contains(&"lib") {
         // The simulator's loader looks for device code beside its library.
         moves.push((format!("lib/{}", model.name), "lib"));
     }

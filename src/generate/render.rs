@@ -15,12 +15,13 @@ use crate::error::{Error, Result};
 const DIRECTORY: &str = "templates/generate";
 
 /// The templates of all targets, by name: `conda/recipe.yaml`. Those without a directory are of all targets.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "conda/recipe.yaml",
     "conda/variants.yaml",
     "conda/conda-forge.yml",
     "host.sh",
     "kernels.sh",
+    "shaders.sh",
     "nix/flake.nix",
     "nix/overlay.nix",
     "nix/package.nix",

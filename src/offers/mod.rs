@@ -51,6 +51,29 @@ impl Source {
         wheels.filter(is_other).into_iter().chain([self.distribution.clone()]).collect()
     }
 
+    /// The same with what shaders need of a device: an index does not say it, so their packages are opened.
+    ///
+    /// # Errors
+    /// A package of the channel is damaged.
+    pub fn with_needs(mut self) -> Result<Self> {
+        let Some(noarch) = self.channel.as_ref().map(|channel| channel.join("noarch")) else { return Ok(self) };
+        for shaders in self.distribution.shaders.iter_mut().filter(|it| !it.installed && it.needs.is_empty()) {
+            let start = format!("{}-{}-", shaders.package, spelled(shaders.version));
+            for entry in fs_err::read_dir(&noarch)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let is_its = name.to_str().is_some_and(|name| name.starts_with(&start) && name.ends_with(".conda"));
+                if is_its
+                    && let Some(found) = manifest(&entry.path())?
+                    && found.kernel_abi == shaders.kernel_abi
+                {
+                    shaders.needs = found.needs;
+                }
+            }
+        }
+        Ok(self)
+    }
+
     /// The host variants of its packages, by package: those say it themselves, so they are opened.
     ///
     /// # Errors
@@ -101,7 +124,9 @@ pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
         let same = |source: &&Source| source.distribution.simulator == distribution.simulator;
         let source = match offered.iter().find(same) {
             Some(offer) => Source {
-                distribution: distribution.with_offers(offer.distribution.kernels.iter().cloned()),
+                distribution: distribution
+                    .with_offers(offer.distribution.kernels.iter().cloned())
+                    .with_shaders(offer.distribution.shaders.iter().cloned()),
                 ..offer.clone()
             },
             None => plain(distribution, None),

@@ -24,12 +24,14 @@ pub struct Wheels {
 impl Wheels {
     /// The requirement that brings the simulator with the packages of device code that are named.
     pub fn requirement(&self, packages: &[String]) -> String {
+        let shaders = self.distribution.shaders.iter().filter(|shaders| packages.contains(&shaders.package));
         let extras: BTreeSet<String> = self
             .distribution
             .kernels
             .iter()
             .filter(|kernels| packages.contains(&kernels.package))
             .map(|kernels| extra(kernels.target, Some(kernels.cuda).filter(|_| self.has_several_majors())))
+            .chain(shaders.map(|shaders| extra(shaders.target, None)))
             .collect();
         let extras = extras.into_iter().collect::<Vec<_>>().join(",");
         let extras = if extras.is_empty() { extras } else { format!("[{extras}]") };

@@ -6,13 +6,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::amount::count;
-use crate::engine::{SandboxMode, look_into_cache, object_store};
+use crate::engine::{SandboxMode, look_into_cache};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::package::FORMATS;
 use crate::parallel::until_failure;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row, ShardRequest};
-use crate::plan::Step;
 use crate::printable;
 use crate::process::IsolationKind;
 use crate::report::Report;
@@ -211,16 +210,14 @@ fn dry_run(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<u8> {
         key: Digest,
         cached: bool,
     }
-    let store = if request.uses_store() { object_store()? } else { None };
-    let mut cache = look_into_cache()?.with_store(store);
+    let mut cache = look_into_cache()?.with_store(request.store()?);
     if request.sandbox == SandboxMode::Require {
         // The weakest that does; which one this machine has is not tried for a look.
         cache = cache.requiring(IsolationKind::Landlock);
     }
-    let line = |step: &'_ Step| Ok((step.key, cache.holds(step.key)));
-    let found = until_failure(&job.plan.steps, request.threads(), line)?;
-    let steps = job.plan.steps.iter().zip(found);
-    let lines: Vec<Line> = steps.map(|(step, (key, cached))| Line { id: &step.id, key, cached }).collect();
+    let held = until_failure(&job.plan.steps, request.threads(), |step| Ok(cache.holds(step.key)))?;
+    let steps = job.plan.steps.iter().zip(held);
+    let lines: Vec<Line> = steps.map(|(step, cached)| Line { id: &step.id, key: step.key, cached }).collect();
     cache.notes().into_iter().for_each(|note| ui.note(format!("  cache      {note}")));
     if ui.json(&lines)? {
         return Ok(0);

@@ -5,6 +5,7 @@ pub mod abi;
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod compile;
 pub mod compose;
 pub mod config;
 pub mod doctor;

@@ -514,6 +514,8 @@ impl Derivation<'_> {
             artifacts: Vec::new(),
             waivers: Vec::new(),
             smoke: None,
+            compile: None,
+            device_sources: None,
             as_wheel: false,
             provenance: Provenance {
                 simpack: env!("CARGO_PKG_VERSION").to_owned(),

@@ -73,7 +73,7 @@ pub fn driver_use(source: &Source<'_>, loaders: &Loaders, vendor: &Vendor) -> Re
 mod tests {
     use super::*;
     use crate::data::Data;
-    use crate::elf::fixture;
+    use crate::elf_fixture as fixture;
     use crate::manifest::Manifests;
 
     #[test]

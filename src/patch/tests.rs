@@ -3,7 +3,8 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use super::*;
-use crate::elf::{facts, fixture};
+use crate::elf::facts;
+use crate::elf_fixture as fixture;
 
 fn spec(directories: &[&str]) -> PatchSpec {
     PatchSpec { runpath: directories.iter().map(ToString::to_string).collect(), tag: PathTag::Runpath }

@@ -10,7 +10,7 @@ use crate::amount::count;
 use crate::arch::KernelTarget;
 use crate::bundle::ToolVersion;
 use crate::data::{Data, DataOrigin};
-use crate::engine::{HeaderStore, Toolset, build_headers, object_store};
+use crate::engine::{HeaderStore, Toolset, build_headers};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::lastrun::{StepKeys, below};
@@ -106,8 +106,7 @@ impl BuildInputs {
         });
         let (sources, left_out) = (scanned.files, scanned.left_out);
         let hygiene = examine(recipe, &source, &sources)?;
-        let shared = if request.uses_store() { object_store()? } else { None };
-        let headers = build_headers(shared)?;
+        let headers = build_headers(request.store()?)?;
         let mut versions = tools.versions(&recipes);
         if let Some(DataOrigin { sha256, .. }) = data.origin()? {
             let version = "the user's manifests and templates".to_owned();

@@ -1,6 +1,7 @@
 //! What a build or its plan is asked for, as plain values.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,13 @@ use serde::{Deserialize, Serialize};
 pub use super::tools::CudaSource;
 use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
+use crate::engine::object_store;
+use crate::error::Result;
 use crate::package::FormatName;
 use crate::plan::Shard;
 use crate::project::RecipeRequest;
 use crate::recipe::{HostKind, Selection};
+use crate::toolchain::ObjectStore;
 
 /// One part of a plan, for machines that share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +160,14 @@ impl BuildRequest {
     /// Whether the object store of the settings is asked: a build with a cache of its own keeps to that.
     pub(crate) fn uses_store(&self) -> bool {
         !self.without_store && self.artifacts.is_none()
+    }
+
+    /// The object store of the settings, where it is asked and they name one.
+    ///
+    /// # Errors
+    /// A setting says no place, or credentials are missing.
+    pub(crate) fn store(&self) -> Result<Option<Arc<ObjectStore>>> {
+        if self.uses_store() { object_store() } else { Ok(None) }
     }
 
     /// Whether it leaves a part of the distribution out.

@@ -55,8 +55,10 @@ pub(super) fn in_work<T>(request: &BuildRequest, work: impl FnOnce() -> Result<T
     refuse_foreign(&request.dist)?;
     refuse_fixed(&request.work, "--work")?;
     refuse_fixed(&request.dist, "--dist")?;
-    // In a directory without a recipe nothing is left behind.
-    find(request.recipe().recipe.as_deref(), &Data::here())?;
+    // Where there is no recipe nothing is left behind.
+    if !request.work.exists() {
+        find(request.recipe().recipe.as_deref(), &Data::here())?;
+    }
     fs_err::create_dir_all(&request.work)?;
     fs::mark_as_cache(&request.work)?;
     // Two builds in one work directory would stage into each other's bundles.
@@ -139,7 +141,7 @@ pub(super) fn tools(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<(Tools
 pub(super) fn open_cache(request: &BuildRequest, options: &BuildOptions, ui: &Ui) -> Result<Cache> {
     let isolation = options.isolation.kind();
     say_isolation(isolation, &format!("steps are {}", options.isolation.describe()), ui);
-    let store = if request.uses_store() { engine::object_store()? } else { None };
+    let store = request.store()?;
     if let Some(store) = &store {
         let how = if store.is_written() { "read and written" } else { "read" };
         ui.note(format!("  cache      and {}, {how}", store.describe()));

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::headers::HeaderList;
 use super::{Action, DATA, KeyPart, PlanInputs, Step, kernel_dir, key_of};
 use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget};
@@ -89,21 +91,70 @@ fn target_args(compiler: KernelCompiler, source: &str, target: KernelTarget) -> 
     }
 }
 
+impl Unit<'_> {
+    /// Arguments of its compiler, but for input and output, and the name of its file.
+    fn arguments(&self) -> (Vec<String>, String) {
+        let Self { group, source, variant, target, compiler } = *self;
+        let (mut args, ending) = target_args(compiler, source, target);
+        args.extend(group.flags.iter().cloned());
+        args.extend(variant.flags.iter().cloned());
+        // Of WGSL, which has no macros, they are the values of constants that a pipeline may override.
+        let option = if compiler == KernelCompiler::Naga { "" } else { "-D" };
+        args.extend(variant.define.iter().map(|define| format!("{option}{define}")));
+        for when in group.when.iter().filter(|when| target.capability().is_some_and(|it| when.applies(it))) {
+            args.extend(when.flags.iter().cloned());
+            args.extend(when.define.iter().map(|define| format!("-D{define}")));
+        }
+        let file = source.rsplit('/').next().unwrap_or(source);
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        (args, format!("{stem}.{ending}"))
+    }
+}
+
+/// Arguments of nvcc for a unit of a group, but for input and output, and the name of the file that it makes.
+pub fn nvcc_arguments(
+    group: &KernelGroup,
+    source: &str,
+    variant: &VariantChoice,
+    target: KernelTarget,
+) -> (Vec<String>, String) {
+    Unit { group, source, variant, target, compiler: KernelCompiler::Nvcc }.arguments()
+}
+
+/// What a compiler of shaders is called with for one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShaderCall {
+    /// Shader, relative to the source.
+    pub source: String,
+    /// Arguments, but for those that name the files.
+    pub args: Vec<String>,
+    /// Module that it makes, relative to the prefix.
+    pub output: String,
+}
+
+/// The calls of glslc that make all shaders of a recipe but those in WGSL, as its build makes them.
+pub fn glslc_calls(recipe: &Recipe) -> Vec<ShaderCall> {
+    let Some(tag) = recipe.kernel_abi_tag() else { return Vec::new() };
+    let mut calls = Vec::new();
+    for group in recipe.groups.iter().filter(|group| !group.form.is_cuda()) {
+        for source in group.sources.iter().filter(|it| ShaderLanguage::of(it) != Some(ShaderLanguage::Wgsl)) {
+            for variant in &group.variants {
+                for &target in recipe.targets.iter().filter(|target| target.is_shader()) {
+                    let unit = Unit { group, source, variant, target, compiler: KernelCompiler::Glslc };
+                    let (args, name) = unit.arguments();
+                    let output = format!("{}/{name}", kernel_dir(recipe, &tag, &variant.name, target));
+                    calls.push(ShaderCall { source: source.clone(), args, output });
+                }
+            }
+        }
+    }
+    calls
+}
+
 fn step(recipe: &Recipe, inputs: &PlanInputs, tag: &KernelAbiTag, unit: &Unit<'_>) -> Result<Step> {
     let Unit { group, source, variant, target, compiler } = *unit;
-    let (mut args, ending) = target_args(compiler, source, target);
-    args.extend(group.flags.iter().cloned());
-    args.extend(variant.flags.iter().cloned());
-    // Of WGSL, which has no macros, they are the values of constants that a pipeline may override.
-    let option = if compiler == KernelCompiler::Naga { "" } else { "-D" };
-    args.extend(variant.define.iter().map(|define| format!("{option}{define}")));
-    for when in group.when.iter().filter(|when| target.capability().is_some_and(|it| when.applies(it))) {
-        args.extend(when.flags.iter().cloned());
-        args.extend(when.define.iter().map(|define| format!("-D{define}")));
-    }
-    let file = source.rsplit('/').next().unwrap_or(source);
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    let output = format!("{}/{stem}.{ending}", kernel_dir(recipe, tag, &variant.name, target));
+    let (args, name) = unit.arguments();
+    let output = format!("{}/{name}", kernel_dir(recipe, tag, &variant.name, target));
 
     let mut parts = vec![KeyPart::new("simpack", env!("CARGO_PKG_VERSION")), KeyPart::new("action", "kernel 4")];
     parts.extend(data_part(inputs, recipe.cuda));

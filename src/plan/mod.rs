@@ -15,6 +15,7 @@ mod tasks;
 pub use generators::generator_tool;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
+pub use kernels::{ShaderCall, glslc_calls, nvcc_arguments};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};

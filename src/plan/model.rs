@@ -257,6 +257,8 @@ impl PlannedBundle {
             waivers: recipe.lint.waivers.iter().filter(|waiver| waiver.is_over(&self.package)).cloned().collect(),
             artifacts: Vec::new(),
             smoke: None,
+            compile: component.and_then(|component| component.compile.clone()),
+            device_sources: None,
             as_wheel: false,
             provenance: Provenance::fixed(Digest::of(self.package.as_bytes())),
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::unpack::{form_of, has_conda_index};
-use crate::bundle::{BundleManifest, HeldFile, is_manifest, read_manifest};
+use crate::bundle::{BundleManifest, HeldFile, Inventory, is_manifest, read_manifest};
 use crate::container::{self, ContainerError, Entry, Form, Kind, Limits, Stop};
 use crate::fs::Content;
 use crate::package::conda::{INDEX, INFO, Record};
@@ -21,8 +21,8 @@ const LARGEST: u64 = 4 << 20;
 pub(super) struct Held {
     /// What a package manager is told of it.
     pub(super) record: Option<Record>,
-    /// The files of each bundle below its prefix, with what it says of itself. Never empty.
-    pub(super) bundles: Vec<(BundleManifest, BTreeMap<String, HeldFile>)>,
+    /// What each bundle says of itself, with the files below its prefix, which those of one prefix share. Never empty.
+    pub(super) bundles: Vec<(BundleManifest, Inventory)>,
 }
 
 /// Reads the package at `path`, if it is one of simpack's and small. `room` is what is left of [`ROOM`].
@@ -47,9 +47,10 @@ pub(super) fn held(path: &Path, room: &AtomicU64) -> Option<Held> {
     for prefix in prefixes(form, &files)? {
         let own = files.iter().filter_map(|(path, file)| Some((path.strip_prefix(prefix.as_str())?, file)));
         let own: BTreeMap<String, HeldFile> = own.map(|(path, file)| (path.to_owned(), file.clone())).collect();
-        for (path, file) in own.iter().filter(|(path, _)| is_manifest(path)) {
-            bundles.push((read_manifest(path, &file.bytes).ok()?, own.clone()));
-        }
+        let read = |(path, file): (&String, &HeldFile)| read_manifest(path, &file.bytes).ok();
+        let manifests: Option<Vec<_>> = own.iter().filter(|(path, _)| is_manifest(path)).map(read).collect();
+        let files = Inventory::holding(own);
+        bundles.extend(manifests?.into_iter().map(|manifest| (manifest, files.clone())));
     }
     (!bundles.is_empty()).then_some(Held { record, bundles })
 }

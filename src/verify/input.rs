@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::held::{Held, ROOM, held};
 use super::unpack::{is_package, is_searched, layer, unpack};
 use super::{PackageIndex, Stray};
-use crate::bundle::{Bundle, Inventory, manifests_below};
+use crate::bundle::{Bundle, manifests_below};
 use crate::container::{ContainerError, Refusal};
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};
@@ -330,11 +330,8 @@ impl Opened {
                 Some(Held { record, bundles }) => {
                     let cuda = bundles.last().and_then(|(manifest, _)| manifest.cuda);
                     self.indexes.extend(record.map(|record| PackageIndex { record, cuda }));
-                    self.bundles.extend(bundles.into_iter().map(|(manifest, files)| Bundle {
-                        root: path.clone(),
-                        manifest,
-                        files: Inventory::holding(files),
-                    }));
+                    let bundle = |(manifest, files)| Bundle { root: path.clone(), manifest, files };
+                    self.bundles.extend(bundles.into_iter().map(bundle));
                 }
                 None => self.package(path)?,
             }

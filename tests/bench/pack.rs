@@ -128,6 +128,8 @@ fn package(root: &Path) -> Package {
         exports: Vec::new(),
         license: None,
         licences: BTreeMap::new(),
+        compile: None,
+        device_sources: None,
         opens: Vec::new(),
         artifacts: artifacts.collect(),
         smoke: None,

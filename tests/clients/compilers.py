@@ -36,6 +36,7 @@ def main():
     parser.add_argument("channel", type=pathlib.Path)
     for name in ["gxx", "nvcc", "nvrtc", "cmake", "ninja", "patchelf"]:
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--glslc", type=pathlib.Path)
     parser.add_argument("--split", type=pathlib.Path, metavar="WHEELS")
     parser.add_argument("--older", nargs=3, metavar=("VERSION", "NVCC", "GXX"))
     parser.add_argument("--plain", action="append", default=[], metavar="NAME=VERSION")
@@ -65,6 +66,9 @@ def main():
 
     for name in ["cmake", "ninja", "patchelf"]:
         write(name, "99", [(f"bin/{name}", door(getattr(given, name)), None)])
+    write("make", "99", [("share/plain/make", b"", None)])
+    if given.glslc:
+        write("shaderc", "99", [("bin/glslc", door(given.glslc), None)])
     print(json.dumps({"gxx": version, "major": major}))
 
 

@@ -1,6 +1,6 @@
 """Seeds that no compiler here makes: containers, a cubin, bundles of clang, a SPIR-V module.
 
-The forms are those of src/gpu/fixture.rs, written a second time from the description of the formats.
+The forms are those of src/base/gpu/fixture.rs, written a second time from the description of the formats.
 """
 import pathlib
 import struct

@@ -22,6 +22,7 @@ const VERBS: &[&[&str]] = &[
     &["resolve"],
     &["select"],
     &["doctor"],
+    &["compile"],
     &["slice"],
     &["compose"],
     &["generate"],

@@ -205,3 +205,67 @@ fn rattler_build_makes_the_same_packages() {
     let mut command = Command::new(at("trees/theirs/volley-core/bin/volley"));
     Ran::of(command.env_clear().arg("--version")).exit(0);
 }
+
+/// Modules below a tree of packages, by their place in a prefix.
+pub fn modules(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let found = walk(root).unwrap().into_iter().filter(|entry| entry.path.ends_with(".spv"));
+    found
+        .map(|entry| {
+            let place = entry.path.find("kernels/").unwrap();
+            (entry.path[place..].to_owned(), fs_err::read(root.join(&entry.path)).unwrap())
+        })
+        .collect()
+}
+
+/// A copy of the recipe with shaders in GLSL, built: the modules that its packages hold.
+pub fn shaded(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    copy_tree(&checkout("tests/recipes/shaded"), &dir.join("recipe"));
+    Ran::of(&mut simpack(dir, &["build", "recipe", "--dist", "ours", "--work", "work"])).exit(0);
+    for (name, package) in packages(&dir.join("ours/conda")) {
+        unpack(&package, "pkg", &dir.join("trees").join(name));
+    }
+    let made = modules(&dir.join("trees"));
+    assert_eq!(made.len(), 8, "two shaders, two variants, two environments");
+    made
+}
+
+/// The shaders of generated recipes are those of the build, in packages of the same names.
+#[test]
+fn rattler_build_makes_the_same_shaders() {
+    if python().is_none() || !crate::shaders::can_run() {
+        return;
+    }
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let dir = scratch();
+    let at = |below: &str| dir.path().join(below);
+    let ours = shaded(dir.path());
+    let (gxx, glslc) = (which::which("g++").unwrap(), which::which("glslc").unwrap());
+    let (channel, major) = compilers_with(dir.path(), &gxx, &cuda, &["--glslc".as_ref(), glslc.as_os_str()]);
+    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
+    fs_err::write(at("variants.yaml"), variants).unwrap();
+    Ran::of(&mut simpack(dir.path(), &["generate", "conda", "recipe"])).exit(0);
+    let text = fs_err::read_to_string(at("recipe/packaging/conda/recipe.yaml")).unwrap();
+    assert!(!text.contains("cuda"), "nothing of CUDA is asked for: {text}");
+    let mut command = client("build.py").unwrap();
+    command.arg(at("recipe/packaging/conda/recipe.yaml")).arg("--channel").arg(&channel);
+    command.arg("--output").arg(at("theirs")).arg("--variants").arg(at("variants.yaml"));
+    Ran::of(&mut command).exit(0);
+    let (mine, other) = (packages(&at("ours/conda")), packages(&at("theirs")));
+    assert_eq!(mine.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (name, package) in &other {
+        unpack(package, "pkg", &at("trees-theirs").join(name));
+        // The stand-in's g++ exports its libraries, and core links them statically.
+        let theirs = depends(package).into_iter().filter(|text| !text.starts_with("lib")).collect();
+        assert_eq!(depends(&mine[name]), theirs, "{name}");
+    }
+    assert!(modules(&at("trees-theirs")) == ours, "other modules");
+
+    // What no text of others can make is refused, and no file is written.
+    for target in ["spack", "easybuild"] {
+        let said = Ran::of(&mut simpack(dir.path(), &["generate", target, "recipe"])).exit(3).stderr;
+        assert!(said.contains("kernel group `network` has shaders;") && said.contains("simpack build"), "{said}");
+    }
+    copy_tree(&checkout("recipes/volley"), &at("volley"));
+    let said = Ran::of(&mut simpack(dir.path(), &["generate", "nix", "volley/vulkan.toml"])).exit(3).stderr;
+    assert!(said.contains("has shaders in WGSL") && !at("volley/packaging").exists(), "{said}");
+}

@@ -187,7 +187,7 @@ fn flakes_pass_their_check() {
 fn checks_flakes(nix: &Nix) {
     copy_tree(&checkout("recipes"), &nix.path("repo/recipes"));
     copy_tree(&checkout("nix"), &nix.path("repo/nix"));
-    for file in ["Cargo.toml", "Cargo.lock", "build.rs"] {
+    for file in ["Cargo.toml", "Cargo.lock"] {
         fs_err::copy(checkout(file), nix.path("repo").join(file)).unwrap();
     }
     // A flake below the top of a tree is found by git only.
@@ -330,6 +330,31 @@ fn nix_builds_a_recipe_without_kernels() {
     command.env("STANDIN_PATH", tools(&python)).args(["-E", &whole, "--out-link"]).arg(nix.path("built"));
     Ran::of(&mut command).exit(0);
     assert!(nix.path("built-lib/lib/libtiny.so.1").exists(), "{:?}", files(nix.root.path()));
+}
+
+/// Shaders are compiled with the host part, as simpack's build compiles them; nothing of CUDA is asked of nixpkgs.
+#[test]
+fn nix_builds_the_same_shaders() {
+    let Some(nix) = Nix::new() else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    if !crate::shaders::can_run() {
+        return;
+    }
+    let dir = scratch();
+    let ours = crate::generating_conda::shaded(dir.path());
+    Ran::of(&mut simpack(dir.path(), &["generate", "nix", "recipe"])).exit(0);
+    let text = fs_err::read_to_string(dir.path().join("recipe/packaging/nix/package.nix")).unwrap();
+    assert!(!text.contains("cudaPackages"), "{text}");
+    let whole = format!(
+        "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.shaded",
+        nix.path("nixpkgs").display(),
+        dir.path().join("recipe/packaging/nix/overlay.nix").display()
+    );
+    let mut command = nix.command("nix-build");
+    command.env("STANDIN_PATH", tools(&python)).args(["-E", &whole, "--out-link"]).arg(nix.path("built"));
+    Ran::of(&mut command).exit(0);
+    let built = nix.path("built").canonicalize().unwrap();
+    assert!(crate::generating_conda::modules(&built) == ours, "{:?}", files(&built));
 }
 
 /// deadnix finds no binding that nothing uses: in what is committed, and in what is generated for sources of each kind.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::simulating::{NETS, net, same_spikes, spikes};
-use crate::support::{Prefix, Ran, need, scratch, volley};
+use crate::support::{Prefix, Ran, need, scratch, simpack, volley};
 
 /// Directory with a `libcuda.so.1` that carries out volley's kernels on the host; nothing without a
 /// C++ compiler.
@@ -109,6 +109,29 @@ fn core_without_kernels_says_that_none_are_installed() {
     need!(driver().is_some(), "no C++ compiler");
     let prefix = Prefix::of(&["volley-core"]);
     Machine { prefix: &prefix, settings: &[] }.falls_back(&["no `fixed` kernels are installed in ", "(9.0)"]);
+}
+
+/// What `simpack compile` made here goes first, while it is of this release.
+#[test]
+fn what_was_compiled_here_goes_first() {
+    need!(driver().is_some(), "no C++ compiler");
+    let prefix = Prefix::of(&["volley-core", "volley-kernels-sm_90", "volley-source"]);
+    let dir = scratch();
+    let place = prefix.path().to_str().unwrap();
+    let compile = ["compile", "--prefix", place, "--capability", "9.0", "--toolchain", "wheels", "--offline", "--json"];
+    let made = Ran::of(simpack(dir.path(), &compile).args(["--into", "compiled"])).exit(0).json();
+    assert_eq!(made["items"][0]["state"], "compiled", "{made}");
+    let compiled = dir.path().join("compiled");
+    let settings = [("SIMPACK_COMPILED_DIR", compiled.to_str().unwrap())];
+    let machine = Machine { prefix: &prefix, settings: &settings };
+    let reason = || {
+        let report = machine.run(&["--json", "--backend", "cuda"]).exit(0).json();
+        report["reason"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(reason(), "sm_90: compiled on this machine for exactly 9.0");
+    fs_err::rename(compiled.join("volley-1.0.0"), compiled.join("volley-0.9.0")).unwrap();
+    let stale = reason();
+    assert!(stale.contains("exactly this GPU's capability") && stale.contains("is of another release"), "{stale}");
 }
 
 /// Kernels that were compiled for another table lie under another tag, and are not taken.

@@ -13,6 +13,7 @@ mod cache;
 mod clients;
 mod commands;
 mod comparing;
+mod compiling;
 mod composed;
 mod composing;
 mod config;

@@ -179,6 +179,12 @@ fn mistakes_in_a_recipe() {
     let built = Ran::of(tiny.simpack(&["build", "recipe"]).env("PATH", "/nowhere"));
     assert_eq!(built.code, Some(3), "{}", built.stderr);
     assert!(built.stderr.contains("no licence text"), "{}", built.stderr);
+    // What lies outside of the source is not read into packages.
+    tiny.write("private", "nobody's business\n");
+    fs_err::os::unix::fs::symlink("../private", tiny.path("recipe/LICENSE")).unwrap();
+    let built = Ran::of(tiny.simpack(&["build", "recipe"]).env("PATH", "/nowhere"));
+    assert!(built.code.is_some_and(|code| code > 0) && built.stderr.contains("LICENSE"), "{}", built.stderr);
+    fs_err::remove_file(tiny.path("recipe/LICENSE")).unwrap();
     fs_err::write(tiny.path("recipe/LICENSE"), licence).unwrap();
     let lock = fs_err::read_to_string(tiny.path("recipe/simpack.lock")).unwrap();
     let start = lock.find("sha256 = \"").unwrap() + 10;

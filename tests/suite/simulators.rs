@@ -119,8 +119,14 @@ fn neuron_compiles_a_mechanism_and_both_simulators_agree() {
     neuron.client("install.py", None, &["--prefix", "prefix", "neuron", "neuron-rtc"]);
     let model = neuron.path("model");
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/neuron"), &model);
-    Ran::of(neuron.program("nrnivmodl", &model).args(["-coreneuron", "."])).exit(0);
-    let ran = Ran::of(neuron.program("python", &model).arg("model.py")).exit(0);
+    let mut compile =
+        simpack(neuron.dir.path(), &["compile", "model", "--prefix", "prefix", "--into", "compiled", "--json"]);
+    let compiled = Ran::of(&mut compile).exit(0).json();
+    assert_eq!(compiled["items"][0]["state"], "compiled", "{compiled}");
+    assert_eq!(Ran::of(&mut compile).exit(0).json()["items"][0]["state"], "current");
+    let sets = compiled["items"][0]["sets"].as_object().unwrap().iter();
+    let sets = sets.map(|(name, value)| (name, value.as_str().unwrap()));
+    let ran = Ran::of(neuron.program("python", neuron.dir.path()).arg("model/model.py").envs(sets)).exit(0);
     let json = ran.stdout.find("{\"version\"").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
     let found = serde_json::Deserializer::from_str(&ran.stdout[json..]).into_iter::<Value>().next().unwrap().unwrap();
     let voltages = |name: &str| -> Vec<f64> {

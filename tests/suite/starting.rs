@@ -79,7 +79,7 @@ fn the_sample_loads_a_kernel_under_an_awkward_name() {
     assert!(built.stdout.contains("0 from cache") || built.stdout.contains("from cache"), "{}", built.stdout);
     let prefix = dir.path().join("prefix");
     let kernels = ["kernels-sm_75", "kernels-sm_80", "kernels-sm_90", "kernels-compute_75"];
-    for part in ["core"].iter().chain(&kernels) {
+    for part in ["core", "source"].iter().chain(&kernels) {
         unpack(&package_file(&dir.path().join("dist/conda"), &format!("{name}-{part}")), "pkg", &prefix);
     }
     let driver = dir.path().join("driver");
@@ -101,6 +101,11 @@ fn the_sample_loads_a_kernel_under_an_awkward_name() {
         assert_eq!((ran["code"].as_str(), ran["backend"].as_str()), (Some(code), Some("gpu")), "{ran}");
         assert_eq!(ran["v"], cpu["v"]);
     }
+    // What is compiled here for a GPU goes before the best that is installed for it.
+    run(&["compile", "--prefix", "prefix", "--capability", "8.9", "--toolchain", "wheels", "--into", "here"]);
+    let here = dir.path().join("here");
+    let machine = [("CAPABILITY", "89"), ("SIMPACK_COMPILED_DIR", here.to_str().unwrap())];
+    assert_eq!(sample(&["gpu", "exact"], &machine).exit(0).json()["code"], "cuda13/exact/sm_89");
     let asked = sample(&["gpu", "exact", "0", "compute_75"], &[]).exit(0).json();
     assert_eq!(asked["code"], "cuda13/exact/compute_75");
     // What cannot run is refused with the reason; without a wish the CPU takes over and says why.

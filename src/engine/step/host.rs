@@ -13,7 +13,7 @@ use crate::build_system::{BuildDriver, HostBuild, HostTools, PREFIX};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::plan::Step;
-use crate::process::Call;
+use crate::process::{Call, await_closed};
 use crate::recipe::{Install, Soname};
 
 /// What a host step is called with.
@@ -245,7 +245,10 @@ fn write_program(path: &Path, text: &str) -> Result<()> {
         return Ok(());
     }
     fs::write_atomic(path, text.as_bytes())?;
-    fs::set_mode(path, 0o755)
+    fs::set_mode(path, 0o755)?;
+    // A step that was started meanwhile, by another thread, may have it open until its own program runs.
+    await_closed(path);
+    Ok(())
 }
 
 /// Words as a shell takes them.

@@ -62,12 +62,7 @@ impl StepIsolation {
     }
 
     /// The same for steps that see the system's programs, and `programs`.
-    pub(in crate::engine) fn with_programs(
-        mode: SandboxMode,
-        programs: Vec<PathBuf>,
-        source: &Path,
-        work: &Path,
-    ) -> Result<Self> {
+    pub(crate) fn with_programs(mode: SandboxMode, programs: Vec<PathBuf>, source: &Path, work: &Path) -> Result<Self> {
         let (seen, links) = system(programs);
         let mut found = Self { by: None, seen, links, why: Vec::new() };
         if mode == SandboxMode::Off {
@@ -123,7 +118,7 @@ impl StepIsolation {
     }
 
     /// The sandbox of one step, whose own directory `work` is; none when steps are not isolated.
-    pub(in crate::engine) fn sandbox(
+    pub(crate) fn sandbox(
         &self,
         work: &Path,
         read: impl IntoIterator<Item = PathBuf>,

@@ -395,7 +395,7 @@ fn program(call: &Call) -> String {
 
 /// Adds what a program printed: from its first error on, with the few lines that lead to it unless they only warn; without
 /// any error the end.
-fn told(mut error: Error, outcome: &Outcome) -> Error {
+pub(crate) fn told(mut error: Error, outcome: &Outcome) -> Error {
     let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
     let text = if errors.lines().any(is_error) { errors } else { outcome.all_text() };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -416,8 +416,9 @@ fn told(mut error: Error, outcome: &Outcome) -> Error {
 }
 
 /// What stands in lines by which compilers, linkers and build systems say why they fail.
-const ERRORS: [&str; 9] = [
+const ERRORS: [&str; 10] = [
     "error:",
+    "[fatal]",
     "cmake error",
     "undefined reference",
     "undefined symbol",

@@ -21,8 +21,12 @@ use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
     Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
-    RecipeMatrix, Source, VariantAxis, VariantBuild, VariantValue, choice_word,
+    RecipeMatrix, ShaderLanguage, Source, VariantAxis, VariantBuild, VariantValue, choice_word,
 };
+
+/// What to do about a recipe of which a target has no texts.
+const WITHOUT_RECIPE: &str =
+    "`simpack build` makes its packages, and `simpack generate github` a workflow that calls it";
 
 /// What of this machine enters texts.
 pub(super) struct Place {
@@ -52,6 +56,7 @@ pub(super) fn model(
     let recipe = recipes.own();
     for group in &recipe.groups {
         generated_form(group, target)?;
+        generated_shaders(group, target)?;
     }
     generated_sources(recipe, target)?;
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
@@ -86,7 +91,8 @@ pub(super) fn model(
         licences: place.licences.clone(),
         builds,
         copies: copies(recipe)?,
-        groups: recipe.groups.iter().map(group).collect(),
+        groups: recipe.groups.iter().filter(|group| group.form.is_cuda()).map(group).collect(),
+        shaders: plan::glslc_calls(recipe),
         host: Host {
             gxx: releases.iter().map(|release| release.gxx).min().unwrap_or_default(),
             glibc: glibc.map(|glibc| glibc.to_string()).unwrap_or_default(),
@@ -130,7 +136,23 @@ fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
         DeviceCompiler::KernelsBuild => "is built once for each target by simpack",
     };
     Err(Error::recipe(format!("kernel group `{}` {what}; a recipe for {target} builds without it", group.name))
-        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))
+        .hint(WITHOUT_RECIPE))
+}
+
+/// Refuses shaders that nothing but simpack makes as it does, or that a target has no compiler of: simpack compiles WGSL
+/// itself, and decorates what naga leaves where contraction is off.
+fn generated_shaders(group: &KernelGroup, target: Target) -> Result<()> {
+    if !target.compiles() || group.form.is_cuda() {
+        return Ok(());
+    }
+    let in_wgsl = group.sources.iter().find(|source| ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl));
+    let what = match in_wgsl {
+        Some(source) => format!("has shaders in WGSL, which simpack itself compiles (`{source}`)"),
+        None if target.compiles_shaders() => return Ok(()),
+        None => "has shaders".to_owned(),
+    };
+    Err(Error::recipe(format!("kernel group `{}` {what}; recipes for {target} build none", group.name))
+        .hint(WITHOUT_RECIPE))
 }
 
 /// Refuses sources and builds that the texts of a target have no words for.
@@ -153,8 +175,7 @@ fn generated_sources(recipe: &Recipe, target: Target) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::recipe(format!("{} has no recipe for {target}: {what}", recipe.name))
-        .hint("`simpack build` makes its packages, and `simpack generate github` a workflow that calls it"))
+    Err(Error::recipe(format!("{} has no recipe for {target}: {what}", recipe.name)).hint(WITHOUT_RECIPE))
 }
 
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
@@ -164,7 +185,7 @@ fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Releas
         cuda: recipe.cuda,
         gxx: range.map_or(pin.gxx, |range| pin.gxx.min(range.max)),
         pinned,
-        targets: recipe.targets.clone(),
+        targets: recipe.targets.iter().filter(|target| !target.is_shader()).copied().collect(),
     }
 }
 
@@ -403,7 +424,8 @@ pub(super) fn licences(recipe: &Recipe, source: &Path) -> Result<Vec<String>> {
 fn packages(recipes: &RecipeMatrix, built: Option<&Built>, manifests: &Manifests) -> Result<Vec<Output>> {
     let bundles = plan::bundles(recipes, &BTreeSet::new());
     let is_several = |component| {
-        let of = |planned: &&PlannedBundle| planned.component == component && planned.target != Some(KernelTarget::Cpu);
+        let is_cuda = |target: KernelTarget| target != KernelTarget::Cpu && !target.is_shader();
+        let of = |one: &&PlannedBundle| one.component == component && one.target.is_none_or(is_cuda);
         let first = bundles.iter().find(of).and_then(|planned| planned.cuda);
         bundles.iter().filter(of).any(|planned| planned.cuda != first)
     };
@@ -473,8 +495,8 @@ fn output(recipes: &RecipeMatrix, by_release: &[(ComponentKind, bool)], package:
 /// Globs over the device code of a target, in all variants.
 fn kernel_files(recipe: &Recipe, target: KernelTarget) -> Vec<String> {
     let tag = recipe.kernel_abi_tag();
-    let variants: BTreeSet<&str> =
-        recipe.groups.iter().flat_map(|group| &group.variants).map(|variant| variant.name.as_str()).collect();
+    let groups = recipe.groups.iter().filter(|group| group.form.is_cuda() != target.is_shader());
+    let variants: BTreeSet<&str> = groups.flat_map(|group| &group.variants).map(|one| one.name.as_str()).collect();
     let dirs = tag.iter().flat_map(|tag| variants.iter().map(|variant| kernel_dir(recipe, tag, variant, target)));
     dirs.map(|dir| format!("{dir}/**")).collect()
 }

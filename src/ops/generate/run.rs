@@ -89,10 +89,6 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let recipes = recipe::load_matrix(&text, &path, &dir, &*files, &manifests, &Selection::default())
         .map_err(|mistakes| recipe::as_error(&mistakes))?;
     let first = recipes.own();
-    if first.groups.iter().any(|group| !group.form.is_cuda()) {
-        return Err(Error::usage(format!("{shown} has shaders, and generated recipes can build none yet"))
-            .hint("`simpack build` makes packages of conda, wheels, images and packages of Debian from it"));
-    }
     let output = request.output.clone().unwrap_or_else(|| default_output(request.target, &dir));
     let source = fetched.unwrap_or_else(|| source_dir(first));
     if found.origin == Origin::Embedded && matches!(first.source, Source::Path(_)) {

@@ -1,6 +1,6 @@
 //! What was selected: the value that `--json` prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::variants::{VariantChoice, specs};
 use crate::arch::Capability;
 use crate::error::Result;
-use crate::fit::{self, Fit};
-use crate::machine::{Device, Driver};
+use crate::fit::{self, Distribution, Fit, ShaderFit};
+use crate::machine::{Device, Driver, VulkanDevice};
 use crate::manifest::Manifests;
 use crate::offers::{Source, Wheels};
+use crate::package::conda::exactly;
 
 /// Version of the form.
 pub const SELECT_SCHEMA: u32 = 1;
@@ -37,6 +38,9 @@ pub struct Selection {
 pub struct Machine {
     /// Its GPUs.
     pub devices: Vec<Device>,
+    /// Its Vulkan devices; those of this machine are asked for only where there are shaders to select.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vulkan: Vec<VulkanDevice>,
     /// Its driver; none without one.
     pub driver: Option<Driver>,
     /// Whether it was described on the command line.
@@ -49,7 +53,10 @@ pub struct Machine {
 pub struct Selected {
     /// The verdicts, with the reasons.
     pub fit: Fit,
-    /// Kernel packages to install, sorted; none leaves the CPU.
+    /// What its Vulkan devices run, of a simulator with shaders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shaders: Vec<ShaderFit>,
+    /// Packages of kernels and shaders to install, sorted; none leaves the CPU.
     pub packages: Vec<String>,
     /// conda match specs: the simulator and exactly these kernel packages.
     pub conda: Vec<String>,
@@ -79,9 +86,11 @@ pub struct FromWheels {
 }
 
 impl Selected {
-    /// Whether every GPU gets device code once these packages are installed.
+    /// Whether every GPU gets device code once these packages are installed. Of a simulator whose device code is shaders
+    /// alone that is said of Vulkan's devices: no GPU of another kind is in its verdicts.
     pub(super) fn serves_all(&self) -> bool {
-        self.fit.devices.iter().all(|device| device.trace.iter().any(|step| step.place.is_some()))
+        let by_cuda = self.fit.devices.iter().all(|device| device.trace.iter().any(|step| step.place.is_some()));
+        by_cuda && (!self.fit.devices.is_empty() || self.shaders.iter().all(|fit| fit.best().is_some()))
     }
 
     /// Judges a simulator and names what to install.
@@ -95,12 +104,16 @@ impl Selected {
         manifests: &Manifests,
     ) -> Result<Self> {
         let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &source.distribution, manifests);
-        let packages = if smallest { fit.smallest.clone() } else { fit.best.clone() };
+        let (shaders, packages) = packages(&fit, machine, &source.distribution, smallest, manifests);
         // Of several CUDA releases' packages of one name the newest that runs here, as every device has it.
         let steps = || fit.devices.iter().flat_map(|device| &device.trace).filter(|step| step.place.is_some());
         let release = |package: &String| steps().filter(|step| step.package == *package).map(|step| step.cuda).max();
         let known = |package: &String| source.kernels.get(&(package.clone(), release(package)?)).cloned();
-        let spec = |package: &String| known(package).unwrap_or_else(|| package.clone());
+        let of_shaders = |package: &String| source.distribution.shaders.iter().find(|it| it.package == *package);
+        let spec = |package: &String| match of_shaders(package) {
+            Some(shaders) => exactly(package, shaders.version),
+            None => known(package).unwrap_or_else(|| package.clone()),
+        };
         let simulator = std::iter::once(source.simulator.clone()).chain(specs(source, variants)?);
         let conda = simulator.chain(packages.iter().map(spec)).collect();
         let wheels = source.wheels.as_ref().map(|wheels| FromWheels::of(wheels, machine, smallest, manifests));
@@ -112,15 +125,36 @@ impl Selected {
             channel: source.channel.as_ref().map(|path| path.display().to_string()),
             conda,
             packages,
+            shaders,
             fit,
         })
     }
 }
 
+/// What Vulkan's devices run, and the packages for all devices, sorted. The fewest have no shaders: the simulator brings
+/// those of the lowest environment itself.
+fn packages(
+    fit: &Fit,
+    machine: &Machine,
+    distribution: &Distribution,
+    smallest: bool,
+    manifests: &Manifests,
+) -> (Vec<ShaderFit>, Vec<String>) {
+    let shaders = fit::shader_fits(&machine.vulkan, distribution, &manifests.spirv);
+    let packages = match smallest {
+        true => fit.smallest.clone(),
+        false => {
+            let all: BTreeSet<&String> = fit.best.iter().chain(shaders.iter().filter_map(ShaderFit::best)).collect();
+            all.into_iter().cloned().collect()
+        }
+    };
+    (shaders, packages)
+}
+
 impl FromWheels {
     fn of(wheels: &Wheels, machine: &Machine, smallest: bool, manifests: &Manifests) -> Self {
         let fit = fit::fit(&machine.devices, machine.driver.as_ref(), &wheels.distribution, manifests);
-        let mut packages = if smallest { fit.smallest } else { fit.best };
+        let (_, mut packages) = packages(&fit, machine, &wheels.distribution, smallest, manifests);
         if packages.is_empty() {
             packages.extend(wheels.for_the_cpu());
         }

@@ -11,9 +11,9 @@ use crate::data::Data;
 use crate::doctor::Recorded;
 use crate::error::{Error, Result};
 use crate::fs;
-use crate::machine::{Device, DeviceKind, Driver, Provider};
+use crate::machine::{Device, DeviceKind, Driver, Provider, VulkanDevice};
 use crate::manifest::Manifests;
-use crate::offers::sources;
+use crate::offers::{Source, sources};
 use crate::probe::{Probe, Snapshot};
 use crate::ui::Ui;
 
@@ -29,6 +29,8 @@ pub struct SelectRequest {
     pub paths: Vec<PathBuf>,
     /// Capabilities of the machine's GPUs, empty for none; without, this machine is asked.
     pub devices: Option<Vec<Capability>>,
+    /// Versions of Vulkan of devices of the machine, which is then described as by capabilities.
+    pub vulkan: Vec<(u8, u8)>,
     /// The driver's number: `580.159`.
     pub driver: Option<String>,
     /// The driver's CUDA version.
@@ -73,7 +75,6 @@ pub enum Format {
 /// There is nothing to select from, the machine is not described well, or the format does not exist for it.
 pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&Data::here())?;
-    let machine = machine(request, &manifests, ui)?;
     let paths = match request.paths.as_slice() {
         [] if Path::new(DIST).is_dir() => vec![PathBuf::from(DIST)],
         [] => {
@@ -82,7 +83,9 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
         }
         paths => paths.to_vec(),
     };
-    let found = sources(&paths)?;
+    let found: Vec<Source> = sources(&paths)?.into_iter().map(Source::with_needs).collect::<Result<_>>()?;
+    let has_shaders = found.iter().any(|source| !source.distribution.shaders.is_empty());
+    let machine = machine(request, has_shaders, &manifests, ui)?;
     let wishes = (request.smallest, request.variants.as_slice());
     let is_of_conda = matches!(request.format, Format::Text | Format::Conda | Format::Pixi | Format::Json);
     if !request.variants.is_empty() && !is_of_conda {
@@ -162,7 +165,7 @@ fn from_wheels(selected: &Selected) -> Result<&FromWheels> {
 }
 
 /// The machine of a request.
-fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Machine> {
+fn machine(request: &SelectRequest, has_shaders: bool, manifests: &Manifests, ui: &Ui) -> Result<Machine> {
     let driver = match (&request.driver, request.cuda) {
         (Some(number), _) => Some(Driver {
             cuda: manifests.cuda.cuda_of_driver(number).ok_or_else(|| {
@@ -178,23 +181,26 @@ fn machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> Result<Ma
     if let Some(file) = &request.replay {
         let recorded = Recorded::parse(file, &fs::read_to_string(file)?)?.machine;
         let driver = driver.or(recorded.usable_driver());
-        return Ok(Machine { driver, devices: recorded.devices(), described: true });
+        return Ok(Machine { driver, devices: recorded.devices(), vulkan: recorded.vulkan.devices, described: true });
     }
-    let Some(capabilities) = &request.devices else {
-        let here = this_machine(request, manifests, ui);
-        return Ok(Machine { driver: driver.or(here.usable_driver()), devices: here.devices(), described: false });
-    };
+    if request.devices.is_none() && request.vulkan.is_empty() {
+        let here = this_machine(request, has_shaders, manifests, ui);
+        let driver = driver.or(here.usable_driver());
+        return Ok(Machine { driver, devices: here.devices(), vulkan: here.vulkan.devices, described: false });
+    }
+    let capabilities = request.devices.as_deref().unwrap_or_default();
+    let vulkan = request.vulkan.iter().map(|version| VulkanDevice::described(*version)).collect();
     let devices: Vec<Device> =
         capabilities.iter().zip(0..).map(|(capability, index)| described(*capability, index)).collect();
     // Who names a GPU and no driver has one that is new enough for what is current.
     let newest = || manifests.cuda.toolkits().last().map(|&cuda| Driver { version: None, cuda });
     let driver = driver.or_else(|| newest().filter(|_| !devices.is_empty()));
-    Ok(Machine { devices, driver, described: true })
+    Ok(Machine { devices, vulkan, driver, described: true })
 }
 
 /// The GPUs and the driver of the machine that this runs on. What cannot say anything is not there for programs
 /// either: `simpack doctor` says why.
-fn this_machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
+fn this_machine(request: &SelectRequest, has_shaders: bool, manifests: &Manifests, ui: &Ui) -> crate::machine::Machine {
     let probe = Probe::here(manifests, Snapshot::here(&manifests.environment)).asking_by(request.program.clone());
     let told = |part: &str, reason: String| ui.note(format!("{part}: {reason}; `simpack doctor` says more"));
     let driver_files = probe.driver_files().unwrap_or_else(|reason| {
@@ -210,7 +216,12 @@ fn this_machine(request: &SelectRequest, manifests: &Manifests, ui: &Ui) -> crat
         None
     });
     let amd = probe.amd().unwrap_or_default();
-    crate::machine::Machine { driver_files, nvml, cuda, amd, ..Default::default() }
+    let vulkan = has_shaders.then(|| probe.vulkan()).transpose().unwrap_or_else(|reason| {
+        told("Vulkan", reason);
+        None
+    });
+    let vulkan = vulkan.unwrap_or_default();
+    crate::machine::Machine { driver_files, nvml, cuda, amd, vulkan, ..Default::default() }
 }
 
 fn described(capability: Capability, index: u32) -> Device {
@@ -231,8 +242,9 @@ fn text(selection: &Selection) -> String {
     };
     for selected in &selection.simulators {
         text.push_str(&selected.fit.page());
-        if selection.machine.devices.is_empty() {
-            let fit = &selected.fit;
+        let fit = &selected.fit;
+        text.extend(selected.shaders.iter().map(|shaders| shaders.page(fit)));
+        if fit.devices.is_empty() && selected.shaders.is_empty() {
             text.push_str(&format!("no GPU    {} {}  -> the CPU\n", fit.simulator, fit.version));
         }
         if let (None, Some(_)) = (&selected.channel, &selected.wheels) {

@@ -14,7 +14,7 @@ fn rtc(linked: &str, source: &str) -> Tree {
     std::fs::write(&map, VERSIONS.replace("answer", "answer; other")).unwrap();
     let script = format!("-Wl,--version-script={}", map.display());
     let flags = ["-shared", "-fPIC", "-Wl,-soname,libvolley.so.1", &script];
-    crate::elf::fixture::compile(work.path(), "libvolley.so.1", linked, &flags);
+    crate::elf_fixture::compile(work.path(), "libvolley.so.1", linked, &flags);
     let directory = format!("-L{}", work.path().display());
     let flags = [
         "-shared",

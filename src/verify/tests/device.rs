@@ -6,10 +6,9 @@ use std::path::Path;
 use super::cubin::{cubin, kernel, ptx};
 use super::fixture::{Sealed, Tree, context, passes, report, said};
 use crate::arch::{Capability, KernelTarget, Suffix};
-use crate::elf;
 use crate::fs::Digest;
-use crate::gpu::fixture::{Store, container, entry};
 use crate::gpu::{KernelSignature, kernel_abi_tag};
+use crate::gpu_fixture::{Store, container, entry};
 use crate::lint::Settings;
 use crate::package::conda::Record;
 use crate::recipe::ComponentKind;
@@ -54,7 +53,7 @@ fn library(dir: &Path, name: &str, container: &[u8], section: &str, code: &str, 
         "__asm__(\".section {section},\\\"a\\\"\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\\n\");\n{code}\n",
         payload.display()
     );
-    let made = elf::fixture::compile(dir, "made", &source, flags);
+    let made = crate::elf_fixture::compile(dir, "made", &source, flags);
     std::fs::rename(made, dir.join(name)).unwrap();
     std::fs::remove_file(payload).unwrap();
     for left in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {

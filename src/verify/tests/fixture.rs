@@ -56,6 +56,8 @@ impl Tree {
             kernels: Vec::new(),
             glibc: None,
             smoke: None,
+            compile: None,
+            device_sources: None,
             as_wheel: false,
             uses: Vec::new(),
             dependencies: BTreeSet::new(),
@@ -127,7 +129,7 @@ impl Tree {
     /// Whatever gcc makes of a source text.
     pub(super) fn compiled(self, path: &str, source: &str, flags: &[&str]) -> Self {
         let work = tempfile::tempdir().unwrap();
-        let made = elf::fixture::compile(work.path(), "made", source, flags);
+        let made = crate::elf_fixture::compile(work.path(), "made", source, flags);
         self.file(path, std::fs::read(made).unwrap())
     }
 

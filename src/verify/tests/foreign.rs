@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::fixture::context;
-use crate::elf::fixture::{compile, dir};
+use crate::elf_fixture::{compile, dir};
 use crate::fs::Digest;
 use crate::lint::Settings;
 use crate::report::{Level, Report, Verdict};

@@ -33,7 +33,7 @@ fn versioned(library: &str, node: &str, symbol: &str) -> Tree {
     std::fs::write(&map, format!("{node} {{ global: {symbol}; }};")).unwrap();
     let flags = [format!("-Wl,-soname,{library}"), format!("-Wl,--version-script={}", map.display())];
     let flags = ["-shared", "-fPIC", "-nostdlib", &flags[0], &flags[1]];
-    let stub = crate::elf::fixture::compile(work.path(), library, &format!("void {symbol}(void) {{}}"), &flags);
+    let stub = crate::elf_fixture::compile(work.path(), library, &format!("void {symbol}(void) {{}}"), &flags);
     let source = format!("void {symbol}(void); void go(void) {{ {symbol}(); }}");
     plugin(&source, &["-nostdlib", stub.to_str().unwrap()])
 }
@@ -136,7 +136,7 @@ fn two_cuda_runtimes() {
     );
     let work = tempfile::tempdir().unwrap();
     let flags = ["-shared", "-fPIC", "-Wl,-soname,libcudart.so.13"];
-    let runtime = crate::elf::fixture::compile(
+    let runtime = crate::elf_fixture::compile(
         work.path(),
         "libcudart.so.13",
         "void *__cudaRegisterFatBinary(void *x) { return x; }",

@@ -262,7 +262,7 @@ fn nvcc(toolkit: &std::path::Path, source: &str, flags: &[&str], name: &str) -> 
     std::fs::write(&from, source).unwrap();
     let mut args = vec![from.to_str().unwrap(), "-o", to.to_str().unwrap()];
     args.extend(flags);
-    crate::elf::fixture::run(toolkit.join("bin/nvcc").to_str().unwrap(), &args);
+    crate::elf_fixture::run(toolkit.join("bin/nvcc").to_str().unwrap(), &args);
     std::fs::read(to).unwrap()
 }
 

@@ -201,9 +201,9 @@ fn slim_lto_objects_cannot_be_examined() {
         let work = tempfile::tempdir().unwrap();
         let mut all = vec!["-c", "-O2", "-flto"];
         all.extend(flags);
-        crate::elf::fixture::compile(work.path(), "a.o", "int answer(void) { return 42; }", &all);
+        crate::elf_fixture::compile(work.path(), "a.o", "int answer(void) { return 42; }", &all);
         let path = |name: &str| work.path().join(name).display().to_string();
-        crate::elf::fixture::run("ar", &["rcs", &path("liba.a"), &path("a.o")]);
+        crate::elf_fixture::run("ar", &["rcs", &path("liba.a"), &path("a.o")]);
         let bytes = std::fs::read(path("liba.a")).unwrap();
         Tree::new(ComponentKind::Static, "static").file("lib/libvolley.a", bytes).seal()
     };

@@ -24,7 +24,7 @@ fn compiled(environment: &str, source: &str) -> Vec<u8> {
     let (from, to) = (dir.path().join("k.comp"), dir.path().join("k.spv"));
     std::fs::write(&from, source).unwrap();
     let args = ["--target-env", environment, "-o", to.to_str().unwrap(), from.to_str().unwrap()];
-    crate::elf::fixture::run("glslangValidator", &args);
+    crate::elf_fixture::run("glslangValidator", &args);
     std::fs::read(to).unwrap()
 }
 
@@ -139,6 +139,41 @@ fn buffers_are_those_of_the_table() {
             "shader-layout | k.spv | `k`: binding 0.0 storage 4+n*4, the table declares 0.0 uniform 4+n*4 (set.binding type bytes)"
         ]
     );
+}
+
+/// A shader may look at one buffer as several types: one of them is the host's. So it is among variants of a shader.
+#[test]
+fn one_buffer_may_be_seen_by_several_types() {
+    if !has_glslang() {
+        return;
+    }
+    let module = |first: &str, second: &str| {
+        compiled(
+            "vulkan1.1",
+            &format!(
+                "#version 450\nlayout({SIZE}) in;\nlayout(push_constant) uniform P {{ {PUSHED} }} p;\n\
+                 layout(std430, binding = 0) buffer A {{ {first} v[]; }} a;\n\
+                 layout(std430, binding = 0) buffer B {{ {second} v[]; }} b;\n\
+                 void main() {{ a.v[p.n] = {first}(p.dt); b.v[p.n] = {second}(p.dt); }}\n"
+            ),
+        )
+    };
+    let declared = |stride| BufferBinding {
+        set: 0,
+        binding: 0,
+        resource: SpirvResource::StorageBuffer,
+        size: 0,
+        stride: Some(stride),
+        fields: Vec::new(),
+    };
+    let both = module("float", "vec4");
+    for stride in [4, 16] {
+        assert_eq!(found_beside(&[declared(stride)], &[("k.spv", both.clone())]), [""; 0], "{stride}");
+    }
+    assert_eq!(found_beside(&[declared(8)], &[("k.spv", both.clone())]).len(), 1);
+    // The other variant sees it by one of the two, or by none.
+    assert_eq!(found(&[("a/k.spv", both.clone()), ("b/k.spv", module("vec4", "vec4"))]), [""; 0]);
+    assert_eq!(found(&[("a/k.spv", both), ("b/k.spv", module("vec2", "vec2"))]).len(), 1);
 }
 
 /// Fields are named where host and shader have them otherwise.

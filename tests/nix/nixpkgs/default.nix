@@ -394,6 +394,13 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
       at = "pkgs/by-name/ni/ninja/package.nix@1b8a4c60523a";
       value = tool "ninja";
     };
+    shaderc = {
+      at = "pkgs/by-name/sh/shaderc/package.nix@19ab29e2d4f8";
+      value = raw {
+        name = "shaderc";
+        args = script "mkdir -p $out/bin; ln -s $(command -v glslc) $out/bin/glslc";
+      };
+    };
     symlinkJoin = {
       at = "pkgs/build-support/trivial-builders/default.nix@00ee9b64aafe";
       value =

@@ -51,6 +51,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         uses: uses.iter().map(|&text| used(text)).collect(),
         opens: Vec::new(),
         sonames: Vec::new(),
+        compile: None,
     };
     Recipe {
         licence_files: Vec::new(),
@@ -208,6 +209,8 @@ fn stage(
         outside: Vec::new(),
         artifacts: artifacts(&root),
         smoke: None,
+        compile: None,
+        device_sources: None,
         as_wheel: false,
         provenance: Provenance {
             simpack: "0.1.0".to_owned(),

@@ -114,9 +114,8 @@ struct Code {
 Code load_code(const CudaDriver &cu, const CudaDevice &device, const Network &net, Accumulate accumulate,
                const DeviceCode &choice) {
   Code code;
-  const std::string root = kernel_root();
   const auto load = [&](const char *unit) {
-    const std::string file = code_file(root, accumulate, choice, unit);
+    const std::string file = code_file(accumulate, choice, unit);
     return std::make_unique<Module>(cu, read_file(file), file);
   };
   code.neuron = load("neuron");
@@ -270,8 +269,7 @@ class Simulation {
 Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordinal, const std::string &only) {
   const CudaDriver &cu = CudaDriver::get();
   const CudaDevice device = cuda_device(cu, ordinal);
-  const std::string root = kernel_root();
-  std::vector<DeviceCode> installed = installed_code(root, accumulate);
+  std::vector<DeviceCode> installed = available_code(accumulate);
   if (!only.empty())
     installed.erase(std::remove_if(installed.begin(), installed.end(),
                                    [&](const DeviceCode &code) { return code.target() != only; }),
@@ -281,7 +279,7 @@ Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordina
     const std::string gpu = device.name + " (" + device.capability.text() + ")";
     if (selection.trace.empty())
       throw no_device("no `" + std::string(accumulate_name(accumulate)) + "` kernels " +
-                      (only.empty() ? "" : "`" + only + "` ") + "are installed in " + root + " for " + gpu);
+                      (only.empty() ? "" : "`" + only + "` ") + "are installed in " + kernel_root() + " for " + gpu);
     throw no_device(selection.summary);
   }
   const Context context(cu, device.handle);
@@ -291,7 +289,7 @@ Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordina
   out.device = device.name + " (" + device.capability.text() + ")";
   out.device_code = "cuda" + std::to_string(selection.choice.cuda_major) + "/" + accumulate_name(accumulate) + "/" +
                     selection.choice.target();
-  out.reason = selection.summary + code.notes;
+  out.reason = selection.summary + stale_note() + code.notes;
   const double begin = now_seconds();
   Synapses synapses = connect_by_target(net, seed);
   if (accumulate != Accumulate::None) synapses = transpose(synapses, net.slots);

@@ -90,8 +90,44 @@ std::string kernel_root() {
   return fs::is_directory(beside_file, ignored) ? beside_file : beside_link;
 }
 
-std::string code_file(const std::string &root, Accumulate accumulate, const DeviceCode &code, const std::string &unit) {
-  return root + "/cuda" + std::to_string(code.cuda_major) + "/" + accumulate_name(accumulate) + "/" + code.target() +
+namespace {
+// Empty where nothing is to be looked for. A program with more rights than its user takes no word of the environment.
+std::string compiled_directory() {
+  const auto set = [](const char *name) {
+    const char *value = ::secure_getenv(name);
+    return std::string(value && *value == '/' ? value : "");
+  };
+  if (::secure_getenv("SIMPACK_COMPILED_DIR")) return set("SIMPACK_COMPILED_DIR");
+  if (const std::string data = set("XDG_DATA_HOME"); !data.empty()) return data + "/simpack/compiled";
+  const std::string home = set("HOME");
+  return home.empty() ? home : home + "/.local/share/simpack/compiled";
+}
+}  // namespace
+
+std::string compiled_root() {
+  const std::string directory = compiled_directory();
+  return directory.empty() ? directory : directory + "/volley-" + volley_version() + "/kernels/" + kernel_abi();
+}
+
+std::string stale_note() {
+  std::error_code ignored;
+  const std::string directory = compiled_directory();
+  if (directory.empty() || fs::is_directory(compiled_root(), ignored)) return "";
+  for (const std::string &other : directories(directory))
+    if (other.compare(0, 7, "volley-") == 0 && fs::is_directory(directory + "/" + other + "/kernels", ignored))
+      return "; what was compiled on this machine is of another release, compile it again";
+  return "";
+}
+
+std::vector<DeviceCode> available_code(Accumulate accumulate) {
+  std::vector<DeviceCode> found = installed_code(compiled_root(), accumulate);
+  for (DeviceCode &code : found) code.compiled_here = true;
+  for (const DeviceCode &code : installed_code(kernel_root(), accumulate)) found.push_back(code);
+  return found;
+}
+
+std::string code_file(Accumulate accumulate, const DeviceCode &code, const std::string &unit) {
+  return code.root + "/cuda" + std::to_string(code.cuda_major) + "/" + accumulate_name(accumulate) + "/" + code.target() +
          "/" + unit + (code.ptx ? ".ptx" : ".cubin");
 }
 
@@ -104,9 +140,10 @@ std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accum
     for (const std::string &target : directories(root + "/" + cuda + "/" + accumulate_name(accumulate))) {
       DeviceCode code;
       if (!parse_target(target, &code)) continue;
+      code.root = root;
       code.cuda_major = major;
       for (const char *unit : units) {
-        const std::string file = code_file(root, accumulate, code, unit);
+        const std::string file = code_file(accumulate, code, unit);
         std::error_code ignored;
         if (!fs::is_regular_file(file, ignored)) {
           code.problem = file.substr(file.rfind('/') + 1) + " is missing";

@@ -86,13 +86,14 @@ std::string devices_report(Accumulate accumulate, bool json) {
     const CudaDriver &cu = CudaDriver::get();
     text = "driver    CUDA " + cu.version.text() + "  " + cu.path + "\n";
     list = "\"driver\": {\"cuda\": " + json_quote(cu.version.text()) + ", \"path\": " + json_quote(cu.path) + "}, ";
-    const std::vector<DeviceCode> code = installed_code(kernel_root(), accumulate);
+    const std::vector<DeviceCode> code = available_code(accumulate);
     std::string devices;
     for (int i = 0; i < cu.devices; ++i) {
       const CudaDevice d = cuda_device(cu, i);
       const Selection s = select_code(d.capability, cu.version, code);
       const std::string size = std::to_string(d.memory >> 20);
       text += "GPU " + std::to_string(i) + "     " + d.name + "  " + d.capability.text() + "  " + size + " MiB\n" + trace_text(s);
+      if (const std::string stale = stale_note(); !stale.empty()) text += "note      " + stale.substr(2) + "\n";
       devices += (i ? ", " : "") + std::string("{\"ordinal\": ") + std::to_string(i) + ", \"name\": " +
                  json_quote(d.name) + ", \"capability\": " + json_quote(d.capability.text()) + ", \"memory_mib\": " +
                  size + ", \"selection\": " + trace_json(s) + "}";

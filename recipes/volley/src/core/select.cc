@@ -9,7 +9,7 @@ namespace {
 // Where a candidate stands in the chain, or why it does not.
 struct Rank {
   bool usable = false;
-  int link = 0;  // 1 to 4, as in select.h
+  int link = 0;  // 0 to 4, as in select.h
   std::string why;
 };
 
@@ -35,6 +35,8 @@ Rank rank_sass(Capability device, const DeviceCode &code) {
   if (!objection.empty()) return refuse(gpu + objection);
   // Family code stands behind plain code everywhere, so that its place does not depend on the device.
   if (code.suffix == 'f') return {true, 3, "family code, runs on " + device.text()};
+  if (code.compiled_here && compare(code.capability, device) == 0)
+    return {true, 0, "compiled on this machine for exactly " + device.text()};
   if (compare(code.capability, device) == 0) return {true, 1, "exactly this GPU's capability, " + device.text()};
   if (code.suffix == 'a') return refuse(gpu + "`a` code runs on exactly " + code.capability.text());
   return {true, 2, "lower minor of the same major, runs on " + device.text()};

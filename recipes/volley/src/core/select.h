@@ -1,5 +1,6 @@
 // Which device code serves a GPU: the fallback chain, as a pure function that explains itself.
 //
+//   0. SASS that was compiled on this machine, for exactly this capability
 //   1. SASS of exactly this capability (`a` before plain before `f`)
 //   2. plain SASS of a lower minor of the same major, highest first; never between desktop and Tegra
 //   3. SASS of the family (`f`) of a lower minor
@@ -29,6 +30,8 @@ struct DeviceCode {
   char suffix = '\0';       // 'a', 'f' or none
   CudaVersion ptx_version;  // of the PTX ISA; 0.0 when unknown
   std::string problem;      // not empty: it is there but cannot be used
+  std::string root;         // directory that it was found in
+  bool compiled_here = false;
   std::string target() const;  // "sm_90a", "compute_75"
   std::string name() const;    // "cuda13/sm_90a"
 };

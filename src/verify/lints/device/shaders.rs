@@ -194,12 +194,18 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
 }
 
+/// Types of one buffer that are compared, each with each; people write three or four.
+const MOST_VIEWS: usize = 32;
+
 /// What a module finds at each binding. One buffer may be looked at by several types, as bytes and as words: the host fills
 /// it by one of them.
 fn views(module: &SpirvModule) -> BTreeMap<(u32, u32), Vec<&SpirvBinding>> {
     let mut found: BTreeMap<(u32, u32), Vec<&SpirvBinding>> = BTreeMap::new();
     for binding in &module.bindings {
-        found.entry((binding.set, binding.binding)).or_default().push(binding);
+        let views = found.entry((binding.set, binding.binding)).or_default();
+        if views.len() < MOST_VIEWS {
+            views.push(binding);
+        }
     }
     found
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -173,17 +174,30 @@ struct Kernel {
     }
 };
 
+// What is said of shaders for cores with other kernel tables: they lie beside those of this one, `kernels/TAG/spirv`.
+std::string stale(const std::string &variant_dir) {
+    namespace fs = std::filesystem;
+    fs::path own = variant_dir;
+    while (own.has_relative_path() && own.parent_path().filename() != "kernels") own = own.parent_path();
+    std::string others;
+    std::error_code unreadable;
+    for (const fs::directory_entry &entry : fs::directory_iterator(own.parent_path(), unreadable))
+        if (entry.path() != own) others += " " + entry.path().filename().string();
+    if (others.empty()) return "";
+    return "; those of" + others + " were made for other kernel tables than this program's (" + own.filename().string() + ")";
+}
+
 // The highest version of Vulkan that the device has and the packages are made for, or the one that is asked for.
 std::string choose(const Vulkan &vk, const std::string &variant_dir, const std::string &target) {
     uint32_t version = vk.properties.apiVersion;
     for (uint32_t minor = VK_API_VERSION_MINOR(version) + 1; minor-- > 0;) {
         std::string name = "vulkan1." + std::to_string(minor);
         if (!target.empty() && name != target) continue;
-        if (std::ifstream(variant_dir + "/" + name + "/kernels.json")) return name;
+        if (std::ifstream(variant_dir + "/" + name + "/integrate.spv")) return name;
     }
     std::string wanted = target.empty() ? "any version of Vulkan" : target;
     throw std::runtime_error("no shaders for " + wanted + " in " + variant_dir + " that " + vk.properties.deviceName +
-                             " takes");
+                             " takes" + stale(variant_dir));
 }
 
 } // namespace

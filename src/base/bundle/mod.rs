@@ -1,0 +1,22 @@
+//! The bundle: the staged tree of one component for one target, plus its `simpack.json`.
+
+mod condition;
+mod dependency;
+mod find;
+mod inventory;
+mod kernels;
+mod manifest;
+mod outside;
+mod schema1;
+
+pub use condition::{Condition, DeviceRange};
+pub use dependency::{Dependency, Ecosystem, Versions};
+pub use find::{
+    FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest, wheel_prefixes,
+};
+pub use inventory::{HeldFile, Inventory, KnownFile};
+pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
+pub use manifest::{
+    Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,
+};
+pub use outside::{OutsideLibrary, Provider};

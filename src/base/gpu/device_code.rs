@@ -1,0 +1,643 @@
+//! Everything that a file holds for GPUs, whatever kind of file it is.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
+use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, Unpacker, fatbins_within, is_fatbin};
+use super::in_data::{Ranges, containers_in, searched};
+use super::members::archive_members;
+use super::offload::{self, is_offload_bundle, offload_bundles_within};
+use super::ptx::{PtxModule, is_ptx, ptx_within};
+use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
+use super::{CodeError, KernelSignature};
+use crate::arch::{Capability, KernelTarget};
+use crate::budget::Budget;
+use crate::elf::{Image, is_elf};
+use crate::fs::Content;
+use crate::parallel::{side_by_side, threads};
+
+/// How closely to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// Unpack the code and read its kernels. Without, only headers are touched.
+    pub kernels: bool,
+    /// Search the whole file for containers that stand in ordinary data (some vendor libraries). Without, only the
+    /// data of files that name CUDA are searched.
+    pub deep: bool,
+}
+
+/// All device code of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeviceCode {
+    /// Pieces of code in the order of the file.
+    pub images: Vec<CodeImage>,
+    /// What could not be examined, and why: never the same as nothing found.
+    pub unexamined: Vec<String>,
+}
+
+/// One piece of code for one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeImage {
+    /// Where it stands: `.nv_fatbin`, `member.o: .nv_fatbin`, or nothing for the file itself.
+    pub place: String,
+    /// Position in the file, or in the archive's member.
+    pub at: u64,
+    /// What it is.
+    pub kind: CodeKind,
+    /// For which capability; `None` for a number that makes no sense, and for what is not CUDA.
+    pub capability: Option<Capability>,
+    /// The device in its maker's words, where it is no capability: `gfx90a:xnack-`.
+    pub label: Option<String>,
+    /// PTX: version of the instruction set. SASS: version of the cubin's ABI. SPIR-V: version.
+    pub version: (u16, u16),
+    /// Bytes in the file.
+    pub stored_size: u64,
+    /// Bytes when unpacked.
+    pub unpacked_size: u64,
+    /// Made with device debug information.
+    pub debug: bool,
+    /// Not linked yet (`-rdc`).
+    pub relocatable: bool,
+    /// Stands in ordinary data, where the usual tools do not find it.
+    pub hidden: bool,
+    /// Known to hold no kernel, as what a compiler leaves of a unit without any: nothing runs of it.
+    pub empty: bool,
+    /// Programs that made it, where they say so.
+    pub compilers: Vec<String>,
+    /// Kernels, if they were asked for and this kind of code has them in readable form.
+    pub kernels: Vec<Kernel>,
+    /// What a SPIR-V module says.
+    pub spirv: Option<SpirvModule>,
+}
+
+/// A kernel as any kind of code shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kernel {
+    /// Name and parameters; those of one file share them.
+    pub signature: Arc<KernelSignature>,
+    /// What it uses; only machine code knows.
+    pub resources: Option<Resources>,
+}
+
+impl CodeImage {
+    /// What it runs on; `None` for code that no device takes as it is (LTO-IR, HIP, unknown kinds).
+    pub fn target(&self) -> Option<KernelTarget> {
+        match self.kind {
+            CodeKind::Sass => self.capability.map(KernelTarget::Sass),
+            CodeKind::Ptx => self.capability.map(KernelTarget::Ptx),
+            CodeKind::Spirv => {
+                self.spirv.as_ref().map(|module| KernelTarget::Spirv(module.version.0, module.version.1))
+            }
+            CodeKind::LtoIr | CodeKind::Offload | CodeKind::Other(_) => None,
+        }
+    }
+
+    /// ISA of the PTX that a driver can compile; none for other kinds of code.
+    pub fn ptx_isa(&self) -> Option<(u32, u32)> {
+        let (major, minor) = self.version;
+        matches!(self.target(), Some(KernelTarget::Ptx(_))).then_some((major.into(), minor.into()))
+    }
+
+    /// The device that it was made for: a capability, its maker's name, SPIR-V's version.
+    pub fn device(&self) -> String {
+        match (self.capability, &self.label, self.kind) {
+            (Some(capability), ..) => capability.to_string(),
+            (None, Some(label), _) => label.clone(),
+            (None, None, CodeKind::Spirv) => format!("{}.{}", self.version.0, self.version.1),
+            (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
+            (None, None, _) => "?".to_owned(),
+        }
+    }
+
+    /// The code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
+    pub fn describe(&self) -> String {
+        let of = self.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
+        match (self.kind, self.target()) {
+            (_, Some(target)) => target.to_string(),
+            (CodeKind::Sass, None) => format!("machine code of {of}"),
+            (CodeKind::Ptx, None) => format!("PTX of {of}"),
+            (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
+            (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
+            (CodeKind::Offload, None) => {
+                format!("HIP code for {}", self.label.as_deref().unwrap_or("an unknown device"))
+            }
+            (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
+        }
+    }
+
+    /// An image of which only the place is known.
+    pub fn new(kind: CodeKind, place: &str, at: u64, size: u64) -> Self {
+        Self {
+            place: place.to_owned(),
+            at,
+            kind,
+            capability: None,
+            label: None,
+            version: (0, 0),
+            stored_size: size,
+            unpacked_size: size,
+            debug: false,
+            relocatable: false,
+            hidden: false,
+            empty: false,
+            compilers: Vec::new(),
+            kernels: Vec::new(),
+            spirv: None,
+        }
+    }
+}
+
+impl DeviceCode {
+    /// No device code, and everything was examined.
+    pub fn is_empty(&self) -> bool {
+        self.images.is_empty() && self.unexamined.is_empty()
+    }
+
+    /// What the code runs on, sorted, without repetition.
+    pub fn targets(&self) -> Vec<KernelTarget> {
+        let mut targets: Vec<KernelTarget> = self.images.iter().filter_map(CodeImage::target).collect();
+        targets.sort();
+        targets.dedup();
+        targets
+    }
+
+    /// Signatures of the kernels for one target, sorted, without repetition.
+    pub fn kernels_of(&self, target: KernelTarget) -> Vec<KernelSignature> {
+        let images = self.images.iter().filter(|image| image.target() == Some(target));
+        let mut kernels: Vec<KernelSignature> =
+            images.flat_map(|image| &image.kernels).map(|kernel| (*kernel.signature).clone()).collect();
+        kernels.sort();
+        kernels.dedup();
+        kernels
+    }
+}
+
+/// All device code in the bytes of a file, with its kernels: an ELF file of the host, a cubin, a
+/// fatbin, PTX text, or a static archive of such. Any other file simply has none.
+///
+/// # Errors
+/// The file itself cannot be read. What is wrong with one piece of code stands in
+/// [`DeviceCode::unexamined`].
+pub fn device_code(bytes: &[u8]) -> Result<DeviceCode, CodeError> {
+    device_code_with(bytes, Look { kernels: true, deep: false })
+}
+
+/// As [`device_code`], looking as closely as `look` says.
+///
+/// # Errors
+/// As [`device_code`].
+pub fn device_code_with(bytes: &[u8], look: Look) -> Result<DeviceCode, CodeError> {
+    device_code_within(bytes, look, &Budget::of(bytes), None)
+}
+
+/// As [`device_code_with`], within a budget that others share. Of `file`, whose bytes these are, the memory of what was
+/// read is given back on the way.
+///
+/// # Errors
+/// As [`device_code`].
+pub fn device_code_within(
+    bytes: &[u8],
+    look: Look,
+    budget: &Budget,
+    file: Option<&Content>,
+) -> Result<DeviceCode, CodeError> {
+    let mut search = Search {
+        look,
+        budget: budget.clone(),
+        file,
+        found: DeviceCode::default(),
+        noted: BTreeSet::new(),
+        signatures: HashSet::new(),
+    };
+    if bytes.starts_with(object::archive::MAGIC.as_slice()) || bytes.starts_with(object::archive::THIN_MAGIC.as_slice())
+    {
+        search.archive(bytes)?;
+    } else {
+        search.file(bytes, "")?;
+    }
+    search.unspent();
+    Ok(search.found)
+}
+
+/// Sections that hold containers: linked and relocatable ones.
+pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+
+/// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
+const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+
+/// Whether a file that begins with these bytes may hold device code, by the first bytes alone. PTX may begin with
+/// any comment, so text that begins with one may hold some.
+pub fn may_hold_code(head: &[u8]) -> bool {
+    is_elf(head)
+        || head.starts_with(object::archive::MAGIC.as_slice())
+        || head.starts_with(object::archive::THIN_MAGIC.as_slice())
+        || is_fatbin(head)
+        || is_spirv(head)
+        || is_offload_bundle(head)
+        || head.starts_with(&LTO_IR)
+        || matches!(head.trim_ascii_start(), [] | [b'/'] | [b'.', ..] | [b'/', b'/' | b'*', ..])
+}
+
+/// Where HIP keeps its bundles (clang, "HIP Support").
+const HIP_BUNDLES: &str = ".hip_fatbin";
+/// Relocatable HIP code: one section for each device.
+const HIP_PIECE: &str = "__CLANG_OFFLOAD_BUNDLE__";
+/// Where clang's newer driver keeps device code of OpenMP, and of CUDA and HIP if asked to.
+const LLVM_OFFLOADING: &str = ".llvm.offloading";
+
+/// Bundles of linked code have the section's name, those of objects may have a suffix behind it; the section of
+/// wrappers is none of them.
+fn is_hip(name: &str) -> bool {
+    name == HIP_BUNDLES || name.starts_with(".hip_fatbin.") || name.starts_with(HIP_PIECE)
+}
+
+fn join(place: &str, reason: &str) -> String {
+    if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") }
+}
+
+fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
+    Kernel { signature: KernelSignature::new(entry.name.clone(), Vec::new()).into(), resources: None }
+}
+
+/// Objects made with `-ffat-lto-objects` hold machine code beside the compiler's intermediate code.
+fn has_machine_code(image: &Image<'_>) -> bool {
+    image.sections.iter().any(|section| section.name.starts_with(".text") && section.size > 0)
+}
+
+struct Search<'s> {
+    look: Look,
+    budget: Budget,
+    /// What is mapped of the file.
+    file: Option<&'s Content>,
+    found: DeviceCode,
+    /// Capabilities of which some machine code has told its compiler.
+    noted: BTreeSet<Capability>,
+    /// Each signature once: the code for every capability has the same.
+    signatures: HashSet<Arc<KernelSignature>>,
+}
+
+/// From so many bytes of containers on, threads are worth starting.
+const WORTH_THREADS: u64 = 1 << 20;
+/// Entries, or groups of them, that are read before their images are counted.
+const RUNS_AT_ONCE: usize = 256;
+/// Bytes of containers that are listed before they are read.
+const READ_AT_ONCE: usize = 16 << 20;
+
+/// Code that unpacks to fewer bytes is read even where kernels are not asked for: only there can be none in it.
+/// What compilers leave of a unit without kernels has up to 1.5 KiB.
+const SMALL: u64 = 2048;
+
+/// Of machine code up to this size, one piece for each capability is unpacked for its compiler's note, whatever was
+/// asked for: without, a file whose PTX was taken out would seem to need an older driver.
+const SAMPLED: u64 = 4 << 20;
+
+/// About the bytes that is printed of one piece of code.
+const PRINTED: usize = 512;
+
+impl Search<'_> {
+    fn archive(&mut self, bytes: &[u8]) -> Result<(), CodeError> {
+        let budget = self.budget.clone();
+        for member in archive_members(bytes, &budget)? {
+            let (name, data) = member?;
+            if let Err(error) = self.file(data, &format!("{name}: ")) {
+                self.gap(&name, &error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that something was not examined. When the budget is spent, that is said once, at the end.
+    fn gap(&mut self, place: &str, reason: &str) {
+        if self.budget.finish().is_ok() && self.budget.keep_text(128 + place.len() + reason.len()).is_some() {
+            self.found.unexamined.push(join(place, reason));
+        }
+    }
+
+    /// An image at its place; `None` when the budget is spent.
+    fn image(&mut self, mut image: CodeImage) -> Option<()> {
+        for kernel in &mut image.kernels {
+            match self.signatures.get(&kernel.signature) {
+                Some(known) => kernel.signature = Arc::clone(known),
+                None => drop(self.signatures.insert(Arc::clone(&kernel.signature))),
+            }
+        }
+        image.kernels.shrink_to_fit();
+        let texts = image.place.len() + image.label.as_ref().map_or(0, String::len);
+        self.budget.keep_text(2 * size_of::<CodeImage>() + PRINTED + 2 * texts)?;
+        self.found.images.push(image);
+        Some(())
+    }
+
+    /// Says what the budget left out.
+    fn unspent(&mut self) {
+        if let Err(over) = self.budget.finish() {
+            self.found.unexamined.push(over.to_string());
+        }
+    }
+
+    fn file(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+        if is_cubin(bytes) {
+            self.loose(CodeKind::Sass, bytes, place);
+        } else if is_elf(bytes) {
+            self.elf(bytes, place)?;
+        } else if is_fatbin(bytes) {
+            self.containers(fatbins_within(bytes, &self.budget)?, 0, place, false);
+        } else if is_spirv(bytes) {
+            self.spirv(bytes, place);
+        } else if is_offload_bundle(bytes) {
+            self.bundles(bytes, 0, place.trim_end_matches(": "));
+        } else if bytes.starts_with(&LTO_IR) {
+            let place = place.trim_end_matches(": ");
+            self.image(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
+        } else if is_ptx(bytes) {
+            self.loose(CodeKind::Ptx, bytes, place);
+        } else if self.look.deep {
+            self.hidden(bytes, &[(0, bytes.len() as u64)], place, &Ranges::default());
+        }
+        Ok(())
+    }
+
+    fn elf(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+        let image = Image::parse_within(bytes, self.budget.clone())?;
+        let slim = !has_machine_code(&image);
+        let mut seen = Ranges::default();
+        for section in image.sections.iter().filter(|section| section.in_file()) {
+            let name = section.name.as_str();
+            let place = || format!("{place}{name}");
+            if name.starts_with(".gnu.lto_.symtab") && slim {
+                let what = "holds only the compiler's intermediate code (slim LTO): what is in it, nobody can say";
+                self.gap(&place(), what);
+            } else if name == LLVM_OFFLOADING {
+                let what = "offloading images of LLVM, which simpack does not list";
+                self.gap(&place(), what);
+            } else if !SECTIONS.contains(&name) && !is_hip(name) {
+                continue;
+            } else if let Some(content) = image.section_bytes(section) {
+                if seen.add(section.offset, section.offset + section.size) {
+                    self.section(name, content, section.offset, &place());
+                } else {
+                    self.gap(&place(), "lies in another section with device code");
+                }
+            } else {
+                self.gap(&place(), "reaches past the end of the file");
+            }
+        }
+        let parts = if self.look.deep { vec![(0, bytes.len() as u64)] } else { searched(&image) };
+        self.hidden(bytes, &parts, place, &seen);
+        Ok(())
+    }
+
+    /// A section that holds device code.
+    fn section(&mut self, name: &str, content: &[u8], at: u64, place: &str) {
+        if let Some(id) = name.strip_prefix(HIP_PIECE) {
+            let mut image = CodeImage::new(CodeKind::Offload, place, at, content.len() as u64);
+            image.label = Some(offload::device(id).to_owned());
+            image.relocatable = true;
+            if !id.starts_with("host") {
+                self.image(image);
+            }
+        } else if is_hip(name) {
+            self.bundles(content, at, place);
+        } else {
+            self.linked(content, at, place);
+        }
+    }
+
+    /// The containers of a section, a part at a time: what was read of the file goes again.
+    fn linked(&mut self, content: &[u8], at: u64, place: &str) {
+        let budget = self.budget.clone();
+        let (mut part, mut begin) = (Vec::new(), 0);
+        for container in Fatbins::new(content, &budget) {
+            match container {
+                Ok(container) => {
+                    let end = (container.at + container.size) as usize;
+                    part.push(container);
+                    if end - begin >= READ_AT_ONCE {
+                        self.containers(std::mem::take(&mut part), at, place, false);
+                        self.release(&content[begin..end]);
+                        begin = end;
+                    }
+                }
+                Err(error) => {
+                    self.containers(std::mem::take(&mut part), at, place, false);
+                    self.gap(place, &error.to_string());
+                }
+            }
+            if budget.finish().is_err() {
+                return;
+            }
+        }
+        self.containers(part, at, place, false);
+    }
+
+    /// Gives back what is mapped of bytes that were read.
+    fn release(&self, bytes: &[u8]) {
+        if let Some(file) = self.file {
+            file.release(bytes);
+        }
+    }
+
+    /// Bundles of clang: one image for each device.
+    fn bundles(&mut self, bytes: &[u8], base: u64, place: &str) {
+        let bundles = match offload_bundles_within(bytes, &self.budget) {
+            Ok(bundles) => bundles,
+            Err(error) => return self.gap(place, &error.to_string()),
+        };
+        for bundle in bundles {
+            let devices = bundle.entries.iter().filter(|entry| !entry.is_host()).count().max(1) as u64;
+            for entry in bundle.entries.iter().filter(|entry| !entry.is_host()) {
+                let inside = if bundle.compressed { 0 } else { entry.offset };
+                let mut image = CodeImage::new(CodeKind::Offload, place, base + bundle.at + inside, entry.size);
+                // Of a compressed bundle, each entry takes its share.
+                image.stored_size = if bundle.compressed { bundle.size / devices } else { entry.size };
+                image.label = Some(entry.device().to_owned());
+                if self.image(image).is_none() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A SPIR-V module: its kernels are its entry points.
+    fn spirv(&mut self, bytes: &[u8], place: &str) {
+        let place = place.trim_end_matches(": ");
+        let mut image = CodeImage::new(CodeKind::Spirv, place, 0, bytes.len() as u64);
+        match spirv_within(bytes, &self.budget) {
+            Ok(module) => {
+                image.version = (u16::from(module.version.0), u16::from(module.version.1));
+                if self.look.kernels {
+                    image.kernels = module.entry_points.iter().map(entry_point).collect();
+                }
+                module.unexamined.iter().for_each(|reason| self.gap(place, reason));
+                image.spirv = Some(module);
+            }
+            Err(error) => self.gap(place, &error.to_string()),
+        }
+        self.image(image);
+    }
+
+    /// Containers in parts of the bytes, but in the ranges that were seen.
+    fn hidden(&mut self, bytes: &[u8], parts: &[(u64, u64)], place: &str, seen: &Ranges) {
+        for container in containers_in(bytes, parts, seen, &self.budget, self.file) {
+            self.containers(vec![container], 0, &format!("{place}data"), true);
+        }
+    }
+
+    fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
+        let entries: Vec<FatbinEntry<'_>> = containers.into_iter().flat_map(|container| container.entries).collect();
+        let noted = self.look_for_notes(&entries);
+        let listed = |entry: &FatbinEntry<'_>| {
+            let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
+            image.capability = entry.capability;
+            image.version = entry.version;
+            image.unpacked_size = entry.unpacked_size;
+            image.debug = entry.debug;
+            image.relocatable = place.ends_with("__nv_relfatbin");
+            image.hidden = hidden;
+            image
+        };
+        // Members of one group are unpacked together, one after another.
+        let runs: Vec<&[FatbinEntry<'_>]> = entries.chunk_by(FatbinEntry::shares_group).collect();
+        let stored = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.stored_size));
+        let most = if self.look.kernels && stored >= WORTH_THREADS { threads() } else { 1 };
+        // A part at a time, so that a file that spends its budget is not read to its end.
+        for runs in runs.chunks(RUNS_AT_ONCE) {
+            let (look, budget) = (self.look, self.budget.clone());
+            let read = side_by_side(
+                runs,
+                most,
+                || Unpacker::new(&budget),
+                |unpacker, run| {
+                    let one =
+                        |entry| read_listed(entry, listed(entry), look, noted.contains(&entry.at), unpacker, &budget);
+                    run.iter().map(one).collect::<Vec<_>>()
+                },
+            );
+            for (image, reason) in read.into_iter().flatten() {
+                if let Some(reason) = reason {
+                    self.gap(place.trim_end_matches(": "), &reason);
+                }
+                if self.image(image).is_none() {
+                    return;
+                }
+            }
+            runs.iter().flat_map(|run| run.first()).for_each(|entry| self.release(entry.stored()));
+        }
+    }
+
+    /// Where the machine code stands that is read for its compiler's note although no kernels were asked for: one piece
+    /// for each capability.
+    fn look_for_notes(&mut self, entries: &[FatbinEntry<'_>]) -> BTreeSet<u64> {
+        let is_machine_code = |entry: &&FatbinEntry<'_>| entry.kind == CodeKind::Sass && !self.look.kernels;
+        let mut found = BTreeSet::new();
+        for entry in entries.iter().filter(is_machine_code) {
+            let Some(capability) = entry.capability.filter(|_| (SMALL..=SAMPLED).contains(&entry.unpacked_size)) else {
+                continue;
+            };
+            if self.noted.insert(capability) {
+                found.insert(entry.at);
+            }
+        }
+        found
+    }
+
+    /// A file that is one piece of code.
+    fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &str) {
+        let mut image = CodeImage::new(kind, place.trim_end_matches(": "), 0, bytes.len() as u64);
+        if let Err(error) = read_code(kind, bytes, &self.budget, &mut image) {
+            self.gap(place.trim_end_matches(": "), &error.to_string());
+        }
+        if !self.look.kernels {
+            image.kernels.clear();
+        }
+        self.image(image);
+    }
+}
+
+/// Reads of an entry what was asked for; answers the image, and why something of it could not be read.
+fn read_listed<'a>(
+    entry: &FatbinEntry<'a>,
+    mut image: CodeImage,
+    look: Look,
+    is_noted: bool,
+    unpacker: &mut Unpacker<'a>,
+    budget: &Budget,
+) -> (CodeImage, Option<String>) {
+    if look.kernels {
+        let error = read_entry(entry, unpacker, budget, &mut image).err();
+        let reason = error.map(|error| format!("code at {:#x}: {error}", image.at));
+        return (image, reason);
+    }
+    if entry.unpacked_size < SMALL {
+        let mut read = image.clone();
+        image.empty = read_entry(entry, unpacker, budget, &mut read).is_ok() && read.empty;
+    } else if is_noted {
+        let code = unpacker.unpack(entry).and_then(|code| compilers_of(code, budget));
+        image.compilers = code.unwrap_or_default();
+    }
+    (image, None)
+}
+
+fn read_entry<'a>(
+    entry: &FatbinEntry<'a>,
+    unpacker: &mut Unpacker<'a>,
+    budget: &Budget,
+    image: &mut CodeImage,
+) -> Result<(), CodeError> {
+    match entry.kind {
+        CodeKind::Sass | CodeKind::Ptx => {}
+        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload => return Ok(()),
+        CodeKind::Other(number) => {
+            return Err(CodeError::Unknown(number));
+        }
+    }
+    let stated = entry.capability;
+    read_code(entry.kind, unpacker.unpack(entry)?, budget, image)?;
+    // The container's flags know the suffix for sure; the code inside must agree in the number.
+    match (stated, image.capability) {
+        (Some(stated), Some(found)) if stated.plain() != found.plain() => {
+            Err(CodeError::damaged(format!("the entry says {stated} and holds code for {found}")))
+        }
+        (Some(_), _) => {
+            image.capability = stated;
+            Ok(())
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImage) -> Result<(), CodeError> {
+    match kind {
+        CodeKind::Sass => {
+            let Cubin { capability, abi, relocatable, debug, compilers, kernels, .. } = cubin_within(bytes, budget)?;
+            image.capability = Some(capability);
+            image.version = (1, u16::from(abi));
+            image.relocatable |= relocatable;
+            image.debug |= debug;
+            image.compilers = compilers;
+            image.kernels = kernels
+                .into_iter()
+                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: Some(kernel.resources) })
+                .collect();
+        }
+        _ => {
+            let PtxModule { version, target, debug, compilers, kernels, .. } = ptx_within(bytes, budget)?;
+            image.compilers = compilers;
+            image.capability = Some(target);
+            image.version = version;
+            image.debug |= debug;
+            image.kernels = kernels
+                .into_iter()
+                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: None })
+                .collect();
+        }
+    }
+    // What is not linked yet may be functions for the kernels of other units.
+    image.empty = image.kernels.is_empty() && !image.relocatable;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "device_code_tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! The kernel table: kernels and parameters as declared, to signatures with offsets.
+
+use std::collections::BTreeMap;
+
+use super::bindings::{bindings, constants, workgroup};
+use super::reader::{Fields, Reader, Value, edition, read};
+use super::structs::{Structs, structs};
+use super::words::is_symbol;
+use crate::gpu::{KernelSignature, Param};
+use crate::recipe::diagnostic::{Diagnostic, Document, Spanned};
+
+/// One declared kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredKernel {
+    /// Its name and where it stands.
+    pub name: Spanned<String>,
+    /// Its translation unit, if the table says so.
+    pub source: Option<Spanned<String>>,
+    /// Names of its parameters and where each stands.
+    pub params: Vec<Spanned<String>>,
+    /// Name and parameter layout.
+    pub signature: KernelSignature,
+}
+
+/// Scalar types: name, size in bytes, which is their alignment too.
+pub(super) const SCALARS: [(&str, u32); 11] = [
+    ("ptr", 8),
+    ("u64", 8),
+    ("i64", 8),
+    ("f64", 8),
+    ("u32", 4),
+    ("i32", 4),
+    ("f32", 4),
+    ("u16", 2),
+    ("i16", 2),
+    ("u8", 1),
+    ("i8", 1),
+];
+
+/// Bytes of parameters that a kernel may have from sm_70 on ("CUDA C++ Programming Guide", `__global__` parameters).
+const MOST_BYTES: u32 = 32764;
+
+/// Names of the scalar types of so many bytes.
+pub fn scalars_of(size: u32) -> impl Iterator<Item = &'static str> {
+    SCALARS.into_iter().filter(move |(_, bytes)| *bytes == size).map(|(name, _)| name)
+}
+
+/// Reads a kernel table. `path` is how the file is named in mistakes.
+pub(in crate::recipe) fn kernel_table(text: &str, path: &str) -> (Document, Vec<DeclaredKernel>, Vec<Diagnostic>) {
+    let document = Document::new(path, text);
+    let (found, mistakes) = read(document.clone(), "the kernel table", |reader, mut top| {
+        edition(reader, &mut top);
+        let structs = top.get("struct").map(|value| structs(reader, value)).unwrap_or_default();
+        let kernels = top
+            .required(reader, "kernel")
+            .and_then(|value| reader.list(value, "kernel", |reader, value| kernel(reader, value, &structs)));
+        top.finish(reader);
+        Some(first_of_each(reader, kernels.unwrap_or_default()))
+    });
+    (document, found.unwrap_or_default(), mistakes)
+}
+
+/// The signatures of a table without mistakes; none of one with.
+pub fn declared_kernels(text: &str) -> Option<Vec<KernelSignature>> {
+    let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+    mistakes.is_empty().then(|| kernels.into_iter().map(|kernel| kernel.signature).collect())
+}
+
+fn first_of_each(reader: &mut Reader, kernels: Vec<DeclaredKernel>) -> Vec<DeclaredKernel> {
+    let mut kept: BTreeMap<String, DeclaredKernel> = BTreeMap::new();
+    for kernel in kernels {
+        if kept.contains_key(&kernel.name.value) {
+            reader.wrong(kernel.name.span, format!("kernel `{}` is declared twice", kernel.name.value));
+        } else {
+            kept.insert(kernel.name.value.clone(), kernel);
+        }
+    }
+    kept.into_values().collect()
+}
+
+fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<DeclaredKernel> {
+    let mut fields = reader.fields(value, "[[kernel]]")?;
+    let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
+    let name = name.filter(|name| {
+        let fits = is_symbol(&name.value);
+        if !fits {
+            reader.wrong(name.span.clone(), format!("`{}` cannot be the name of a kernel", name.value));
+        }
+        fits
+    });
+    let source = fields.get("source").and_then(|value| reader.text(value, "source"));
+    let params = fields.required(reader, "params").and_then(|value| {
+        let list = reader.list(value, "params", param)?;
+        let sizes = list.iter().map(|(_, size, align)| (*size, *align));
+        let Some(params) = layout(sizes) else {
+            reader.wrong(value.span(), format!("the parameters are larger than {MOST_BYTES} bytes"));
+            return None;
+        };
+        let names: Vec<_> = list.into_iter().map(|(name, ..)| name).collect();
+        reader.unique("params", names.clone());
+        Some((names, params))
+    });
+    let bindings = fields.get("bindings").and_then(|value| bindings(reader, value, structs)).unwrap_or_default();
+    let workgroup = fields.get("workgroup").and_then(|value| workgroup(reader, value));
+    let constants = fields.get("constants").and_then(|value| constants(reader, value)).unwrap_or_default();
+    fields.finish(reader);
+    let name = name?;
+    let (names, params) = params.unwrap_or_default();
+    let signature =
+        KernelSignature { bindings, workgroup, constants, ..KernelSignature::new(name.value.clone(), params) };
+    Some(DeclaredKernel { name, source, params: names, signature })
+}
+
+/// Offsets by natural alignment; none when they do not fit.
+fn layout(sizes: impl Iterator<Item = (u32, u32)>) -> Option<Vec<Param>> {
+    let mut end: u32 = 0;
+    let mut params = Vec::new();
+    for (size, align) in sizes {
+        let offset = end.checked_next_multiple_of(align)?;
+        end = offset.checked_add(size).filter(|&end| end <= MOST_BYTES)?;
+        params.push(Param { offset, size });
+    }
+    Some(params)
+}
+
+/// Name, size and alignment of one parameter.
+fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32, u32)> {
+    let mut fields = reader.fields(value, "a parameter")?;
+    let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
+    let types: Vec<(&str, Option<u32>)> =
+        SCALARS.iter().map(|&(name, size)| (name, Some(size))).chain([("struct", None)]).collect();
+    let kind = fields.required(reader, "type").and_then(|value| reader.choice(value, "type", &types));
+    let size = match kind.map(|kind| kind.value) {
+        Some(Some(size)) => scalar(reader, &mut fields, size),
+        Some(None) => structure(reader, &mut fields),
+        None => {
+            // Keys that are known, whatever the type was meant to be.
+            let _known = ["size", "align"].map(|key| fields.get(key));
+            None
+        }
+    };
+    fields.finish(reader);
+    let (size, align) = size?;
+    Some((name?, size, align))
+}
+
+fn scalar(reader: &mut Reader, fields: &mut Fields<'_, '_>, size: u32) -> Option<(u32, u32)> {
+    for key in ["size", "align"] {
+        if let Some(value) = fields.get(key) {
+            reader.wrong(value.span(), format!("`{key}` goes with type `struct` only"));
+        }
+    }
+    Some((size, size))
+}
+
+fn structure(reader: &mut Reader, fields: &mut Fields<'_, '_>) -> Option<(u32, u32)> {
+    let most = u64::from(MOST_BYTES);
+    let size = fields.required(reader, "size").and_then(|value| reader.integer(value, "size", 1..=most));
+    let align = fields.required(reader, "align").and_then(|value| reader.integer(value, "align", 1..=256));
+    let (size, align) = (size?, align?);
+    if !align.value.is_power_of_two() {
+        reader.wrong(align.span, "align must be a power of two");
+        return None;
+    }
+    if !size.value.is_multiple_of(align.value) {
+        reader.wrong(size.span, format!("size {} is not a multiple of align {}", size.value, align.value));
+        return None;
+    }
+    Some((u32::try_from(size.value).ok()?, u32::try_from(align.value).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_follow_from_natural_alignment() {
+        let text = r#"
+edition = 1
+[[kernel]]
+name = "k"
+params = [
+  { name = "a", type = "u8" },
+  { name = "b", type = "f32" },
+  { name = "c", type = "ptr" },
+  { name = "d", type = "u16" },
+  { name = "e", type = "struct", size = 12, align = 4 },
+  { name = "f", type = "i64" },
+]
+"#;
+        let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+        assert_eq!(mistakes, []);
+        let offsets: Vec<_> = kernels[0].signature.params.iter().map(|param| (param.offset, param.size)).collect();
+        assert_eq!(offsets, [(0, 1), (4, 4), (8, 8), (16, 2), (20, 12), (32, 8)]);
+    }
+    #[test]
+    fn bindings_are_read_and_sorted() {
+        let text = r#"
+edition = 1
+[[kernel]]
+name = "main"
+params = []
+bindings = [
+  { binding = 1, type = "uniform-buffer", size = 16 },
+  { set = 0, binding = 0, type = "storage-buffer", size = 4, stride = 8 },
+]
+"#;
+        let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+        assert_eq!(mistakes, []);
+        let found: Vec<_> = kernels[0].signature.bindings.iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["0.0 storage 4+n*8", "0.1 uniform 16"]);
+        let (_, _, mistakes) = kernel_table(&text.replace("binding = 1", "binding = 0"), "table.toml");
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    }
+}
