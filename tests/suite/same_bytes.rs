@@ -234,7 +234,8 @@ fn the_time_stamp_is_honoured_or_refused() {
     for value in ["0", "1", "315532800", "1704067200", "4354819198", "0001704067200"] {
         let digits = value.trim_start_matches('0');
         let expected = format!("\"{}\"", if digits.is_empty() { "0" } else { digits });
-        assert_eq!(stamps(plan(value.as_bytes())), [expected], "{value}");
+        let stamps = stamps(plan(value.as_bytes()));
+        assert!(!stamps.is_empty() && stamps.iter().all(|stamp| *stamp == expected), "{value}: {stamps:?}");
     }
     let nonsense: [&[u8]; 16] = [
         b"",

@@ -75,6 +75,7 @@ pub enum Format {
 /// There is nothing to select from, the machine is not described well, or the format does not exist for it.
 pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
     let manifests = Manifests::load(&Data::here())?;
+    let driver = named_driver(request, &manifests)?;
     let paths = match request.paths.as_slice() {
         [] if Path::new(DIST).is_dir() => vec![PathBuf::from(DIST)],
         [] => {
@@ -85,7 +86,7 @@ pub fn run(request: &SelectRequest, ui: &Ui) -> Result<u8> {
     };
     let found: Vec<Source> = sources(&paths)?.into_iter().map(Source::with_needs).collect::<Result<_>>()?;
     let has_shaders = found.iter().any(|source| !source.distribution.shaders.is_empty());
-    let machine = machine(request, has_shaders, &manifests, ui)?;
+    let machine = machine(request, driver, has_shaders, &manifests, ui)?;
     let wishes = (request.smallest, request.variants.as_slice());
     let is_of_conda = matches!(request.format, Format::Text | Format::Conda | Format::Pixi | Format::Json);
     if !request.variants.is_empty() && !is_of_conda {
@@ -164,20 +165,29 @@ fn from_wheels(selected: &Selected) -> Result<&FromWheels> {
     })
 }
 
-/// The machine of a request.
-fn machine(request: &SelectRequest, has_shaders: bool, manifests: &Manifests, ui: &Ui) -> Result<Machine> {
-    let driver = match (&request.driver, request.cuda) {
-        (Some(number), _) => Some(Driver {
-            cuda: manifests.cuda.cuda_of_driver(number).ok_or_else(|| {
+/// The driver that a request names.
+fn named_driver(request: &SelectRequest, manifests: &Manifests) -> Result<Option<Driver>> {
+    match (&request.driver, request.cuda) {
+        (Some(number), _) => {
+            let cuda = manifests.cuda.cuda_of_driver(number).ok_or_else(|| {
                 Error::usage(format!("`{number}` is no driver that runs CUDA 11 or newer"))
                     .hint("write the driver's number as `nvidia-smi` shows it, such as 580.159.04")
                     .hint("or say the CUDA version that it supports: --cuda 13.0")
-            })?,
-            version: Some(number.clone()),
-        }),
-        (None, Some(cuda)) => Some(Driver { version: None, cuda }),
-        (None, None) => None,
-    };
+            })?;
+            Ok(Some(Driver { cuda, version: Some(number.clone()) }))
+        }
+        (None, cuda) => Ok(cuda.map(|cuda| Driver { version: None, cuda })),
+    }
+}
+
+/// The machine of a request.
+fn machine(
+    request: &SelectRequest,
+    driver: Option<Driver>,
+    has_shaders: bool,
+    manifests: &Manifests,
+    ui: &Ui,
+) -> Result<Machine> {
     if let Some(file) = &request.replay {
         let recorded = Recorded::parse(file, &fs::read_to_string(file)?)?.machine;
         let driver = driver.or(recorded.usable_driver());
