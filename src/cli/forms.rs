@@ -12,6 +12,7 @@ use crate::ops::compose::Composed;
 use crate::ops::config::Listing;
 use crate::ops::generate::Generated;
 use crate::ops::lock::Answer;
+use crate::ops::patch_source::PatchedSource;
 use crate::ops::plan::{Comparison, Costs};
 use crate::ops::publish::Published;
 use crate::ops::rebuild::Rebuilt;
@@ -26,7 +27,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 33] = [
+pub const FORMS: [Form; 34] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -90,6 +91,7 @@ pub const FORMS: [Form; 33] = [
         about: "`simpack verify --provenance --json`, `--signature --json`",
         schema: of::<OriginReport>,
     },
+    Form { name: "patch-source", version: 1, about: "`simpack patch-source --json`", schema: of::<PatchedSource> },
     Form { name: "plan", version: PLAN_SCHEMA, about: "`simpack plan --json`", schema: of::<BuildPlan> },
     Form { name: "publish", version: 1, about: "`simpack publish --json`", schema: of::<Published> },
     Form { name: "rebuild", version: 1, about: "`simpack rebuild --json`", schema: of::<Rebuilt> },

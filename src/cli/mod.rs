@@ -15,6 +15,7 @@ mod help;
 mod init;
 mod lock;
 mod merge;
+mod patch_source;
 mod publish;
 mod rebuild;
 mod root;

@@ -22,6 +22,7 @@ use super::generate::GenerateCommand;
 use super::init::InitArgs;
 use super::lock::LockArgs;
 use super::merge::MergeArgs;
+use super::patch_source::PatchSourceArgs;
 use super::publish::PublishArgs;
 use super::rebuild::RebuildArgs;
 use super::schema::SchemaArgs;
@@ -90,6 +91,8 @@ enum Verb {
     Lock(LockArgs),
     /// Bring everything that the lock names into one directory, for machines without a network
     Vendor(VendorArgs),
+    /// Unpack a recipe's source to change it, and make a patch of the changes
+    PatchSource(PatchSourceArgs),
     /// Make packages again from what they say about themselves, and compare
     Rebuild(RebuildArgs),
     /// Look into packages and say what would break on a user's machine
@@ -242,6 +245,7 @@ impl Verb {
             Self::Plan(_)
             | Self::Check(_)
             | Self::Lock(_)
+            | Self::PatchSource(_)
             | Self::Rebuild(_)
             | Self::Toolchain(_)
             | Self::SlurmTask { .. }
@@ -261,6 +265,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Merge(args) => args.run(ui),
         Verb::Lock(args) => args.run(ui),
         Verb::Vendor(args) => args.run(ui),
+        Verb::PatchSource(args) => args.run(ui),
         Verb::Rebuild(args) => args.run(ui),
         Verb::Verify(args) => args.run(ui),
         Verb::Publish(args) => args.run(ui),

@@ -14,6 +14,7 @@ pub mod init;
 pub mod inspect;
 pub mod lock;
 pub mod patch;
+pub mod patch_source;
 pub mod plan;
 pub mod publish;
 pub mod rebuild;

@@ -95,6 +95,17 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Writes what is fetched of a part into the empty directory `into`, with the part's patches but without its overlay.
+    ///
+    /// # Errors
+    /// As [`Store::tree`].
+    pub fn patched(&self, part: &SourcePart, dir: &Path, into: &Path, ui: &Ui, offline: bool) -> Result<()> {
+        let root = part.source.as_ref().map(|source| self.source(source, ui, offline)).transpose()?;
+        fill(part, root.as_deref(), dir, into)
+    }
+}
+
 /// Puts a part into `tree`.
 fn put(part: &SourcePart, root: Option<&Path>, dir: &Path, tree: &Path) -> Result<()> {
     let into = if part.into == "." { tree.to_owned() } else { tree.join(&part.into) };
@@ -102,21 +113,35 @@ fn put(part: &SourcePart, root: Option<&Path>, dir: &Path, tree: &Path) -> Resul
         return Err(Error::recipe(format!("the source of [source] has a directory `{}` of its own", part.into))
             .hint("give the other source another name"));
     }
+    fill(part, root, dir, &into)?;
+    lay_over(part, dir, &into)
+}
+
+/// Fills a directory with what was fetched, and applies the patches.
+fn fill(part: &SourcePart, root: Option<&Path>, dir: &Path, into: &Path) -> Result<()> {
     if let Some(root) = root {
-        fs::copy_tree(root, &into, &std::collections::BTreeMap::new())?;
+        fs::copy_tree(root, into, &std::collections::BTreeMap::new())?;
     }
     for patch in &part.patches {
         let bytes = fs::read(&dir.join(patch))?;
-        changes::apply(&bytes, &Tree::at(&into)?).map_err(|error| {
+        changes::apply(&bytes, &Tree::at(into)?).map_err(|error| {
             let of = part.source.as_ref().map(name).unwrap_or_default();
             let wrong = Error::recipe(format!("{patch} does not apply to {of}")).detail(error.to_string());
             let wrong = error.details().iter().fold(wrong, |wrong, detail| wrong.detail(detail.clone()));
-            wrong.hint("`diff -ruN a b` and `git diff` make one from a changed tree")
+            wrong.hint("`simpack patch-source`, `diff -ruN a b` and `git diff` make one from a changed tree")
         })?;
     }
+    Ok(())
+}
+
+/// Puts the files of a part's overlay over the tree `into`.
+///
+/// # Errors
+/// A file cannot be read or written, or the overlay holds a link.
+pub fn lay_over(part: &SourcePart, dir: &Path, into: &Path) -> Result<()> {
     let Some(overlay) = &part.overlay else { return Ok(()) };
     let over = dir.join(overlay);
-    let (from, tree) = (Tree::at(&over)?, Tree::make(&into)?);
+    let (from, tree) = (Tree::at(&over)?, Tree::make(into)?);
     for entry in fs::walk(&over)? {
         match entry.kind {
             EntryKind::Directory => tree.directory(&entry.path)?,

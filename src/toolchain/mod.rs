@@ -4,8 +4,8 @@
 //! finds a file there through `client`, `fetch` brings it, `unpack` arranges it and `store`
 //! keeps the trees in the user's cache, shared by all runs. `source` does the same for the sources of
 //! recipes: archives by address (`archive`, `tree`), files of a package index (`releases`), commits
-//! (`git`), put together from several by `compose`, with a recipe's patches (`changes`); `dependencies` for the packages
-//! that builds are given. `vendor` brings all of these into a directory for machines without a network, and takes them
+//! (`git`), put together from several by `compose`, with a recipe's patches (`changes`, which `difference` makes); `dependencies`
+//! for the packages that builds are given. `vendor` brings all of these into a directory for machines without a network, and takes them
 //! from there. `cuda` and `host` describe what was fetched
 //! or found to those who call it; `answers` remembers what installed programs say of themselves.
 
@@ -16,6 +16,7 @@ mod commit;
 mod compose;
 mod cuda;
 mod dependencies;
+mod difference;
 mod fetch;
 mod git;
 mod host;
@@ -37,9 +38,10 @@ mod vendor;
 mod tests;
 
 pub use commit::{Commit, commit_of};
-pub use compose::{PartDigests, tree_digest};
+pub use compose::{PartDigests, lay_over, tree_digest};
 pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system_cuda};
 pub use dependencies::{IntoPrefix, PackageFile};
+pub use difference::{Alteration, Altered, Difference, Snapshot, difference};
 pub use host::{
     CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, SystemLibrary,
     host_source, nvcc_host_compiler, system_host_compiler,

@@ -14,6 +14,7 @@ const VERBS: &[&[&str]] = &[
     &["merge"],
     &["lock"],
     &["vendor"],
+    &["patch-source"],
     &["rebuild"],
     &["verify"],
     &["publish"],

@@ -68,6 +68,7 @@ mod mixed;
 mod needing;
 mod newcomer;
 mod origin;
+mod patch_source;
 mod patching;
 mod patching_corpus;
 mod patching_traps;
