@@ -220,7 +220,14 @@ impl FileChange<'_> {
     /// As git writes it.
     fn in_words(&self) -> Result<Vec<u8>> {
         let path = self.path;
-        if path.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\\')) {
+        let is_empty = |side: &Option<(Vec<u8>, &str)>| side.as_ref().is_none_or(|(bytes, _)| bytes.is_empty());
+        let is_head_alone = match (&self.old, &self.new) {
+            (Some((old, _)), Some((new, _))) => old == new,
+            (old, new) => is_empty(old) && is_empty(new),
+        };
+        // GNU patch drops spaces at the ends of a name, and finds no name with a space where no `---` says where it ends.
+        let is_cut = path.split('/').any(|part| part.trim() != part) || is_head_alone && path.contains(' ');
+        if is_cut || path.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\\')) {
             return Err(Error::usage(format!(
                 "`{}`: a name that tools for patches read in several ways",
                 quoted(path)

@@ -194,9 +194,11 @@ fn what_no_patch_carries_is_refused() {
     fs_err::remove_dir_all(scene.path("tree/tools")).unwrap();
     scene.write("tree/tools", "a file\n");
     scene.refused(&from, "tools/run.sh lies where a file was or is");
-    fresh();
-    scene.write("tree/two\nlines.c", "x\n");
-    scene.refused(&from, "a name that tools for patches read in several ways");
+    for (name, text) in [("two\nlines.c", "x\n"), (" first.c", "x\n"), ("last.c ", "x\n"), ("empty file.c", "")] {
+        fresh();
+        scene.write(&format!("tree/{name}"), text);
+        scene.refused(&from, "a name that tools for patches read in several ways");
+    }
     fresh();
     fs_err::write(scene.path("tree/large.c"), vec![b'x'; (8 << 20) + 1]).unwrap();
     scene.refused(&from, "larger than 8 MiB");
