@@ -42,7 +42,7 @@ pub fn read_back(
     Ok(())
 }
 
-/// Segments lie in the file, in order, congruent, and every loaded section lies in one of them.
+/// Segments lie in the file, in order, congruent, and load every section that says so.
 fn shape(bytes: &[u8]) -> std::result::Result<(), String> {
     let said = |error: object::Error| error.to_string();
     let file = ElfFile64::<object::LittleEndian>::parse(bytes).map_err(said)?;
@@ -63,15 +63,30 @@ fn shape(bytes: &[u8]) -> std::result::Result<(), String> {
     for section in sections.iter().filter(|_| !loads.is_empty()) {
         let (at, size) = (section.sh_addr(endian), section.sh_size(endian));
         let loaded = section.sh_flags(endian).0 & elf::SHF_ALLOC.0 != 0 && section.sh_type(endian) != elf::SHT_NOBITS;
-        let holds = |load: &&&elf::ProgramHeader64<object::LittleEndian>| {
-            let start = load.p_vaddr(endian);
-            start <= at
-                && at + size <= start + load.p_filesz(endian)
-                && at - start + load.p_offset(endian) == section.sh_offset(endian)
-        };
-        if loaded && size > 0 && !loads.iter().any(|load| holds(&load)) {
-            return Err(format!("the section at {at:#x} is not in one segment"));
+        if loaded && size > 0 && !is_loaded(&loads, endian, (at, size, section.sh_offset(endian))) {
+            return Err(format!("the section at {at:#x} is not where segments load it"));
         }
     }
     Ok(())
+}
+
+/// Whether segments load a section's bytes, address by address. More than one may hold it, where each goes on where the
+/// one before ends: patchelf puts pages of its own in front of a file, and its sections go over their boundary.
+fn is_loaded(
+    loads: &[&elf::ProgramHeader64<object::LittleEndian>],
+    endian: object::LittleEndian,
+    (at, size, offset): (u64, u64, u64),
+) -> bool {
+    let Some(end) = at.checked_add(size) else { return false };
+    let mut reached = at;
+    // In order of their addresses: what one loads is looked for behind what the last did.
+    for load in loads {
+        let start = load.p_vaddr(endian);
+        let file_offset = reached.checked_sub(start).map(|inside| inside.checked_add(load.p_offset(endian)));
+        let until = start.saturating_add(load.p_filesz(endian));
+        if reached < until && file_offset == Some(offset.checked_add(reached - at)) {
+            reached = until.min(end);
+        }
+    }
+    reached == end
 }

@@ -104,7 +104,7 @@ fn the_wheel_that_was_given_up() {
     let count = |lint: &str| found.iter().filter(|line| line.starts_with(&format!("{lint} | "))).count();
     assert_eq!(
         (count("executable-stack"), count("runpath-build-path"), count("vendor-bundled"), found.len()),
-        (5, 9, 1, 20),
+        (5, 9, 1, 29),
         "{found:#?}"
     );
     // Its own compiler, and what it compiles for, stand in a makefile for users.
@@ -120,6 +120,9 @@ fn the_wheel_that_was_given_up() {
     let runtime = "vendor-bundled | NEURON_gpu-8.2.2: NEURON_gpu.libs/libcudart-4554289f.so.11.5.117 | \
                    is a renamed copy of the vendor's libcudart.so.11.5.117";
     assert!(found.contains(&runtime.to_owned()), "{found:#?}");
+    let runtimes: Vec<&String> = found.iter().filter(|line| line.starts_with("runtime-renamed | ")).collect();
+    assert_eq!(runtimes.len(), 9, "all but cudart, which the vendor has a wheel of: {runtimes:#?}");
+    assert!(runtimes.iter().all(|line| line.ends_with("of the compilers of NVIDIA HPC SDK")), "{runtimes:#?}");
     // Its own library is in it twice, once as the repair tool renamed it.
     let twice = "library-twice | NEURON_gpu-8.2.2: neuron/.data/lib/libnrniv.so | \
                  exports exactly what NEURON_gpu.libs/libnrniv-b13f8654.so does, under another name: a process gets both";

@@ -1,11 +1,13 @@
 //! `simpack slice` on what holds many files: `.conda` packages, as a client installs them, and directories.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use crate::patching::compiler;
 use crate::slicing::Workshop;
-use crate::support::{Ran, client, conda_index, copy_tree, need, python};
+use crate::support::cuobjdump::listed;
+use crate::support::{Ran, client, conda_index, copy_tree, need, python, scratch, set_up, simpack};
 
 /// A fat package of others and its slices in one channel: the client takes the slice where it runs, else the fat one,
 /// finds what `paths.json` says, and the library works.
@@ -149,4 +151,32 @@ fn a_directory_is_sliced_file_by_file() {
     shop.slice(&["tree", "--capability", "9.0", "--output", "tree/deep"]).exit(2);
     copy_tree(&shop.path("tree/deep/empty"), &shop.path("plain"));
     shop.slice(&["plain", "--capability", "9.0", "--output", "nothing"]).exit(6);
+}
+
+/// NEURON's wheel for GPUs: patchelf put pages of its own in front of its program, and a section goes over their boundary.
+/// The slice has the code of one GPU by cuobjdump's list, in the program and in all objects of the archive, and the
+/// program starts with the libraries of the wheel.
+#[test]
+fn a_wheel_whose_program_patchelf_changed_is_sliced() {
+    let (Some(wheels), Some(newest)) = (set_up("SIMPACK_TEST_WHEELS"), set_up("SIMPACK_TEST_CUDA_NEWEST")) else {
+        return;
+    };
+    let mut wheels = fs_err::read_dir(wheels).unwrap().map(|entry| entry.unwrap().path());
+    let wheel = wheels.find(|path| path.to_string_lossy().contains("NEURON_gpu-8.2.2-")).unwrap();
+    let dir = scratch();
+    Ran::of(simpack(dir.path(), &["slice", "--capability", "8.0", "--output", "sliced"]).arg(&wheel)).exit(0);
+    let mut sliced = fs_err::read_dir(dir.path().join("sliced/sm_80")).unwrap().map(|entry| entry.unwrap().path());
+    let slice = sliced.next().unwrap();
+    let tree = dir.path().join("tree");
+    Ran::of(Command::new("python3").args(["-m", "zipfile", "-e"]).args([&slice, &tree])).exit(0);
+    let cuobjdump = newest.join("bin/cuobjdump");
+    for (file, pieces) in [("neuron/.data/bin/nrniv-core", 77), ("neuron/.data/lib/libcoreneuron.a", 68)] {
+        let only = BTreeMap::from([("sm_80.cubin".to_owned(), pieces)]);
+        assert_eq!(listed(&cuobjdump, &tree.join(file)), only, "{file}");
+    }
+    let program = tree.join("neuron/.data/bin/nrniv-core");
+    simpack::fs::set_mode(&program, 0o755).unwrap();
+    let mut starts = Command::new(&program);
+    let ran = Ran::of(starts.arg("--version").env("LD_LIBRARY_PATH", tree.join("NEURON_gpu.libs"))).exit(0);
+    assert!(ran.stdout.contains("CoreNEURON Version : 8.2.2"), "{ran:?}");
 }

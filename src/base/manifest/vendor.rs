@@ -15,8 +15,17 @@ use crate::error::Result;
 pub struct Vendor {
     drivers: Vec<DriverLibrary>,
     libraries: Vec<VendorLibrary>,
+    runtimes: Vec<CompilerRuntime>,
     driver_files: IndexedGlobs,
     library_files: IndexedGlobs,
+    runtime_files: IndexedGlobs,
+}
+
+/// Libraries that what a compiler made needs when it runs, and that no package manager has.
+#[derive(Debug, Clone)]
+pub struct CompilerRuntime {
+    /// The compiler, as its vendor calls it.
+    pub compiler: String,
 }
 
 /// A library that belongs to the driver.
@@ -90,6 +99,14 @@ struct File {
     edition: u32,
     driver: Vec<DriverEntry>,
     library: Vec<LibraryEntry>,
+    runtime: Vec<RuntimeEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuntimeEntry {
+    compiler: String,
+    files: Vec<Spanned<Pattern>>,
 }
 
 #[derive(Deserialize)]
@@ -158,7 +175,14 @@ impl Vendor {
                 versioned_with_cuda: entry.versioned_with_cuda,
             });
         }
-        Ok(Self { drivers, libraries, driver_files, library_files })
+        let (mut runtimes, mut runtime_files) = (Vec::new(), IndexedGlobs::default());
+        for entry in file.runtime {
+            for pattern in &entry.files {
+                runtime_files.add(&text, pattern, runtimes.len())?;
+            }
+            runtimes.push(CompilerRuntime { compiler: entry.compiler });
+        }
+        Ok(Self { drivers, libraries, runtimes, driver_files, library_files, runtime_files })
     }
 
     /// The driver library that a file name belongs to: `libcuda.so.1`.
@@ -180,6 +204,14 @@ impl Vendor {
             let library = self.library(&name)?;
             Some((name, library))
         })
+    }
+
+    /// The compiler whose runtime a file is a renamed copy of, and the plain name: `libacchost.so` of
+    /// `libacchost-c31344de.so`. Under their plain names these may lie beside what was compiled with them.
+    pub fn renamed_runtime(&self, file: &str) -> Option<(String, &CompilerRuntime)> {
+        let plain = unmangled(file)?;
+        let found = self.runtime_files.find(&plain)?;
+        Some((plain, self.runtimes.get(found)?))
     }
 
     /// The vendor library of a name in `uses`: `nvrtc`, or its conda package.
@@ -212,6 +244,15 @@ pub fn unmangled(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn renamed_runtimes_of_compilers_are_known() {
+        let vendor = Vendor::load(&Data::at("no such directory")).unwrap();
+        let (plain, runtime) = vendor.renamed_runtime("libnvcpumath-avx2-91375214.so").unwrap();
+        assert_eq!((plain.as_str(), runtime.compiler.as_str()), ("libnvcpumath-avx2.so", "NVIDIA HPC SDK"));
+        assert!(vendor.renamed_runtime("libacchost.so").is_none(), "its own name is no finding");
+        assert!(vendor.renamed_runtime("libnrniv-b13f8654.so").is_none());
+    }
 
     #[test]
     fn hashes_in_names_are_seen() {

@@ -9,6 +9,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "dependency-bundled", parameters: &[], check: dependency_bundled },
         Predicate { id: "driver-bundled", parameters: &[], check: driver_bundled },
+        Predicate { id: "runtime-renamed", parameters: &[], check: runtime_renamed },
         Predicate { id: "vendor-bundled", parameters: &[], check: vendor_bundled },
         Predicate { id: "vendor-modified", parameters: &[], check: vendor_modified },
     ]
@@ -71,6 +72,16 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             hits.add(package.subject(&file.path), message)
                 .evidence("a process that also loads the plain one has two copies with separate state")
                 .fix(format!("take it out and declare `{}` in `uses` of the component", library.name));
+        }
+    }
+}
+
+fn runtime_renamed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in facts.contents() {
+        for file in package.files.iter().filter(|file| !file.objects.is_empty()) {
+            let Some((_, runtime)) = facts.rules.manifests.vendor.renamed_runtime(file.name()) else { continue };
+            let message = format!("is a renamed copy of a runtime library of the compilers of {}", runtime.compiler);
+            hits.add(package.subject(&file.path), message);
         }
     }
 }
