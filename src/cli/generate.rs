@@ -84,6 +84,15 @@ Examples:
   eb recipes/volley/packaging/easybuild/*.eb --robot --cuda-compute-capabilities=9.0
   simpack generate easybuild recipes/volley --check")]
     Easybuild(GenerateArgs),
+    /// A page in Markdown about the kernels: parameters, buffers, structures
+    #[command(after_help = "\
+Exit codes: 0 done, 3 the recipe is wrong or has no kernel table, 8 with --check: the page is not current
+
+Examples:
+  simpack generate docs recipes/volley              into recipes/volley/packaging/docs
+  simpack generate docs recipes/strata --output doc
+  simpack generate docs recipes/strata --output doc --check      (for CI)")]
+    Docs(GenerateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -121,6 +130,7 @@ impl GenerateCommand {
             Self::Github(args) => (Target::Github, args),
             Self::Spack(args) => (Target::Spack, args),
             Self::Easybuild(args) => (Target::Easybuild, args),
+            Self::Docs(args) => (Target::Docs, args),
         };
         let request = GenerateRequest {
             target,

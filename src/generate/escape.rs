@@ -49,6 +49,22 @@ pub fn github_text(text: &str) -> Option<String> {
     yaml_recipe(text)
 }
 
+/// A text in a line or a table of Markdown: as code where its letters are plain, else with every sign escaped.
+pub fn markdown(text: &str) -> Option<String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./+-: ".contains(letter);
+    if !text.is_empty() && text.trim() == text && text.chars().all(plain) {
+        return Some(format!("`{text}`"));
+    }
+    if text.chars().any(char::is_control) {
+        return None;
+    }
+    let escaped = |letter: char| match letter.is_ascii_punctuation() {
+        true => vec!['\\', letter],
+        false => vec![letter],
+    };
+    Some(text.chars().flat_map(escaped).collect())
+}
+
 /// One word of a shell.
 pub fn shell(text: &str) -> Option<String> {
     (!text.contains('\0')).then(|| printable::word(text).into_owned())

@@ -5,6 +5,7 @@
 //! what a template prints goes through an escaping filter of its target, or it is an error.
 
 mod conda;
+mod docs;
 mod easybuild;
 mod escape;
 mod files;
@@ -13,19 +14,21 @@ mod gitlab;
 mod globs;
 mod integrity;
 mod interface;
+mod kernel_table;
 mod model;
 mod nix;
 mod render;
 mod spack;
 
 pub use escape::{
-    cmake, easyconfig, github_text, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
+    cmake, easyconfig, github_text, markdown, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
 };
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use github::matrix;
 pub use gitlab::pipeline;
 pub use globs::extended;
 pub use integrity::sri;
+pub use kernel_table::KernelTable;
 pub use model::{
     Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed, Output,
     Release, Revision, Use, library_base, licence_ids,
@@ -54,12 +57,14 @@ pub enum Target {
     Spack,
     /// Easyconfigs of EasyBuild, one a CUDA release.
     Easybuild,
+    /// A page in Markdown about the kernels: parameters, buffers, structures.
+    Docs,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 7] =
-        [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github, Self::Spack, Self::Easybuild];
+    pub const ALL: [Self; 8] =
+        [Self::Conda, Self::Nix, Self::Cmake, Self::Pkgconfig, Self::Github, Self::Spack, Self::Easybuild, Self::Docs];
 
     /// Whether its texts name packages, so that the model needs them.
     pub fn names_packages(self) -> bool {
@@ -81,6 +86,11 @@ impl Target {
         matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)
     }
 
+    /// Whether its texts follow from the recipe alone, whatever was built.
+    pub fn follows_from_recipe(self) -> bool {
+        matches!(self, Self::Github | Self::Docs)
+    }
+
     /// Its files for a model. `vendor` are the libraries that packages may depend on.
     ///
     /// # Errors
@@ -94,6 +104,7 @@ impl Target {
             Self::Github => github::files(model, templates),
             Self::Spack => spack::files(model, templates),
             Self::Easybuild => easybuild::files(model, templates),
+            Self::Docs => docs::files(model, templates),
         }
     }
 }
@@ -108,6 +119,7 @@ impl fmt::Display for Target {
             Self::Github => "github",
             Self::Spack => "spack",
             Self::Easybuild => "easybuild",
+            Self::Docs => "docs",
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::KernelTable;
 use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ use crate::recipe::{ComponentKind, Source};
 pub struct Model {
     /// Name.
     pub name: String,
+    /// Kernel tables, one a kernel group that has one.
+    pub tables: Vec<KernelTable>,
     /// Version.
     pub version: Version,
     /// SPDX expression.

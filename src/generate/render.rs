@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const DIRECTORY: &str = "templates/generate";
 
 /// The templates of all targets, by name: `conda/recipe.yaml`. Those without a directory are of all targets.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "conda/recipe.yaml",
     "conda/variants.yaml",
     "conda/conda-forge.yml",
@@ -31,12 +31,13 @@ const NAMES: [&str; 15] = [
     "github/workflow.yml",
     "spack/package.py",
     "easybuild/simulator.eb",
+    "docs/kernels.md",
 ];
 
 /// Escaping filters: the name in templates, and the function.
 type Escape = (&'static str, fn(&str) -> Option<String>);
 
-const FILTERS: [Escape; 16] = [
+const FILTERS: [Escape; 17] = [
     ("yaml", escape::yaml_recipe),
     ("github", escape::github_text),
     ("sh", escape::shell),
@@ -47,6 +48,7 @@ const FILTERS: [Escape; 16] = [
     ("python", escape::python),
     ("eb", escape::easyconfig),
     ("ebsh", escape::easyconfig_shell),
+    ("md", escape::markdown),
     ("word", word),
     ("spec", spec),
     ("pattern", pattern),

@@ -31,6 +31,7 @@ const VERBS: &[&[&str]] = &[
     &["generate", "nix"],
     &["generate", "cmake"],
     &["generate", "pkgconfig"],
+    &["generate", "docs"],
     &["generate", "github"],
     &["generate", "spack"],
     &["generate", "easybuild"],

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use simpack::data::Data;
 use simpack::generate;
 
@@ -44,9 +45,9 @@ fn golden_files() {
     for (recipe, from) in RECIPES {
         copy_tree(&checkout(from), &dir.path().join(recipe));
         let mut scripts = Vec::new();
-        let targets = ["conda", "nix", "cmake", "pkgconfig", "github", "spack", "easybuild"];
+        let targets = ["conda", "nix", "cmake", "pkgconfig", "github", "docs", "spack", "easybuild"];
         // EasyBuild asks for a home page, which volley has none of.
-        for target in targets.into_iter().take(if recipe == "every" { 7 } else { 6 }) {
+        for target in targets.into_iter().take(if recipe == "every" { 8 } else { 7 }) {
             let mut text = String::new();
             for (name, content) in generated(dir.path(), recipe, target) {
                 if name.ends_with(".sh") {
@@ -313,6 +314,58 @@ fn hostile_texts_come_back_from_pkg_config() {
         written += 1;
     }
     assert!(written > 50, "{written}");
+}
+
+/// A reader of Markdown says what stands in a cell of a table, and that nothing leaves it.
+#[test]
+fn hostile_texts_come_back_from_markdown() {
+    let mut written = 0;
+    for text in hostile_texts(600) {
+        let Some(value) = generate::markdown(&text) else {
+            assert!(text.chars().any(char::is_control), "{text:?}");
+            continue;
+        };
+        let page = format!("| a | b |\n|---|---|\n| {value} | end |\n");
+        let (mut cells, mut inside) = (Vec::new(), false);
+        for event in Parser::new_ext(&page, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(Tag::TableCell) => {
+                    cells.push(String::new());
+                    inside = true;
+                }
+                Event::End(TagEnd::TableCell) => inside = false,
+                Event::Text(part) | Event::Code(part) if inside => cells.last_mut().unwrap().push_str(&part),
+                Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow)
+                | Event::End(TagEnd::Table | TagEnd::TableHead | TagEnd::TableRow) => {}
+                other => panic!("{text:?} makes {other:?}"),
+            }
+        }
+        // Blanks around the content of a cell are no content.
+        assert_eq!(cells, ["a", "b", text.trim_matches(' '), "end"], "{page}");
+        written += 1;
+    }
+    assert!(written > 50, "{written}");
+}
+
+/// The page about shaders: what a host passes, with the structures in the buffers.
+#[test]
+fn the_page_about_shaders_says_what_the_host_passes() {
+    let dir = scratch();
+    copy_tree(&checkout("tests/recipes/shaded"), &dir.path().join("shaded"));
+    let pages = generated(dir.path(), "shaded", "docs");
+    let [(name, page)] = pages.as_slice() else { panic!("{pages:?}") };
+    assert_eq!(name, "kernels.md");
+    insta::assert_snapshot!("generated_shaded_docs", page);
+    // A table that changed makes it stale.
+    let table = dir.path().join("shaded/shaders/table.toml");
+    let text = fs_err::read_to_string(&table).unwrap();
+    fs_err::write(&table, text.replace("\"leak\"", "\"decay\"")).unwrap();
+    let ran = Ran::of(&mut simpack(dir.path(), &["generate", "docs", "shaded", "--check"])).exit(8);
+    assert!(ran.stdout.contains("+| `decay` | `f32` | 4 | 4 |"), "{}", ran.stdout);
+    // A library that ships cut has no table.
+    copy_tree(&checkout("tests/recipes/whole"), &dir.path().join("whole"));
+    let ran = Ran::of(&mut simpack(dir.path(), &["generate", "docs", "whole"])).exit(3);
+    assert!(ran.stderr.contains("the recipe has no kernel table"), "{}", ran.stderr);
 }
 
 /// A recipe's directory is what a workflow repeats of a machine: its shell gets the very name.

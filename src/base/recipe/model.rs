@@ -475,6 +475,21 @@ pub struct KernelGroup {
     /// What writes its translation units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
+    /// What people call what its kernels' signatures count, by kernel. No key and no package follows from it.
+    #[serde(skip)]
+    pub names: BTreeMap<String, KernelNames>,
+}
+
+/// Names in a kernel table, for people who read about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelNames {
+    /// Translation unit, where the table says it.
+    pub source: Option<String>,
+    /// Name and type of each parameter, as the table writes them: `count`, `u32`.
+    pub params: Vec<(String, String)>,
+    /// The structure in the buffer at each binding, in the order of the signature's bindings; none where the table gives
+    /// sizes alone.
+    pub elements: Vec<Option<String>>,
 }
 
 /// A command that writes the translation units of a kernel group.

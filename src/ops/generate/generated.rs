@@ -12,8 +12,8 @@ use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed,
-    Output, Release, Revision, Target, Use, extended, library_base, licence_ids,
+    self, Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, KernelTable, Library, Listed, Model,
+    ModelSource, Needed, Output, Release, Revision, Target, Use, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::pack::{self, PackContext};
@@ -74,6 +74,7 @@ pub(super) fn model(
     builds.sort_by_key(|build| build.component);
     Ok(Model {
         name: recipe.name.clone(),
+        tables: recipe.groups.iter().filter_map(KernelTable::of).collect(),
         version: recipe.version,
         license: recipe.license.clone(),
         licenses: licence_ids(&recipe.license),

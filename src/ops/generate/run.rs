@@ -110,7 +110,9 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     };
     let (files, beside) = match &request.dist {
         Some(dist) => (texts(Some(&taken(dist, &recipes)?))?, Beside::default()),
-        None if request.target == Target::Github => (texts(None)?, Beside { standing: None, otherwise: Vec::new() }),
+        None if request.target.follows_from_recipe() => {
+            (texts(None)?, Beside { standing: None, otherwise: Vec::new() })
+        }
         None => {
             let files = texts(None)?;
             let beside = beside(&recipes, &files, &texts, ui);

@@ -93,6 +93,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             }],
             when: Vec::new(),
             generator: None,
+            names: BTreeMap::new(),
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),

@@ -13,22 +13,23 @@ const RESOURCES: [(&str, SpirvResource); 2] =
 /// Most sets and bindings of any device today are far below.
 const MOST: u64 = 65_535;
 
-/// Reads `bindings = [{ set = 0, binding = 1, type = "storage-buffer", size = 4, stride = 8 }]`, sorted.
+/// Reads `bindings = [{ set = 0, binding = 1, type = "storage-buffer", size = 4, stride = 8 }]`, sorted, each with the name
+/// of the structure of its elements, where it has one.
 pub(in crate::recipe) fn bindings(
     reader: &mut Reader,
     value: &Value<'_>,
     structs: &Structs,
-) -> Option<Vec<BufferBinding>> {
+) -> Option<Vec<(BufferBinding, Option<String>)>> {
     let mut found = reader.list(value, "bindings", |reader, value| binding(reader, value, structs))?;
     let mut seen = BTreeSet::new();
-    if let Some(twice) = found.iter().find(|one| !seen.insert((one.set, one.binding))) {
+    if let Some(twice) = found.iter().map(|(one, _)| one).find(|one| !seen.insert((one.set, one.binding))) {
         reader.wrong(value.span(), format!("set {} binding {} is declared twice", twice.set, twice.binding));
     }
     found.sort();
     Some(found)
 }
 
-fn binding(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<BufferBinding> {
+fn binding(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<(BufferBinding, Option<String>)> {
     let mut fields = reader.fields(value, "a binding")?;
     let kind = fields.required(reader, "type").and_then(|value| reader.choice(value, "type", &RESOURCES));
     let set = fields.get("set").map_or(Some(0), |value| number(reader, value, "set", 0..=MOST));
@@ -54,7 +55,8 @@ fn binding(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<
     });
     fields.finish(reader);
     let (set, binding, resource) = (set?, at?, resource?);
-    Some(match (of, layout, resource) {
+    let element = of.and_then(|value| value.get_ref().as_str()).map(str::to_owned);
+    let found = match (of, layout, resource) {
         (None, ..) => BufferBinding { set, binding, resource, size: size?, stride: stride?, fields: Vec::new() },
         (Some(_), Some(layout), SpirvResource::UniformBuffer) => {
             let end = layout.fields.iter().map(|field| field.offset + field.size).max();
@@ -66,7 +68,8 @@ fn binding(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<
             BufferBinding { set, binding, resource, size: size.unwrap_or(0), stride, fields }
         }
         (Some(_), None, _) => return None,
-    })
+    };
+    Some((found, element))
 }
 
 /// Nothing for a buffer without an open end; none when what is there is wrong.

@@ -8,6 +8,7 @@ use super::structs::{Structs, structs};
 use super::words::is_symbol;
 use crate::gpu::{KernelSignature, Param};
 use crate::recipe::diagnostic::{Diagnostic, Document, Spanned};
+use crate::recipe::model::KernelNames;
 
 /// One declared kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct DeclaredKernel {
     pub source: Option<Spanned<String>>,
     /// Names of its parameters and where each stands.
     pub params: Vec<Spanned<String>>,
+    /// What people call what the signature counts.
+    pub names: KernelNames,
     /// Name and parameter layout.
     pub signature: KernelSignature,
 }
@@ -91,24 +94,31 @@ fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<D
     let source = fields.get("source").and_then(|value| reader.text(value, "source"));
     let params = fields.required(reader, "params").and_then(|value| {
         let list = reader.list(value, "params", param)?;
-        let sizes = list.iter().map(|(_, size, align)| (*size, *align));
+        let sizes = list.iter().map(|param| (param.size, param.align));
         let Some(params) = layout(sizes) else {
             reader.wrong(value.span(), format!("the parameters are larger than {MOST_BYTES} bytes"));
             return None;
         };
-        let names: Vec<_> = list.into_iter().map(|(name, ..)| name).collect();
-        reader.unique("params", names.clone());
-        Some((names, params))
+        let names: Vec<_> = list.iter().map(|param| param.name.clone()).collect();
+        reader.unique("params", names);
+        Some((list, params))
     });
     let bindings = fields.get("bindings").and_then(|value| bindings(reader, value, structs)).unwrap_or_default();
     let workgroup = fields.get("workgroup").and_then(|value| workgroup(reader, value));
     let constants = fields.get("constants").and_then(|value| constants(reader, value)).unwrap_or_default();
     fields.finish(reader);
     let name = name?;
-    let (names, params) = params.unwrap_or_default();
+    let (declared, params) = params.unwrap_or_default();
+    let (bindings, elements) = bindings.into_iter().unzip();
+    let names = KernelNames {
+        source: source.as_ref().map(|source| source.value.clone()),
+        params: declared.iter().map(|param| (param.name.value.clone(), param.kind.to_owned())).collect(),
+        elements,
+    };
     let signature =
         KernelSignature { bindings, workgroup, constants, ..KernelSignature::new(name.value.clone(), params) };
-    Some(DeclaredKernel { name, source, params: names, signature })
+    let params = declared.into_iter().map(|param| param.name).collect();
+    Some(DeclaredKernel { name, source, params, names, signature })
 }
 
 /// Offsets by natural alignment; none when they do not fit.
@@ -123,14 +133,23 @@ fn layout(sizes: impl Iterator<Item = (u32, u32)>) -> Option<Vec<Param>> {
     Some(params)
 }
 
-/// Name, size and alignment of one parameter.
-fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32, u32)> {
+/// A parameter before it has its place.
+struct DeclaredParam {
+    name: Spanned<String>,
+    /// As the table writes it: `u32`.
+    kind: &'static str,
+    size: u32,
+    align: u32,
+}
+
+fn param(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredParam> {
     let mut fields = reader.fields(value, "a parameter")?;
     let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
-    let types: Vec<(&str, Option<u32>)> =
-        SCALARS.iter().map(|&(name, size)| (name, Some(size))).chain([("struct", None)]).collect();
+    let types: Vec<(&str, (&'static str, Option<u32>))> =
+        SCALARS.iter().map(|&(name, size)| (name, (name, Some(size)))).chain([("struct", ("struct", None))]).collect();
     let kind = fields.required(reader, "type").and_then(|value| reader.choice(value, "type", &types));
-    let size = match kind.map(|kind| kind.value) {
+    let kind = kind.map(|kind| kind.value);
+    let size = match kind.map(|(_, size)| size) {
         Some(Some(size)) => scalar(reader, &mut fields, size),
         Some(None) => structure(reader, &mut fields),
         None => {
@@ -141,7 +160,7 @@ fn param(reader: &mut Reader, value: &Value<'_>) -> Option<(Spanned<String>, u32
     };
     fields.finish(reader);
     let (size, align) = size?;
-    Some((name?, size, align))
+    Some(DeclaredParam { name: name?, kind: kind?.0, size, align })
 }
 
 fn scalar(reader: &mut Reader, fields: &mut Fields<'_, '_>, size: u32) -> Option<(u32, u32)> {

@@ -85,10 +85,12 @@ fn group(
         DeviceCompiler::Steps => plain(&group.sources.as_ref()?.value),
         _ => Vec::new(),
     };
+    let declared = declared?;
     Some(KernelGroup {
         name: name.to_owned(),
         sources,
-        table: declared?
+        names: declared.iter().map(|kernel| (kernel.name.value.clone(), kernel.names.clone())).collect(),
+        table: declared
             .into_iter()
             .map(|kernel| KernelSignature { shader: !form.is_cuda(), ..kernel.signature })
             .collect(),
