@@ -152,7 +152,7 @@ mod tests {
         insta::assert_snapshot!(broken("manifests/capabilities.toml", text), @"manifests/capabilities.toml:3:8: `9.0` needs both `f-since` and a `family` that lists itself, or neither");
         let text = "edition = 1\nmajor = []\n[[release]]\nversion = \"13.0\"\nptx-isa = \"9\"\n";
         insta::assert_snapshot!(broken("manifests/cuda.toml", text), @"manifests/cuda.toml:5:11: `9` is not a PTX ISA version such as 9.0");
-        let text = "edition = 1\nlibrary = []\n[[driver]]\nfile = \"libcuda.so[\"\nreason = \"x\"\n";
-        insta::assert_snapshot!(broken("manifests/vendor.toml", text), @"manifests/vendor.toml:4:8: error parsing glob 'libcuda.so[': unclosed character class; missing ']'");
+        let text = "edition = 1\nlibrary = []\nruntime = []\n[[driver]]\nfile = \"libcuda.so[\"\nreason = \"x\"\n";
+        insta::assert_snapshot!(broken("manifests/vendor.toml", text), @"manifests/vendor.toml:5:8: error parsing glob 'libcuda.so[': unclosed character class; missing ']'");
     }
 }
