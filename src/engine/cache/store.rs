@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -256,7 +257,7 @@ impl Cache {
         let gone = tempfile::Builder::new().prefix(GONE).tempdir_in(parent).map_err(cannot)?;
         match std::fs::rename(place, gone.path().join("entry")) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(cannot(error)),
         }
     }
@@ -322,6 +323,8 @@ impl Cache {
                     self.added.fetch_add(bytes, Ordering::Relaxed);
                     return Ok(list.entry(&place));
                 }
+                // It was there, whether or not another run has removed it since.
+                Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {}
                 Err(error) if !place.exists() => {
                     return Err(Error::file(&place, "cannot be put into the cache").because(error));
                 }
