@@ -105,8 +105,8 @@ fn kernel(signature: &KernelSignature, names: KernelNames) -> Kernel {
     }
 }
 
-/// The structures of all buffers, by name. A uniform buffer has one alone: the room behind its last field is not the
-/// shader's, so what arrays of it say goes before.
+/// The structures of all buffers, by name. An array says how large one is with the room up to the next; a uniform buffer
+/// ends with the last field, so the larger of both counts.
 fn structures(group: &KernelGroup) -> Vec<Structure> {
     let mut found: BTreeMap<&str, (u32, &[BufferField])> = BTreeMap::new();
     for signature in &group.table {

@@ -62,31 +62,60 @@ fn shape(bytes: &[u8]) -> std::result::Result<(), String> {
     let sections = header.sections(endian, bytes).map_err(said)?;
     for section in sections.iter().filter(|_| !loads.is_empty()) {
         let (at, size) = (section.sh_addr(endian), section.sh_size(endian));
+        let placed = Placed { address: at, offset: section.sh_offset(endian), length: size };
         let loaded = section.sh_flags(endian).0 & elf::SHF_ALLOC.0 != 0 && section.sh_type(endian) != elf::SHT_NOBITS;
-        if loaded && size > 0 && !is_loaded(&loads, endian, (at, size, section.sh_offset(endian))) {
+        let loads = loads.iter().map(|load| Placed {
+            address: load.p_vaddr(endian),
+            offset: load.p_offset(endian),
+            length: load.p_filesz(endian),
+        });
+        if loaded && size > 0 && !is_loaded(placed, loads) {
             return Err(format!("the section at {at:#x} is not where segments load it"));
         }
     }
     Ok(())
 }
 
-/// Whether segments load a section's bytes, address by address. More than one may hold it, where each goes on where the
-/// one before ends: patchelf puts pages of its own in front of a file, and its sections go over their boundary.
-fn is_loaded(
-    loads: &[&elf::ProgramHeader64<object::LittleEndian>],
-    endian: object::LittleEndian,
-    (at, size, offset): (u64, u64, u64),
-) -> bool {
-    let Some(end) = at.checked_add(size) else { return false };
-    let mut reached = at;
-    // In order of their addresses: what one loads is looked for behind what the last did.
+/// Bytes of a file that have an address.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    address: u64,
+    offset: u64,
+    length: u64,
+}
+
+/// Whether segments, in the order of their addresses, load a section's bytes. More than one may hold it, where each goes
+/// on where the one before ends: patchelf puts pages of its own in front of a file, and its sections go over their boundary.
+fn is_loaded(section: Placed, loads: impl Iterator<Item = Placed>) -> bool {
+    let shift = |placed: Placed| placed.offset.wrapping_sub(placed.address);
+    let end = section.address.saturating_add(section.length);
+    let mut reached = section.address;
     for load in loads {
-        let start = load.p_vaddr(endian);
-        let file_offset = reached.checked_sub(start).map(|inside| inside.checked_add(load.p_offset(endian)));
-        let until = start.saturating_add(load.p_filesz(endian));
-        if reached < until && file_offset == Some(offset.checked_add(reached - at)) {
+        let until = load.address.saturating_add(load.length);
+        if (load.address..until).contains(&reached) && shift(load) == shift(section) {
             reached = until.min(end);
         }
     }
     reached == end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_may_go_over_segments_that_go_on() {
+        let placed = |address, offset, length| Placed { address, offset, length };
+        let section = placed(0x618, 0x618, 0x1ed1);
+        let loaded = |loads: &[Placed]| is_loaded(section, loads.iter().copied());
+        let (first, second) = (placed(0, 0, 0x1000), placed(0x1000, 0x1000, 0x1000));
+        let third = placed(0x2000, 0x2000, 0x1000);
+        assert!(loaded(&[first, second, third]));
+        assert!(loaded(&[placed(0, 0, 0x3000)]));
+        assert!(!loaded(&[first, second]), "the end is in none");
+        assert!(!loaded(&[first, third]), "a hole");
+        assert!(!loaded(&[second, third]), "the start is in none");
+        assert!(!loaded(&[first, placed(0x1000, 0x1800, 0x1000), third]), "from another place of the file");
+        assert!(!loaded(&[]));
+    }
 }

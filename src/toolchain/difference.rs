@@ -134,23 +134,27 @@ pub struct Difference {
     pub not_carried: Vec<String>,
 }
 
-/// Makes the patch that turns the tree `base` into `changed`; paths that are `aside` are left as they are. The patch is
-/// then applied to `base`, as a build does, and what came of it compared: afterwards `base` holds that.
+/// Makes the patch that turns the tree `base` into `changed`, each with what lies in it; paths that are `aside` are left as
+/// they are. The patch is then applied to `base`, as a build does, and what came of it compared: afterwards `base` holds
+/// that.
 ///
 /// # Errors
 /// The trees differ in what no patch can say: links, bytes that are no text, names with control characters.
-pub fn difference(base: &Path, changed: &Path, skipped: &[&str], aside: &Snapshot) -> Result<Difference> {
-    let (before, after) = (Snapshot::of(base, &[])?, Snapshot::of(changed, skipped)?);
+pub fn difference(
+    (base, before): (&Path, &Snapshot),
+    (changed, after): (&Path, &Snapshot),
+    aside: &Snapshot,
+) -> Result<Difference> {
     let (from, to) = (Tree::at(base)?, Tree::at(changed)?);
     let mut made = Difference::default();
-    let paths = before.differing(&after).into_iter().filter(|path| !aside.holds(path));
+    let paths = before.differing(after).into_iter().filter(|path| !aside.holds(path));
     for path in paths {
         let (old, new) = (before.files.get(path), after.files.get(path));
         if [old, new].into_iter().flatten().any(|found| matches!(found, Found::Link(_))) {
             return Err(Error::usage(format!("{} is or was a link, and patches of sources change none", quoted(path)))
                 .hint("leave links as they are"));
         }
-        if before.is_below_a_file_of(path, &after) || after.is_below_a_file_of(path, &before) {
+        if before.is_below_a_file_of(path, after) || after.is_below_a_file_of(path, before) {
             return Err(Error::usage(format!("{} lies where a file was or is, which no patch carries", quoted(path)))
                 .hint("give the file or the directory another name"));
         }
@@ -169,7 +173,7 @@ pub fn difference(base: &Path, changed: &Path, skipped: &[&str], aside: &Snapsho
     changes::apply(&made.patch, &from)
         .map_err(|error| Error::usage("no patch can be made of these changes").detail(error.to_string()))?;
     let applied = Snapshot::of(base, &[])?;
-    match applied.differing(&after).into_iter().find(|path| !aside.holds(path)) {
+    match applied.differing(after).into_iter().find(|path| !aside.holds(path)) {
         Some(path) => {
             Err(Error::bug(format!("a patch made of changes gives another file than they did: {}", quoted(path))))
         }

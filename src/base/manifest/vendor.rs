@@ -15,17 +15,11 @@ use crate::error::Result;
 pub struct Vendor {
     drivers: Vec<DriverLibrary>,
     libraries: Vec<VendorLibrary>,
-    runtimes: Vec<CompilerRuntime>,
+    /// Compilers with a runtime of their own, as their vendors call them.
+    compilers: Vec<String>,
     driver_files: IndexedGlobs,
     library_files: IndexedGlobs,
     runtime_files: IndexedGlobs,
-}
-
-/// Libraries that what a compiler made needs when it runs, and that no package manager has.
-#[derive(Debug, Clone)]
-pub struct CompilerRuntime {
-    /// The compiler, as its vendor calls it.
-    pub compiler: String,
 }
 
 /// A library that belongs to the driver.
@@ -175,14 +169,14 @@ impl Vendor {
                 versioned_with_cuda: entry.versioned_with_cuda,
             });
         }
-        let (mut runtimes, mut runtime_files) = (Vec::new(), IndexedGlobs::default());
+        let (mut compilers, mut runtime_files) = (Vec::new(), IndexedGlobs::default());
         for entry in file.runtime {
             for pattern in &entry.files {
-                runtime_files.add(&text, pattern, runtimes.len())?;
+                runtime_files.add(&text, pattern, compilers.len())?;
             }
-            runtimes.push(CompilerRuntime { compiler: entry.compiler });
+            compilers.push(entry.compiler);
         }
-        Ok(Self { drivers, libraries, runtimes, driver_files, library_files, runtime_files })
+        Ok(Self { drivers, libraries, compilers, driver_files, library_files, runtime_files })
     }
 
     /// The driver library that a file name belongs to: `libcuda.so.1`.
@@ -206,12 +200,11 @@ impl Vendor {
         })
     }
 
-    /// The compiler whose runtime a file is a renamed copy of, and the plain name: `libacchost.so` of
-    /// `libacchost-c31344de.so`. Under their plain names these may lie beside what was compiled with them.
-    pub fn renamed_runtime(&self, file: &str) -> Option<(String, &CompilerRuntime)> {
-        let plain = unmangled(file)?;
-        let found = self.runtime_files.find(&plain)?;
-        Some((plain, self.runtimes.get(found)?))
+    /// The compiler of whose runtime a file is a renamed copy, as `libacchost-c31344de.so` is of `libacchost.so`. Under its
+    /// plain name it may lie beside what was compiled with it.
+    pub fn renamed_runtime(&self, file: &str) -> Option<&str> {
+        let found = self.runtime_files.find(&unmangled(file)?)?;
+        self.compilers.get(found).map(String::as_str)
     }
 
     /// The vendor library of a name in `uses`: `nvrtc`, or its conda package.
@@ -248,10 +241,9 @@ mod tests {
     #[test]
     fn renamed_runtimes_of_compilers_are_known() {
         let vendor = Vendor::load(&Data::at("no such directory")).unwrap();
-        let (plain, runtime) = vendor.renamed_runtime("libnvcpumath-avx2-91375214.so").unwrap();
-        assert_eq!((plain.as_str(), runtime.compiler.as_str()), ("libnvcpumath-avx2.so", "NVIDIA HPC SDK"));
-        assert!(vendor.renamed_runtime("libacchost.so").is_none(), "its own name is no finding");
-        assert!(vendor.renamed_runtime("libnrniv-b13f8654.so").is_none());
+        assert_eq!(vendor.renamed_runtime("libnvcpumath-avx2-91375214.so"), Some("NVIDIA HPC SDK"));
+        assert_eq!(vendor.renamed_runtime("libacchost.so"), None, "its own name is no finding");
+        assert_eq!(vendor.renamed_runtime("libnrniv-b13f8654.so"), None);
     }
 
     #[test]

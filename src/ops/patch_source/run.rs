@@ -113,7 +113,6 @@ impl Subject {
         }
         let changed = Tree::at(dir)?;
         let mark = Mark::of(&changed, dir)?;
-        let skipped = skipped(dir);
         let temporary = temporary(&std::env::temp_dir())?;
         let base = temporary.path().join("base");
         store.patched(&self.part, &self.dir, &base, ui, offline)?;
@@ -121,18 +120,19 @@ impl Subject {
             Some(overlay) => Snapshot::of(&self.dir.join(overlay), &[])?,
             None => Snapshot::default(),
         };
-        let expected = Snapshot::of(&base, &[])?.under(&over);
+        let before = Snapshot::of(&base, &[])?;
+        let expected = before.clone().under(&over);
         if let Some(mark) = &mark {
             self.is_of(mark, &expected, dir)?;
         }
-        let now = Snapshot::of(dir, skipped)?;
+        let now = Snapshot::of(dir, skipped(dir))?;
         if let Some(path) = expected.differing(&now).into_iter().find(|path| over.holds(path)) {
             let overlay = self.part.overlay.as_deref().unwrap_or_default();
             let (path, overlay) = (printable::text(path), printable::text(overlay));
             return Err(Error::usage(format!("{path} comes from the overlay, which is put over patched files"))
                 .hint(format!("change {overlay}/{path} beside the recipe")));
         }
-        let made = difference(&base, dir, skipped, &over)?;
+        let made = difference((&base, &before), (dir, &now), &over)?;
         if made.altered.is_empty() {
             return Ok(self.answer(dir, None, made));
         }

@@ -79,8 +79,8 @@ fn vendor_bundled(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 fn runtime_renamed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in facts.contents() {
         for file in package.files.iter().filter(|file| !file.objects.is_empty()) {
-            let Some((_, runtime)) = facts.rules.manifests.vendor.renamed_runtime(file.name()) else { continue };
-            let message = format!("is a renamed copy of a runtime library of the compilers of {}", runtime.compiler);
+            let Some(compiler) = facts.rules.manifests.vendor.renamed_runtime(file.name()) else { continue };
+            let message = format!("is a renamed copy of a runtime library of the compilers of {compiler}");
             hits.add(package.subject(&file.path), message);
         }
     }
