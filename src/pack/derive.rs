@@ -25,8 +25,8 @@ use serde_json::json;
 
 use crate::arch::{Capability, CudaVersion, KernelAbiTag, KernelTarget, Suffix, Version, VersionPolicy};
 use crate::bundle::{
-    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, Ecosystem, MANIFEST_SCHEMA, OutsideLibrary,
-    Provenance, Versions,
+    ArtifactKind, Bundle, BundleManifest, Condition, Dependency, EARLIEST, MANIFEST_SCHEMA, OutsideLibrary, Provenance,
+    Versions,
 };
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder};
@@ -544,7 +544,8 @@ impl Derivation<'_> {
     /// A package with what follows from its files.
     fn package(&self, kind: PackageKind, mut manifest: BundleManifest, root: Option<PathBuf>) -> Package {
         let outside = self.context.outside.get(&key(&manifest)).into_iter().flatten();
-        let given = manifest.outside.iter().filter_map(OutsideLibrary::dependency);
+        let is_said = |given: &Dependency| manifest.uses.iter().any(|used| used.asks_for_same(given));
+        let given = manifest.outside.iter().filter_map(OutsideLibrary::dependency).filter(|given| !is_said(given));
         manifest.dependencies = manifest.uses.iter().chain(outside).cloned().chain(given).collect();
         manifest.conditions = manifest.glibc.map(|from| Condition::Glibc { from }).into_iter().collect();
         manifest.exports = Vec::new();
@@ -574,11 +575,7 @@ impl Derivation<'_> {
 fn of_python(version: &str) -> Vec<Dependency> {
     let Some((major, minor)) = version.split_once('.') else { return Vec::new() };
     let next = minor.parse::<u32>().map_or_else(|_| minor.to_owned(), |minor| (minor + 1).to_string());
-    let package = |name: &str, versions: String| Dependency::Package {
-        ecosystem: Ecosystem::Conda,
-        name: name.to_owned(),
-        versions: Versions::Written(versions),
-    };
+    let package = |name: &str, versions: String| Dependency::of_conda(name, Versions::Written(versions));
     vec![
         package("python", format!(">={version},<{major}.{next}.0a0")),
         package("python_abi", format!("{version}.* *_cp{major}{minor}")),

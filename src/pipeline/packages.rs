@@ -8,7 +8,7 @@ use super::inputs::Job;
 use super::vendors;
 use crate::abi::{self, Floor, SymbolsFile};
 use crate::arch::{CudaVersion, KernelTarget, Version, VersionRange};
-use crate::bundle::{Bundle, BundleManifest, Dependency, Ecosystem, Versions};
+use crate::bundle::{Bundle, BundleManifest, Dependency, Versions};
 use crate::error::Result;
 use crate::gpu::CodeImage;
 use crate::manifest::Manifests;
@@ -101,11 +101,7 @@ fn ptx_driver(bundle: &Bundle, manifests: &Manifests) -> Result<Option<CudaVersi
 /// What symbols ask for, as dependencies: packages with symbols files are conda's.
 pub(crate) fn by_floors(floors: Vec<Floor>) -> BTreeSet<Dependency> {
     let packages = abi::dependencies(floors).into_iter();
-    packages.map(|(name, range)| conda_package(name, range.into())).collect()
-}
-
-fn conda_package(name: String, versions: Versions) -> Dependency {
-    Dependency::Package { ecosystem: Ecosystem::Conda, name, versions }
+    packages.map(|(name, range)| Dependency::of_conda(name, range.into())).collect()
 }
 
 /// The package that provides a library; none for what the system always has.
@@ -126,5 +122,5 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
     };
     let major = job.inputs.tools.host_major();
     let versions = major.map_or_else(Versions::any, |major| VersionRange::at_least(Version::from(major)).into());
-    Some(conda_package(package.to_owned(), versions))
+    Some(Dependency::of_conda(package, versions))
 }

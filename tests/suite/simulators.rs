@@ -41,7 +41,8 @@ impl Packed {
         let dir = scratch();
         let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes").join(name);
         copy_tree(&recipe, &dir.path().join("recipe"));
-        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--locked", "--json"])).exit(0).json();
+        let build = ["build", "recipe", "--locked", "--format", "conda,wheel", "--json"];
+        let summary = Ran::of(&mut simpack(dir.path(), &build)).exit(0).json();
         for (name, version) in OTHERS {
             let mark = format!("stand-in-for-{name}");
             fs_err::create_dir_all(dir.path().join(name)).unwrap();
@@ -71,13 +72,25 @@ impl Packed {
         packages.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// A program of the prefix, which has modules of others beside it.
-    fn program(&self, name: &str, dir: &Path) -> Command {
-        let mut command = Command::new(self.path("prefix/bin").join(name));
+    /// The Python of a new environment into which pip installed wheels of the distribution.
+    fn environment(&self, projects: &[&str]) -> PathBuf {
+        let environment = self.path("environment");
+        Ran::of(python().unwrap().args(["-m", "venv", "--without-pip"]).arg(&environment)).exit(0);
+        let python = environment.join("bin/python");
+        let mut pip = crate::support::python().unwrap();
+        pip.args(["-m", "pip", "--python"]).arg(&python).args(["install", "--no-index", "--no-deps", "--find-links"]);
+        Ran::of(pip.arg(self.path("dist/wheel")).args(projects)).exit(0);
+        python
+    }
+
+    /// A program of an environment, which has modules of others beside it.
+    fn started(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         let modules =
             Ran::of(python().unwrap().args(["-c", "import numpy; print(numpy.__path__[0].rpartition('/')[0])"]));
         let modules = modules.exit(0).stdout.trim().to_owned();
-        command.current_dir(dir).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", dir).env("PYTHONPATH", modules);
+        let home = self.dir.path();
+        command.current_dir(home).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).env("PYTHONPATH", modules);
         command
     }
 
@@ -117,16 +130,28 @@ fn neuron_compiles_a_mechanism_and_both_simulators_agree() {
         );
     }
     neuron.client("install.py", None, &["--prefix", "prefix", "neuron", "neuron-rtc"]);
-    let model = neuron.path("model");
+    both_simulators_agree(&neuron, &neuron.path("prefix"), &neuron.path("prefix/bin/python"));
+    let python = neuron.environment(&["neuron", "neuron-rtc"]);
+    let prefix = python.parent().unwrap().join("../lib/python3.11/site-packages/neuron_prefix");
+    both_simulators_agree(&neuron, &prefix, &python);
+    // What an installer puts on PATH finds the same module.
+    let versions = Ran::of(neuron.started(&python.with_file_name("nrniv")).arg("--version")).exit(0);
+    assert!(versions.stdout.contains("9.0.2"), "{}{}", versions.stdout, versions.stderr);
+}
+
+/// A mechanism is compiled against a prefix, and both simulators that a Python finds agree with it.
+fn both_simulators_agree(neuron: &Packed, prefix: &Path, python: &Path) {
+    let work = tempfile::tempdir_in(neuron.dir.path()).unwrap();
+    let model = work.path().join("model");
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/neuron"), &model);
-    let mut compile =
-        simpack(neuron.dir.path(), &["compile", "model", "--prefix", "prefix", "--into", "compiled", "--json"]);
+    let mut compile = simpack(work.path(), &["compile", "model", "--into", "compiled", "--json", "--prefix"]);
+    compile.arg(prefix);
     let compiled = Ran::of(&mut compile).exit(0).json();
     assert_eq!(compiled["items"][0]["state"], "compiled", "{compiled}");
     assert_eq!(Ran::of(&mut compile).exit(0).json()["items"][0]["state"], "current");
     let sets = compiled["items"][0]["sets"].as_object().unwrap().iter();
     let sets = sets.map(|(name, value)| (name, value.as_str().unwrap()));
-    let ran = Ran::of(neuron.program("python", neuron.dir.path()).arg("model/model.py").envs(sets)).exit(0);
+    let ran = Ran::of(neuron.started(python).arg(model.join("model.py")).envs(sets)).exit(0);
     let json = ran.stdout.find("{\"version\"").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
     let found = serde_json::Deserializer::from_str(&ran.stdout[json..]).into_iter::<Value>().next().unwrap().unwrap();
     let voltages = |name: &str| -> Vec<f64> {
@@ -162,7 +187,7 @@ fn openmm_is_one_simulator_out_of_two_wheels() {
     let check = "import openmm, openmm.testInstallation as test; \
                  names = [openmm.Platform.getPlatform(i).getName() for i in range(openmm.Platform.getNumPlatforms())]; \
                  print(names); print(openmm.Platform.getPluginLoadFailures()); test.main()";
-    let ran = Ran::of(openmm.program("python", openmm.dir.path()).args(["-c", check])).exit(0);
+    let ran = Ran::of(openmm.started(&openmm.path("prefix/bin/python")).args(["-c", check])).exit(0);
     assert!(ran.stdout.contains("'Reference', 'CPU'"), "{}{}", ran.stdout, ran.stderr);
     // Upstream's own check of an installation: the platforms find the same forces.
     assert!(ran.stdout.contains("All differences are within tolerance"), "{}", ran.stdout);

@@ -7,6 +7,8 @@ mod make;
 mod script;
 mod wheel;
 
+pub use wheel::script_of_wheel;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -196,6 +196,20 @@ fn versions(wheel: &str) -> Vec<String> {
     found
 }
 
+/// How a script begins that [`started_by_python`] made, up to Python's arguments: to the shell these are two commands, the
+/// first of which never returns; to Python one string.
+const STARTS_PYTHON: &str = "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/python\"";
+/// What follows the arguments.
+const WITH_ARGUMENTS: &str = " \"$0\" \"$@\"\n' '''";
+
+/// The script of a wheel that became this one when it was installed, if that is what it is.
+pub fn script_of_wheel(installed: &[u8]) -> Option<Vec<u8>> {
+    let rest = installed.strip_prefix(STARTS_PYTHON.as_bytes())?;
+    let end = rest.windows(WITH_ARGUMENTS.len()).position(|window| window == WITH_ARGUMENTS.as_bytes())?;
+    let (arguments, rest) = (&rest[..end], &rest[end + WITH_ARGUMENTS.len()..]);
+    Some([b"#!python", arguments, rest].concat())
+}
+
 /// A script whose first line asks for the Python of its environment starts that which lies beside it, wherever the
 /// environment is.
 fn started_by_python(script: Vec<u8>) -> Vec<u8> {
@@ -205,10 +219,7 @@ fn started_by_python(script: Vec<u8>) -> Vec<u8> {
     };
     let arguments = rest.trim_start_matches('w').trim();
     let arguments = if arguments.is_empty() { String::new() } else { format!(" {arguments}") };
-    // To the shell these are two commands, the first of which never returns; to Python one string.
-    let start = format!(
-        "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/python\"{arguments} \"$0\" \"$@\"\n' '''"
-    );
+    let start = format!("{STARTS_PYTHON}{arguments}{WITH_ARGUMENTS}");
     [start.as_bytes(), &script[first.len()..]].concat()
 }
 
@@ -241,5 +252,9 @@ mod tests {
         assert_eq!(text("#!/bin/sh\necho\n"), "#!/bin/sh\necho\n");
         assert!(text("#!python -E\nprint(1)\n").ends_with("/python\" -E \"$0\" \"$@\"\n' '''\nprint(1)\n"));
         assert!(text("#!pythonw\n").contains("/python\" \"$0\""));
+        for script in ["#!python\nprint(1)\n", "#!python -E -s\nprint(1)\n"] {
+            assert_eq!(script_of_wheel(&started_by_python(script.into())), Some(script.into()));
+        }
+        assert_eq!(script_of_wheel(b"#!/bin/sh\necho\n"), None);
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{KernelAbiTag, KernelTarget, Version, VersionPolicy, VersionRange};
 use crate::fs::Digest;
-use crate::recipe::{HostVariant, Used};
+use crate::recipe::{HostVariant, InWheels, Used};
 
 /// One dependency of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -62,10 +62,27 @@ pub enum Dependency {
         name: String,
         /// Versions that do.
         versions: Versions,
+        /// What stands for it where packages are wheels, where it is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wheel: Option<InWheels>,
     },
 }
 
 impl Dependency {
+    /// A package of conda's channels.
+    pub fn of_conda(name: impl Into<String>, versions: Versions) -> Self {
+        Self::Package { ecosystem: Ecosystem::Conda, name: name.into(), versions, wheel: None }
+    }
+
+    /// Whether both ask for the same versions of the same package of an ecosystem, whatever is said of it besides.
+    pub fn asks_for_same(&self, other: &Self) -> bool {
+        let package = |dependency: &Self| match dependency {
+            Self::Package { ecosystem, name, versions, .. } => Some((*ecosystem, name.clone(), versions.clone())),
+            _ => None,
+        };
+        package(self).is_some() && package(self) == package(other)
+    }
+
     /// Whose it is: the library's name among those of the vendor, or the package's; none for what ties packages together.
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -81,7 +98,12 @@ impl From<&Used> for Dependency {
         let versions = Versions::written(&used.versions);
         match &used.library {
             Some(library) => Self::Vendor { library: library.clone(), soname: None, versions },
-            None => Self::Package { ecosystem: Ecosystem::Conda, name: used.package.clone(), versions },
+            None => Self::Package {
+                ecosystem: Ecosystem::Conda,
+                name: used.package.clone(),
+                versions,
+                wheel: used.wheel.clone(),
+            },
         }
     }
 }

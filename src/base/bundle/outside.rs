@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dependency::{Dependency, Ecosystem, Versions};
+use super::dependency::{Dependency, Versions};
 
 /// A library of others that files of a bundle need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -39,11 +39,7 @@ impl OutsideLibrary {
     /// What the package depends on for it; nothing that a package manager could bring where the machine has it.
     pub fn dependency(&self) -> Option<Dependency> {
         match &self.from {
-            Provider::Channel { package, versions } => Some(Dependency::Package {
-                ecosystem: Ecosystem::Conda,
-                name: package.clone(),
-                versions: versions.clone(),
-            }),
+            Provider::Channel { package, versions } => Some(Dependency::of_conda(package, versions.clone())),
             Provider::System { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::{Dependency, Ecosystem, MANIFEST_SCHEMA, Versions};
+use super::{Dependency, MANIFEST_SCHEMA, Versions};
 
 /// Reads the number of a schema that is known: in memory everything has today's.
 pub(super) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -24,5 +24,5 @@ pub(super) fn uses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Dep
 
 fn dependency(spec: &str) -> Dependency {
     let (name, versions) = spec.split_once(' ').unwrap_or((spec, ""));
-    Dependency::Package { ecosystem: Ecosystem::Conda, name: name.to_owned(), versions: Versions::written(versions) }
+    Dependency::of_conda(name, Versions::written(versions))
 }

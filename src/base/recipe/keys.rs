@@ -349,11 +349,11 @@ enum SonameChoice {
 enum UseChoice {
     /// Its name and range.
     Text(String),
-    /// And which libraries it brings.
+    /// And which libraries it brings, and what wheels have.
     Table(UsedPackage),
 }
 
-/// A package that a component needs, where its name does not say which libraries it brings.
+/// A package that a component needs, where its name does not say all of it.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
 struct UsedPackage {
@@ -363,6 +363,20 @@ struct UsedPackage {
     /// Libraries that it brings, by the names that files need them under.
     #[schemars(example = ["libX11.so.6"])]
     provides: Option<Vec<String>>,
+    /// What stands for it where packages are wheels: the name of a project in Python's package index, in the same versions,
+    /// or `false` where systems have it. Without, the packages cannot be made as wheels.
+    #[schemars(example = &"numpy")]
+    wheel: Option<WheelKey>,
+}
+
+/// What stands for a package where packages are wheels.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum WheelKey {
+    /// A project of Python's package index.
+    Project(String),
+    /// `false`: nothing.
+    None(bool),
 }
 
 /// The values of a dimension.

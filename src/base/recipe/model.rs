@@ -378,6 +378,18 @@ pub struct Used {
     pub versions: String,
     /// Libraries that it is said to bring, by the names that the loader looks for.
     pub provides: Vec<String>,
+    /// What stands for it where packages are wheels.
+    pub wheel: Option<InWheels>,
+}
+
+/// What stands for a package of conda where packages are wheels.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InWheels {
+    /// A project of Python's package index, in the same versions.
+    Project(String),
+    /// Nothing: the systems that wheels are made for have it.
+    System,
 }
 
 /// The same as a text, or a table where there is more to say.
@@ -386,13 +398,19 @@ pub struct Used {
 pub enum UsedText {
     /// Name and range.
     Plain(String),
-    /// And what it brings.
+    /// And what it brings, and what wheels have.
     #[serde(rename_all = "kebab-case")]
-    Providing {
+    Table {
         /// Name and range.
         package: String,
         /// Libraries.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schemars(default)]
         provides: Vec<String>,
+        /// What stands for it where packages are wheels.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(default)]
+        wheel: Option<InWheels>,
     },
 }
 
@@ -405,9 +423,9 @@ impl fmt::Display for Used {
 impl From<Used> for UsedText {
     fn from(used: Used) -> Self {
         let package = used.to_string();
-        match used.provides.is_empty() {
-            true => Self::Plain(package),
-            false => Self::Providing { package, provides: used.provides },
+        match used {
+            Used { provides, wheel: None, .. } if provides.is_empty() => Self::Plain(package),
+            Used { provides, wheel, .. } => Self::Table { package, provides, wheel },
         }
     }
 }

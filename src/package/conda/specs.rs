@@ -60,7 +60,7 @@ impl<'a> Specs<'a> {
             Dependency::Vendor { library, versions, .. } => {
                 ranged(self.vendor.by_name(library).map_or(library, |library| &library.conda), versions)
             }
-            Dependency::Package { ecosystem: Ecosystem::Conda, name, versions } => ranged(name, versions),
+            Dependency::Package { ecosystem: Ecosystem::Conda, name, versions, .. } => ranged(name, versions),
         }
     }
 
@@ -201,6 +201,7 @@ mod tests {
                 package,
                 versions,
                 provides: Vec::new(),
+                wheel: None,
             }))
         };
         assert_eq!(used(None, "hdf5", ""), "hdf5");

@@ -88,7 +88,7 @@ impl<'a> Names<'a> {
                     found.depends.insert(format!("{} (= {})", plain(other), self.version(*version)));
                 }
                 Dependency::Vendor { library: name, versions, .. }
-                | Dependency::Package { ecosystem: Ecosystem::Conda, name, versions } => {
+                | Dependency::Package { ecosystem: Ecosystem::Conda, name, versions, .. } => {
                     found.depends.extend(self.outside(package, name, versions)?);
                 }
             }

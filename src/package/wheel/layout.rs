@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::Package;
 use super::links::{Entry, without_links};
+use crate::build_system::script_of_wheel;
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::elf::edit::{Edits, PathTag, SearchPathEdit, plan};
 use crate::elf::{self, Facts, Machine};
@@ -52,6 +53,8 @@ pub(super) struct Laid {
     pub package: Package,
     /// Its files, its `simpack.json` among them.
     pub members: Vec<Member>,
+    /// Scripts that an installer puts on PATH, by name.
+    pub scripts: Vec<(String, Member)>,
     /// What its host files say of themselves.
     pub facts: Vec<Facts>,
 }
@@ -83,8 +86,14 @@ pub(super) fn lay(
     added: Vec<Member>,
     place: &Place<'_>,
 ) -> Result<Laid> {
-    let (mut members, mut facts) = (added, Vec::new());
+    let (mut members, mut scripts, mut facts) = (added, Vec::new(), Vec::new());
     for (path, entry) in without_links(package, all)? {
+        if let Entry::File(staged) = &entry
+            && let Some((name, script)) = script(package, &path, staged)?
+        {
+            scripts.push((name, script));
+            continue;
+        }
         members.push(match entry {
             Entry::Text(text) => Member::of(path, text.into_bytes()),
             Entry::File(staged) => {
@@ -107,7 +116,19 @@ pub(super) fn lay(
     for member in &mut members {
         member.path = format!("{}/{}", place.module, member.path);
     }
-    Ok(Laid { package, members, facts })
+    Ok(Laid { package, members, scripts, facts })
+}
+
+/// A program of Python as wheels have it, which an installer lets start with the environment's Python; none for any other
+/// file of a package, which has it under the path `staged`.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn script(package: &Package, path: &str, staged: &str) -> Result<Option<(String, Member)>> {
+    let Some((name, root)) = path.strip_prefix("bin/").zip(package.root.as_ref()) else { return Ok(None) };
+    let content = Content::open(&root.join(staged))?;
+    let script = script_of_wheel(content.bytes());
+    Ok(script.map(|bytes| (name.to_owned(), Member { executable: true, ..Member::of(path.to_owned(), bytes) })))
 }
 
 /// A staged file at its place; host files with what they say.

@@ -15,6 +15,7 @@ mod links;
 mod module;
 mod names;
 mod plan;
+mod python;
 mod read;
 mod record;
 mod requires;

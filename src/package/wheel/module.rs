@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::{Choice, Package, PackageKind};
 use super::layout::Member;
 use super::names::extra;
+use super::python;
 use crate::arch::{Capability, CudaVersion, KernelTarget};
 use crate::bundle::{Condition, DeviceRange};
 use crate::error::{Error, Result};
@@ -16,11 +17,14 @@ use crate::recipe::Recipe;
 const INIT: &str = include_str!("module/__init__.py");
 const MAIN: &str = include_str!("module/__main__.py");
 
-/// The module's name, which is that of the directory of all files: the simulator's as Python can spell it.
-pub(super) fn name(simulator: &str) -> String {
+/// The module's name, which is that of the directory of all files: the simulator's as Python can spell it, with an ending
+/// where the simulator itself is a module of that name.
+pub(super) fn name(simulator: &str, packages: &[Package]) -> String {
     let letters = simulator.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
     let name: String = letters.collect();
-    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+    let name = if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name };
+    let is_taken = packages.iter().any(|package| python::has_module(package, &name));
+    if is_taken { format!("{name}_prefix") } else { name }
 }
 
 /// What the module is made of.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::super::{Choice, FormatContext, Package, PackageKind, sbom};
-use super::layout::{Laid, Member, Place, lay};
+use super::layout::{Laid, Member, Place, lay, script};
 use super::names::{escaped, extra, kernel_abi_version, normalized, release};
 use super::requires::{Requires, has_wheel, slot_version};
 use super::variants::{self, NULL, Variant};
-use super::{level, module};
+use super::{level, module, python};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::Result;
@@ -25,6 +25,8 @@ pub(super) struct Planned<'a> {
     pub version: String,
     /// Build tag: of wheels with one version the highest is taken.
     pub build: Option<u64>,
+    /// Version of Python that its modules are for, with the parts of the tag that say so.
+    pub python: Option<(String, String)>,
     /// Platform tag; none for what runs anywhere.
     pub platform: Option<String>,
     /// One line.
@@ -48,7 +50,8 @@ pub(super) struct Planned<'a> {
 impl Planned<'_> {
     /// Its tags: `py3-none-any`.
     pub fn tag(&self) -> String {
-        format!("py3-none-{}", self.platform.as_deref().unwrap_or("any"))
+        let python = self.python.as_ref().map_or("py3-none", |(_, tag)| tag);
+        format!("{python}-{}", self.platform.as_deref().unwrap_or("any"))
     }
 
     /// `volley-1.0.0`: the beginning of its file name, and of the directory that describes it.
@@ -96,6 +99,7 @@ struct Set<'a, 'c> {
     /// Those with a wheel.
     packages: Vec<&'a Package>,
     requires: Requires<'c>,
+    /// The directory of all files, which is a module of Python.
     module: String,
     manifests: &'c Manifests,
     recipe: &'c Recipe,
@@ -115,7 +119,7 @@ impl<'a, 'c> Set<'a, 'c> {
                 vendor: &context.manifests.vendor,
                 cuda: context.recipe.cuda,
             },
-            module: module::name(simulator),
+            module: module::name(simulator, all),
             manifests: context.manifests,
             recipe: context.recipe,
         };
@@ -154,15 +158,18 @@ impl<'a, 'c> Set<'a, 'c> {
         let (known, tag) = (&self.manifests.redistribution, self.recipe.driver.tag);
         let place = Place { module: &self.module, vendor: &vendor, known, tag, scratch };
         let is_core = package.manifest.component == ComponentKind::Core;
-        let programs = if is_core { programs(package) } else { Vec::new() };
+        let programs = if is_core { programs(package)? } else { Vec::new() };
         let added = if is_core { self.module(&programs)? } else { Vec::new() };
         let laid = lay(package, &self.package_name(package), self.all, added, &place)?;
         let platform = (!laid.facts.is_empty()).then(|| self.platform(&laid));
+        let python = python::version(package)?;
+        let python = python.map(|version| (version.to_owned(), python::tag(package, version)));
         let mut planned = Planned {
             package,
             name: self.wheel_name(package),
             version: package.version.to_string(),
             build: Some(self.recipe.package.build_number).filter(|number| *number > 0),
+            python,
             platform,
             summary: package.summary.clone(),
             requires: self.requires.of(package)?.into_iter().collect(),
@@ -186,6 +193,10 @@ impl<'a, 'c> Set<'a, 'c> {
             }
             _ => {}
         }
+        let data = format!("{}.data/scripts", planned.stem());
+        planned
+            .members
+            .extend(laid.scripts.into_iter().map(|(name, script)| Member { path: format!("{data}/{name}"), ..script }));
         planned.members.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(planned)
     }
@@ -205,6 +216,14 @@ impl<'a, 'c> Set<'a, 'c> {
             core.requires.extend(self.requires.of(meta)?.into_iter().filter(|one| !one.starts_with(&own)));
         }
         core.extras = self.extras();
+        let mut pythons = BTreeSet::new();
+        for package in &self.packages {
+            pythons.extend(python::version(package)?);
+        }
+        let paths: String = pythons.into_iter().map(|version| python::path_file(&self.module, version)).collect();
+        if !paths.is_empty() {
+            core.members.push(Member::of(format!("{}.pth", self.module), paths.into_bytes()));
+        }
         Ok(())
     }
 
@@ -341,6 +360,7 @@ impl<'a> Planned<'a> {
             name: String::new(),
             version: String::new(),
             build: None,
+            python: None,
             platform: None,
             summary: String::new(),
             requires: BTreeSet::new(),
@@ -386,11 +406,17 @@ fn extras_of(package: &Package, target: KernelTarget, of_several_majors: bool) -
     names
 }
 
-/// The programs of core, by their names.
-fn programs(core: &Package) -> Vec<String> {
+/// The programs of core that the module starts, by their names; scripts of Python are not among them.
+fn programs(core: &Package) -> Result<Vec<String>> {
     let is_program = |artifact: &&Artifact| matches!(artifact.kind, ArtifactKind::File { executable: true, .. });
-    let below = core.manifest.artifacts.iter().filter(is_program).filter_map(|it| it.path.strip_prefix("bin/"));
-    below.filter(|name| !name.contains('/')).map(str::to_owned).collect()
+    let mut found = Vec::new();
+    for Artifact { path, .. } in core.manifest.artifacts.iter().filter(is_program) {
+        let Some(name) = path.strip_prefix("bin/").filter(|name| !name.contains('/')) else { continue };
+        if script(core, path, path)?.is_none() {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a package is a part beside core and device code.

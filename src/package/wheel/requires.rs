@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use super::super::{Package, PackageKind, preference, selector_name};
 use super::names::{kernel_abi_version, normalized};
+use super::python;
 use crate::arch::{CudaVersion, KernelTarget, VersionPolicy};
 use crate::bundle::{Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
 use crate::manifest::{Vendor, VendorLibrary};
+use crate::recipe::InWheels;
 
 /// conda packages of what systems of every manylinux level have.
 const OF_THE_SYSTEM: [&str; 3] = ["libgcc", "libgomp", "libstdcxx"];
@@ -54,7 +56,17 @@ impl Requires<'_> {
             Dependency::KernelAbi { tag } => Some(format!("{}=={}", self.kernel_abi(), kernel_abi_version(tag))),
             Dependency::Slot { target } => Some(format!("{}=={}", self.slot(), slot_version(*target))),
             Dependency::Vendor { library, versions, .. } => Some(self.vendor(library, versions, package)?),
-            Dependency::Package { ecosystem: Ecosystem::Conda, name, versions }
+            Dependency::Package { wheel: Some(InWheels::System), .. } => None,
+            Dependency::Package { name, versions, wheel: Some(InWheels::Project(project)), .. } => {
+                Some(requirement(project, versions.to_string(), name, package)?)
+            }
+            // Tags and `Requires-Python` say which.
+            Dependency::Package { ecosystem: Ecosystem::Conda, name, .. }
+                if name == "python" && python::version(package)?.is_some() =>
+            {
+                None
+            }
+            Dependency::Package { ecosystem: Ecosystem::Conda, name, versions, .. }
                 if self.vendor.by_name(name).is_some() =>
             {
                 Some(self.vendor(name, versions, package)?)
@@ -63,7 +75,10 @@ impl Requires<'_> {
                 if !OF_THE_SYSTEM.contains(&name.as_str()) {
                     return Err(Error::recipe(format!("{} needs {name}, a package of conda", package.name()))
                         .detail("no wheel of it is known")
-                        .hint("leave `wheel` out of --format"));
+                        .hint(format!(
+                            "say in `uses` what wheels have: {{ package = \"conda:{name}\", wheel = \"PROJECT\" }}, or `wheel = false` where systems have it"
+                        ))
+                        .hint("or leave `wheel` out of --format"));
                 }
                 None
             }
@@ -112,12 +127,17 @@ impl Requires<'_> {
         };
         let versions = versions.to_string();
         let range = if versions.is_empty() { of_release(known, cuda) } else { versions };
-        match is_specifier(&range) {
-            true => Ok(format!("{wheel}{range}")),
-            false => Err(Error::recipe(format!("`{library} {range}` is conda's way to name versions"))
-                .detail(format!("{} uses it, and wheels have no words for it", package.name()))
-                .hint("write a range such as `>=13.0,<14`")),
-        }
+        requirement(&wheel, range, library, package)
+    }
+}
+
+/// A project of Python's package index in a range of versions, for what a package calls `name`.
+fn requirement(project: &str, range: String, name: &str, package: &Package) -> Result<String> {
+    match is_specifier(&range) {
+        true => Ok(format!("{project}{range}")),
+        false => Err(Error::recipe(format!("`{name} {range}` is conda's way to name versions"))
+            .detail(format!("{} uses it, and wheels have no words for it", package.name()))
+            .hint("write a range such as `>=13.0,<14`")),
     }
 }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::reader::{Fields, Reader, Value};
-use super::words::{Use, is_part_name, not_relative, placeholders};
+use super::words::{Use, is_part_name, is_project_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
 use crate::recipe::compile::compile;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
 use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION};
-use crate::recipe::model::{ComponentKind, Generator};
+use crate::recipe::model::{ComponentKind, Generator, InWheels};
 use crate::recipe::need::Need;
 use crate::recipe::soname::Soname;
 use crate::recipe::variant::PYTHON;
@@ -142,18 +142,38 @@ fn used(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<Use>> {
     }
     let mut fields = reader.fields(value, "a dependency")?;
     let package = fields.required(reader, "package").and_then(|value| reader.parsed::<Use>(value, "package"));
-    let provides = fields.get("provides");
+    let (provides, wheel) = (fields.get("provides"), fields.get("wheel"));
     let list = provides.and_then(|value| reader.list(value, "provides", library));
+    let in_wheels = wheel.and_then(|value| in_wheels(reader, value));
     fields.finish(reader);
     let mut package = package?;
-    if let Some(value) = provides.filter(|_| !package.value.verbatim) {
-        let message = format!("what `{}` brings is known from the vendor table", package.value.name);
+    for (value, key, what) in [(provides, "provides", "brings"), (wheel, "wheel", "is among wheels")] {
+        let Some(value) = value.filter(|_| !package.value.verbatim) else { continue };
+        let message = format!("what `{}` {what} is known from the vendor table", package.value.name);
         let mistake = reader.mistake(value.span(), message);
-        reader.push(mistake.hint("`provides` is for packages after `conda:`"));
+        reader.push(mistake.hint(format!("`{key}` is for packages after `conda:`")));
     }
+    package.value.wheel = in_wheels;
     let list = reader.unique("provides", list.unwrap_or_default());
     package.value.provides = list.into_iter().map(|library| library.value).collect();
     Some(package)
+}
+
+/// What stands for a package where packages are wheels: the name of a project, or `false` where systems have it.
+fn in_wheels(reader: &mut Reader, value: &Value<'_>) -> Option<InWheels> {
+    if value.get_ref().as_bool() == Some(false) {
+        return Some(InWheels::System);
+    }
+    let name = reader.text(value, "wheel")?;
+    if is_project_name(&name.value) {
+        return Some(InWheels::Project(name.value));
+    }
+    let mistake = reader.mistake(value.span(), format!("`{}` is no name of a project of Python", name.value));
+    reader.push(
+        mistake
+            .hint("the range of `package` holds for it, too: write its name alone, or `false` where systems have it"),
+    );
+    None
 }
 
 /// A name as `dlopen` takes it, which the loader searches for.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::arch::Capability;
+use crate::recipe::model::InWheels;
 
 /// Capabilities from one, inclusive, to below another: `<8.0`, `>=9.0`, `>=8.0,<9.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct Use {
     pub range: String,
     /// Libraries that it brings, by the names that the loader looks for.
     pub provides: Vec<String>,
+    /// What stands for it where packages are wheels.
+    pub wheel: Option<InWheels>,
 }
 
 impl FromStr for Use {
@@ -79,7 +82,7 @@ impl FromStr for Use {
         if !range.is_empty() && !range.split(',').all(is_constraint) {
             return Err(format!("`{range}` is not a version range such as \">=13.0,<14\""));
         }
-        Ok(Self { name: name.to_owned(), verbatim, range, provides: Vec::new() })
+        Ok(Self { name: name.to_owned(), verbatim, range, provides: Vec::new(), wheel: None })
     }
 }
 
@@ -101,6 +104,11 @@ pub(in crate::recipe) fn is_constraint(text: &str) -> bool {
 pub(in crate::recipe) fn is_package_name(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte))
+}
+
+/// A name in Python's package index (name format of the core metadata).
+pub(in crate::recipe) fn is_project_name(text: &str) -> bool {
+    is_package_name(&text.to_ascii_lowercase()) && text.ends_with(|letter: char| letter.is_ascii_alphanumeric())
 }
 
 /// Lower-case letters, digits and `_`, beginning with a letter or digit: a part of directory and package names.

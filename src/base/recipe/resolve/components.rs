@@ -419,9 +419,9 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
 
 /// A dependency under conda's name.
 fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<CudaVersion>) -> Option<Used> {
-    let Use { name, verbatim, range, provides } = &dependency.value;
+    let Use { name, verbatim, range, provides, wheel } = &dependency.value;
     let (package, provides) = (name.clone(), provides.clone());
-    let package = Used { library: None, package, versions: range.clone(), provides };
+    let package = Used { library: None, package, versions: range.clone(), provides, wheel: wheel.clone() };
     if *verbatim {
         return Some(package);
     }
@@ -445,5 +445,5 @@ fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<Cud
         _ => range.clone(),
     };
     let (library, package) = (Some(library.name.clone()), library.conda.clone());
-    Some(Used { library, package, versions, provides: Vec::new() })
+    Some(Used { library, package, versions, provides: Vec::new(), wheel: None })
 }
