@@ -84,13 +84,17 @@ enum Strings {
     New,
 }
 
-/// Which `std::string` the functions of a library take and give, with one of them each. Its own functions
-/// only: those in namespace std, and their transaction clones, are copies that every user has.
+/// How names begin of what is libstdc++'s own, with transaction clones of it: copies of these are in whatever uses it, and of
+/// both kinds in whatever is linked with its static archive.
+const OF_STD: [&str; 9] =
+    ["_ZNSt", "_ZNKSt", "_ZSt", "_ZNSs", "_ZNKSs", "_ZGT", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZN10__cxxabiv1"];
+
+/// Which `std::string` the functions of a library take and give, with one of them each: its own functions only.
 fn strings(elf: &Facts) -> BTreeMap<Strings, String> {
     let mut found = BTreeMap::new();
     for export in elf.exports.iter().filter(|export| export.kind == "function" && export.name.starts_with("_Z")) {
         let name = &export.name;
-        let of_std = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZNSs", "_ZNKSs", "_ZGT"].iter().any(|begin| name.starts_with(begin));
+        let of_std = OF_STD.iter().any(|begin| name.starts_with(begin));
         if of_std || (!name.contains("__cxx11") && !name.contains("Ss")) {
             continue;
         }
