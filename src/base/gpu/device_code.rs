@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
-use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, Unpacker, fatbins_within, is_fatbin};
+use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, SECTIONS, Unpacker, fatbins_within, is_fatbin};
 use super::in_data::{Ranges, containers_in, searched};
 use super::members::archive_members;
 use super::offload::{self, is_offload_bundle, offload_bundles_within};
@@ -219,9 +219,6 @@ pub fn device_code_within(
     search.unspent();
     Ok(search.found)
 }
-
-/// Sections that hold containers: linked and relocatable ones.
-pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
 /// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
 const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
