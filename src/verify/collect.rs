@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::facts::{BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
+use super::BundleFacts;
+use super::facts::{Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
 use super::texts::fixed;
 use super::{Depth, Loads, Rules};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Facts;
 use crate::arch::VersionPolicy;
+use crate::doctor::Facts;
 use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};

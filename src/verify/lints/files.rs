@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::context::components;
+use super::super::rules::components;
 use super::super::{BundleFacts, PackageFacts};
 use crate::bundle::ArtifactKind;
 use crate::lint::{Hits, Parameters, Predicate};
