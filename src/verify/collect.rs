@@ -20,7 +20,7 @@ use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
 use crate::package::{is_beside, is_installed, kept};
 use crate::parallel::{side_by_side, threads};
-use crate::report::{self, Incomplete};
+use crate::report::{self, Incomplete, Subject};
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,8 +195,8 @@ fn kept_of(bundle: &Bundle, needs: Needs) -> Kept {
     }
 }
 
-fn gap(subject: &str, topic: &str, reason: &str) -> Incomplete {
-    Incomplete { subject: subject.to_owned(), topic: topic.to_owned(), reason: reason.to_owned() }
+fn gap(subject: impl Into<Subject>, topic: &str, reason: &str) -> Incomplete {
+    Incomplete { subject: subject.into(), topic: topic.to_owned(), reason: reason.to_owned() }
 }
 
 /// The examination of one file.
@@ -387,8 +387,8 @@ impl Examination<'_> {
     }
 
     fn gap(&mut self, path: &str, topic: &str, reason: &str) {
-        let subject = if self.tree.name == path { path.to_owned() } else { format!("{}: {path}", self.tree.name) };
-        self.gaps.push(gap(&subject, topic, reason));
+        let subject = if self.tree.name == path { path.into() } else { Subject::file(self.tree.name, path) };
+        self.gaps.push(gap(subject, topic, reason));
     }
 }
 

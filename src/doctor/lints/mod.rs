@@ -27,18 +27,18 @@ pub fn registry(data: &Data) -> Result<Registry<Facts>> {
 /// Runs all of them. A part of the machine that could not be examined is incomplete, never a pass.
 pub fn examine(registry: &Registry<Facts>, facts: &Facts, settings: &Settings) -> Report {
     let gaps = facts.machine.gaps.iter().map(|gap| Incomplete {
-        subject: gap.part.words().to_owned(),
+        subject: gap.part.words().into(),
         topic: "machine".to_owned(),
         reason: gap.reason.clone(),
     });
     let damaged = facts.machine.prefixes.iter().flat_map(|prefix| &prefix.damaged).map(|package| Incomplete {
-        subject: package.path.clone(),
+        subject: (&package.path).into(),
         topic: "manifest".to_owned(),
         reason: package.reason.clone(),
     });
     let files = facts.foreign.iter().flat_map(|foreign| {
         foreign.reach.unexamined.iter().map(|reason| Incomplete {
-            subject: foreign.reach.subject.clone(),
+            subject: (&foreign.reach.subject).into(),
             topic: "file".to_owned(),
             reason: reason.clone(),
         })
