@@ -79,7 +79,7 @@ impl Bundle {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BundleManifest {
-    /// Always [`MANIFEST_SCHEMA`](schema::MANIFEST_SCHEMA): an earlier schema is read as this one.
+    /// Always `MANIFEST_SCHEMA`: an earlier schema is read as this one.
     #[serde(deserialize_with = "schema::schema")]
     pub schema: u32,
     /// Package name: `volley-core`, `volley-kernels-sm_90`.
