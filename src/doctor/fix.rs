@@ -72,7 +72,12 @@ fn repairs<'a>(facts: &'a Facts, report: &'a Report, channel: Option<&'a str>) -
     let prefixes = facts.machine.prefixes.iter().filter(|prefix| prefix.kind == PrefixKind::Conda);
     let packages = prefixes.flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)));
     let damaged = packages.filter(|(_, package)| !package.missing.is_empty() || !package.changed.is_empty());
-    let is_told = |name: &str| report.findings.iter().any(|finding| finding.subjects().any(|subject| subject == name));
+    let is_told = |name: &str| {
+        report
+            .findings
+            .iter()
+            .any(|finding| finding.subjects().any(|subject| subject.path.is_none() && subject.owner == name))
+    };
     let damaged = damaged.filter(move |(_, package)| is_told(&package.manifest.package));
     damaged.map(move |(prefix, package)| {
         let (name, version) = (&package.manifest.package, package.manifest.version);

@@ -4,6 +4,7 @@
 //! gets the report that it got where it was recorded.
 
 mod by_device;
+mod facts;
 mod fix;
 mod foreign;
 mod lints;
@@ -13,9 +14,10 @@ mod serve;
 pub mod smoke;
 
 pub use by_device::{ByDevice, FileByDevice};
+pub use facts::{Facts, FailedRun};
 pub use fix::{Action, INSTALLER, actions};
 pub use foreign::Foreign;
-pub use lints::{Facts, FailedRun, examine, registry};
+pub use lints::{examine, registry};
 pub use page::{PageOptions, page};
 pub use record::{DOCTOR_SCHEMA, DoctorJson, Recorded};
 pub use serve::PrefixFit;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::cover;
 use super::distribution::{Distribution, KernelPackage};
-use super::words::named;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Version};
 use crate::gpu::{Available, Choice, Considered, Place, Verdict, choose};
 use crate::machine::{Device, DeviceKind, Driver};
@@ -92,6 +91,14 @@ pub struct Step {
     pub reason: String,
     /// Whether it is installed.
     pub installed: bool,
+}
+
+impl Step {
+    /// What its package is called in this trace: with its CUDA release, where several releases compiled for its target.
+    pub(super) fn named(&self, trace: &[Self], target: &str) -> String {
+        let is_one = trace.iter().all(|other| other.target != self.target || other.cuda == self.cuda);
+        if is_one { target.to_owned() } else { format!("{target} of CUDA {}", self.cuda) }
+    }
 }
 
 /// What runs on each of a machine's devices. `driver` is what programs of this machine get, none without one.
@@ -263,7 +270,7 @@ fn why_cpu(trace: &[Step], is_installed: bool) -> String {
     }
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for step in there {
-        let name = named(trace, step, &step.target.to_string());
+        let name = step.named(trace, &step.target.to_string());
         match reasons.iter_mut().find(|(reason, _)| *reason == step.reason) {
             Some((_, targets)) => targets.push(name),
             None => reasons.push((&step.reason, vec![name])),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::*;
 use crate::arch::{CudaVersion, KernelAbiTag, KernelTarget, Version};
 use crate::data::Data;
-use crate::gpu::{Available, CodeImage, CodeKind};
+use crate::gpu::{Available, CodeImage, CodeKind, CodePlace};
 use crate::machine::{Device, DeviceKind, Driver};
 use crate::manifest::Manifests;
 
@@ -260,7 +260,11 @@ fn image(target: &str, isa: Option<(u16, u16)>) -> CodeImage {
     let target: KernelTarget = target.parse().unwrap();
     let kind = if matches!(target, KernelTarget::Ptx(_)) { CodeKind::Ptx } else { CodeKind::Sass };
     let capability = target.capability();
-    CodeImage { capability, version: isa.unwrap_or((1, 7)), ..CodeImage::new(kind, ".nv_fatbin", 0, 1) }
+    CodeImage {
+        capability,
+        version: isa.unwrap_or((1, 7)),
+        ..CodeImage::new(kind, &CodePlace::default().section(".nv_fatbin"), 0, 1)
+    }
 }
 
 fn unit(name: &str, images: &[CodeImage], needed: &[&str], manifests: &Manifests) -> Unit {

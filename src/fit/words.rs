@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, ShaderFit, Step};
+use super::{DeviceFit, DriverNeed, Fit, How, Reach, Runs, ShaderFit};
 use crate::arch::{Capability, KernelTarget};
 use crate::gpu::{Place, Verdict};
 use crate::wrap::{width, wrap};
@@ -14,7 +14,7 @@ impl DeviceFit {
             (Some(Runs { target, place, reason, .. }), _) => {
                 let taken = self.trace.iter().find(|step| step.verdict == Verdict::Taken);
                 let target = target.to_string();
-                let name = taken.map_or_else(|| target.clone(), |step| named(&self.trace, step, &target));
+                let name = taken.map_or_else(|| target.clone(), |step| step.named(&self.trace, &target));
                 let how = if *place == Place::Ptx { "PTX, compiled by the driver" } else { reason };
                 format!("kernels {name} ({how})")
             }
@@ -35,7 +35,7 @@ impl DeviceFit {
         let mut words: Vec<String> = Vec::new();
         let mut refused: Vec<(&str, Vec<String>)> = Vec::new();
         for step in there.filter(|step| step.verdict != Verdict::Taken) {
-            let name = named(&self.trace, step, &short(step.target));
+            let name = step.named(&self.trace, &short(step.target));
             match step.verdict {
                 Verdict::Refused => match refused.iter_mut().find(|(reason, _)| *reason == step.reason) {
                     Some((_, targets)) => targets.push(name),
@@ -52,12 +52,6 @@ impl DeviceFit {
 /// Words in lines of at most 100 columns, each behind the same indentation; `label` begins the first.
 fn paragraph(label: &str, words: &str) -> String {
     wrap(label, label.chars().count(), words, width()).join("\n") + "\n"
-}
-
-/// What a package of a trace is called: with its CUDA release, where several releases compiled for its target.
-pub(super) fn named(trace: &[Step], step: &Step, target: &str) -> String {
-    let is_one = trace.iter().all(|other| other.target != step.target || other.cuda == step.cuda);
-    if is_one { target.to_owned() } else { format!("{target} of CUDA {}", step.cuda) }
 }
 
 /// `PTX 7.5` for `compute_75`: a name that says what it is.

@@ -14,6 +14,11 @@ const MOST_HELD: u64 = 1 << 30;
 /// The first bytes by which a member is judged.
 const HEAD: u64 = 512;
 
+/// What the package or archive called `name` holds, by its bytes; `None` for a file that is none.
+pub fn package(name: &str, bytes: &[u8], look: Look) -> Option<Inspected> {
+    Form::of_name(name).map(|form| archive("", form, bytes, look, &Budget::of(bytes)))
+}
+
 /// Looks into the archive `file`, whose bytes are all there; its members are called `NAME: MEMBER`, or as they are
 /// if `name` is empty.
 ///

@@ -20,8 +20,11 @@ const HEAD: usize = 64;
 /// From so many bytes of packages and files to search on, progress is shown.
 const LONG: u64 = 200 << 20;
 
-/// Inspects a path that a user gave.
-pub(super) fn inspect(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
+/// What a path that a user gave holds, without printing it.
+///
+/// # Errors
+/// The path does not exist or cannot be opened.
+pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     let data = fs_err::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::usage(format!("{} does not exist", path.display()))
             .hint("give a file, a directory, or a package such as a wheel or a .conda file"),
@@ -51,7 +54,7 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
         return Ok(Inspected { seen: 1, unexamined: vec![gap], ..Inspected::default() });
     }
     let name = path.to_string_lossy();
-    if let Some(found) = super::package(&name, content.bytes(), look) {
+    if let Some(found) = archive::package(&name, content.bytes(), look) {
         return Ok(found);
     }
     let content = if look.kernels || look.deep { content } else { content.sparse() };

@@ -132,7 +132,7 @@ fn name((kind, capability, device): &Key) -> String {
 /// Containers: the file. A file that is the code itself: its path without package, target and ending, so that the
 /// same kernels for several targets are one row.
 fn group(file: &FileFacts, image: &CodeImage) -> String {
-    if !image.place.is_empty() {
+    if !image.place.is_file() {
         return file.path.clone();
     }
     let path = file.path.rsplit(": ").next().unwrap_or_default();

@@ -95,9 +95,6 @@ fn count_objects(bytes: &[u8], images: &[CodeImage], budget: &Budget) -> Option<
         total += usize::from(elf::is_elf(member.ok()?.1));
     }
     // Members may share a name: their sections' positions tell them apart only within one.
-    let members: BTreeSet<&str> = images
-        .iter()
-        .map(|image| image.place.split_once(": ").map_or(image.place.as_str(), |(member, _)| member))
-        .collect();
+    let members: BTreeSet<&str> = images.iter().map(|image| image.place.member()).collect();
     Some(Objects { total, with_device_code: members.len() })
 }

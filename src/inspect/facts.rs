@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arch::{Capability, GlibcVersion, KernelTarget};
 use crate::elf::{FileKind, Machine, demangled, most_words};
-use crate::gpu::{CodeImage, CodeKind, Kernel, Param, Resources, SpirvModule};
+use crate::gpu::{CodeImage, CodeKind, CodePlace, Kernel, Param, Resources, SpirvModule};
 use crate::package::PackageFormat;
 
 /// One of the paths that were given.
@@ -122,7 +122,8 @@ pub struct ElfFacts {
 #[derive(Serialize, JsonSchema)]
 struct ImageFacts<'a> {
     /// Section, or member and section; empty for a file that is the code itself.
-    place: &'a str,
+    #[schemars(with = "String")]
+    place: &'a CodePlace,
     /// Position in the file or the member.
     at: u64,
     /// What it is.

@@ -119,7 +119,7 @@ fn reach_of(inspected: &Inspected, brought: Option<&Brought>, manifests: &Manife
     let mut loose: BTreeMap<String, Vec<&CodeImage>> = BTreeMap::new();
     for file in &inspected.files {
         let (inside, alone): (Vec<&CodeImage>, Vec<&CodeImage>) =
-            file.images.iter().partition(|image| !image.place.is_empty());
+            file.images.iter().partition(|image| !image.place.is_file());
         let needed = file.elf.as_ref().map_or(&[] as &[String], |elf| &elf.needed);
         let name = if file.path.is_empty() { subject.clone() } else { file.path.clone() };
         let is_x86 = file.elf.as_ref().is_some_and(|elf| elf.machine == Machine::X86_64);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::settings::Origin;
 use super::{LintInfo, ParameterKind, Parameters, Settings};
 use crate::error::{Error, Result};
-use crate::report::{Finding, Incomplete, Level, NotRun, Place, Report, Rule, Waived, of_any_release};
+use crate::report::{Finding, Incomplete, Level, NotRun, Place, Report, Rule, Subject, Waived};
 
 /// Id of the lint about waivers that no finding needed.
 pub const UNUSED_WAIVER: &str = "unused-waiver";
@@ -29,12 +29,12 @@ pub fn unused_waiver<F>() -> Predicate<F> {
 #[derive(Default)]
 pub struct Hits {
     hits: Vec<Hit>,
-    incomplete: Vec<(String, String)>,
-    not_run: Vec<(String, String)>,
+    incomplete: Vec<(Subject, String)>,
+    not_run: Vec<(Subject, String)>,
 }
 
 struct Hit {
-    subject: String,
+    subject: Subject,
     message: String,
     evidence: Vec<String>,
     fix: Option<String>,
@@ -47,7 +47,7 @@ pub struct HitBuilder<'a>(&'a mut Hit);
 
 impl Hits {
     /// Something is wrong with `subject`.
-    pub fn add(&mut self, subject: impl Into<String>, message: impl Into<String>) -> HitBuilder<'_> {
+    pub fn add(&mut self, subject: impl Into<Subject>, message: impl Into<String>) -> HitBuilder<'_> {
         let (subject, message) = (subject.into(), message.into());
         self.hits.push(Hit { subject, message, evidence: Vec::new(), fix: None, at: None, weight: None });
         let last = self.hits.len() - 1;
@@ -60,13 +60,13 @@ impl Hits {
     }
 
     /// The lint could not look at `subject`.
-    pub fn incomplete(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
+    pub fn incomplete(&mut self, subject: impl Into<Subject>, reason: impl Into<String>) {
         self.incomplete.push((subject.into(), reason.into()));
     }
 
     /// The lint does not look at `subject`, because nothing tells it what would be right. That is no gap in what was
     /// examined, and it is said.
-    pub fn not_run(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
+    pub fn not_run(&mut self, subject: impl Into<Subject>, reason: impl Into<String>) {
         self.not_run.push((subject.into(), reason.into()));
     }
 }
@@ -206,8 +206,8 @@ impl<F> Registry<F> {
         settings: &Settings,
         examined: Vec<String>,
         mut incomplete: Vec<Incomplete>,
-        place_of: impl Fn(&str) -> Option<Place>,
-        is_foreign: impl Fn(&str) -> bool,
+        place_of: impl Fn(&Subject) -> Option<Place>,
+        is_foreign: impl Fn(&Subject) -> bool,
     ) -> Report {
         let mut findings = Vec::new();
         let mut waived = Vec::new();
@@ -246,7 +246,7 @@ impl<F> Registry<F> {
                     evidence: hit.evidence,
                     fix: Some(fix.unwrap_or_else(|| info.fix.trim().to_owned())).filter(|fix| !fix.is_empty()),
                 };
-                let general = of_any_release(&finding.subject);
+                let general = finding.subject.of_any_release();
                 match settings.waivers.iter().position(|it| it.waives(&finding.lint, &finding.subject, &general)) {
                     Some(index) => {
                         used[index] = true;
@@ -280,7 +280,7 @@ impl<F> Registry<F> {
             .map(|(waiver, _)| Finding {
                 lint: UNUSED_WAIVER.to_owned(),
                 level,
-                subject: format!("waiver of {}", waiver.waiver.id),
+                subject: format!("waiver of {}", waiver.waiver.id).into(),
                 also: Vec::new(),
                 message: format!("nothing to waive over `{}`", waiver.waiver.subject),
                 evidence: vec![format!("its reason: {}", waiver.waiver.reason)],
@@ -356,7 +356,7 @@ fix = "remove it"
     fn fires_and_stays_silent() {
         let report = run(&["LOUD", "quiet", "README"], &Settings::default());
         assert_eq!(report.findings.len(), 1);
-        assert_eq!(report.findings[0].subject, "LOUD");
+        assert_eq!(report.findings[0].subject, "LOUD".into());
         assert_eq!(report.findings[0].fix.as_deref(), Some("write it in lowercase"));
         assert!(report.is_denied());
     }

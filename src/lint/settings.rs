@@ -6,7 +6,7 @@ use globset::{Glob, GlobMatcher};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::recipe::{LintSettings, Waiver};
-use crate::report::{self, Level};
+use crate::report::{Level, Subject};
 
 /// Lints over what a stranger may have done to a package: it cannot accept their findings over itself.
 const NEVER_CARRIED: [&str; 6] =
@@ -50,11 +50,11 @@ pub(super) struct CompiledWaiver {
 
 impl CompiledWaiver {
     /// Whether it waives a finding of `lint` over a subject, which has another name where releases do not count.
-    pub(super) fn waives(&self, lint: &str, subject: &str, general: &str) -> bool {
-        let is_inside = |package: &String| report::owner(general) == package || report::owner(subject) == package;
+    pub(super) fn waives(&self, lint: &str, subject: &Subject, general: &Subject) -> bool {
+        let is_inside = |package: &String| subject.package() == package;
         self.waiver.id == lint
             && self.within.as_ref().is_none_or(is_inside)
-            && (self.subject.is_match(subject) || self.subject.is_match(general))
+            && [subject, general].iter().any(|subject| self.subject.is_match(subject.to_string()))
     }
 }
 

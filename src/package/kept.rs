@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rattler_digest::{Md5, compute_bytes_digest};
 
-use super::{Companion, FORMATS, Package};
+use super::{Companion, Package};
 use crate::bundle::{ArtifactKind, BundleManifest};
 use crate::error::Result;
 use crate::fs::{Content, Digest, Tree};
@@ -50,16 +50,6 @@ pub enum KeptState {
     Missing,
     /// Other bytes.
     Changed,
-}
-
-/// The list that was kept of a package in a prefix; none where nobody kept one.
-pub fn kept(prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
-    FORMATS.iter().find_map(|format| format.kept(prefix, manifest))
-}
-
-/// Whether some client has installed packages in a prefix.
-pub fn is_installed(prefix: &Path) -> bool {
-    FORMATS.iter().any(|format| format.has_installed(prefix))
 }
 
 impl KeptList {

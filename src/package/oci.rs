@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::kept::sums_of;
-use super::tar::header;
+use super::packed_tar::header;
 use super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Named, Package, PackageWriter, feed, with_files,
     with_licences, write_all,

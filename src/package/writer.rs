@@ -1,14 +1,14 @@
-//! The one trait behind every package format, and what feeds it.
+//! The one trait behind every package's writer, and what feeds it.
 
 use std::io::Seek;
 use std::path::PathBuf;
 
 use super::{Choice, FormatContext, Package, PackageKind, sbom};
 use crate::arch::{CudaVersion, KernelTarget};
-use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
+use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, Tree};
-use crate::recipe::{ComponentKind, HostVariant};
+use crate::recipe::HostVariant;
 
 /// A file's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -127,18 +127,6 @@ pub fn with_licences(package: &Package, context: &FormatContext<'_>) -> Result<V
         bytes: text.clone().into_bytes(),
     }));
     Ok(beside)
-}
-
-/// Whether a file below the prefix is one that formats put beside those of the manifest: the manifest itself, the bill of
-/// materials, digests, licences, a module, what every package of Debian carries.
-pub fn is_beside(manifest: &BundleManifest, path: &str) -> bool {
-    let BundleManifest { package, simulator, .. } = manifest;
-    path == manifest.path()
-        || path == manifest.sbom_path()
-        || path == super::kept::sums_path(manifest)
-        || path.starts_with(&format!("share/simpack/{package}/licenses/"))
-        || (manifest.component == ComponentKind::Core && path.starts_with(&format!("share/modulefiles/{simulator}/")))
-        || super::deb::is_text(manifest, path)
 }
 
 /// Hands all files of a package to a writer: the manifest's artifacts, the manifest itself and its companions.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::inputs::Job;
+use super::job::Job;
 use super::request::BuildRequest;
 use crate::attest::{BuiltPart, Origin, PROVENANCE, SigningKey, StepRecord, statement, subjects};
 use crate::bundle::Bundle;

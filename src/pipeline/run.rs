@@ -2,16 +2,16 @@
 
 use std::time::{Instant, SystemTime};
 
-use serde_json::Value;
-
+use super::BuildResult;
 use super::dist::{refuse_fixed, refuse_foreign};
 use super::finish::{ByVariant, Finish};
-use super::inputs::{BuildInputs, Job};
+use super::inputs::BuildInputs;
+use super::job::Job;
 use super::origin::{origin, watched};
 use super::provenance::signing_key;
 use super::request::{BuildRequest, LauncherKind};
 use super::slurm;
-use super::summary::{Built, LastWords};
+use super::summary::LastWords;
 use crate::attest::SigningKey;
 use crate::data::Data;
 use crate::engine::{self, BuildOptions, BuildOutcome, Cache, CachePlace, SandboxMode, StepIsolation, Toolset};
@@ -21,23 +21,7 @@ use crate::lastrun::{Ended, LastBuild, asked};
 use crate::plan::Action;
 use crate::process::IsolationKind;
 use crate::project::find;
-use crate::report::Report;
 use crate::ui::Ui;
-
-/// How a build ended.
-pub(crate) enum BuildResult {
-    /// Nothing that it depends on has changed since the last one, and `dist/` is as that one left it.
-    Unchanged {
-        /// What the last one said.
-        words: LastWords,
-        /// The same as JSON, if that is asked for.
-        summary: Option<Value>,
-    },
-    /// Findings are denied, or something could not be examined: nothing is packed, and `dist/` is as it was.
-    Stopped(Report),
-    /// The packages are in `dist/`.
-    Built(Box<Built>),
-}
 
 /// Builds a recipe into verified packages.
 ///

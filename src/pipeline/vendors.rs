@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::inputs::Job;
+use super::job::Job;
 use crate::bundle::{Artifact, ArtifactKind, Bundle};
 use crate::elf::Facts;
 use crate::error::{Error, Result};

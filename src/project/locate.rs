@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{FetchedSource, LookedAt, RecipeDir};
-use super::lock::LOCK_FILE;
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder};
-use crate::lock::Lock;
+use crate::lock::{LOCK_FILE, Lock};
 use crate::manifest::Manifests;
 use crate::recipe::{self, RecipeFiles, RecipeMatrix, Selection, Source};
 use crate::toolchain::{Store, not_asked};

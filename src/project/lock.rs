@@ -8,17 +8,14 @@ use super::locate::{Located, Origin, files_noted};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lock::{
-    Change, Kept, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart, LockedSource,
-    LockedVariant, LockedWheel, Settled, Update, kept, settle,
+    Change, Kept, LOCK_EDITION, LOCK_FILE, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart,
+    LockedSource, LockedVariant, LockedWheel, Settled, Update, kept, settle,
 };
 use crate::manifest::Manifests;
 use crate::printable::word;
 use crate::recipe::{self, HostVariant, Recipe, Selection, Source, SourcePart};
 use crate::toolchain::{PartDigests, Pins, Store, tree_digest, without_login};
 use crate::ui::Ui;
-
-/// Name of the lock beside a recipe.
-pub(crate) const LOCK_FILE: &str = "simpack.lock";
 
 /// Who chooses packages of channels, where those of the lock are not what the recipe asks for.
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ pub(crate) use dependencies::{Dependencies, dependencies, package_files};
 pub(crate) use hygiene::{Hygiene, examine};
 pub(crate) use licences::licences;
 pub(crate) use locate::{Located, Origin, RECIPE_FILE, RecipeRequest, files_of, find, locate, source_elsewhere};
-pub(crate) use lock::{Choice, LOCK_FILE, LockState, change_in_words, fresh_lock};
+pub(crate) use lock::{Choice, LockState, change_in_words, fresh_lock};
 pub(crate) use sources::{scan, source_digest, source_root};
 pub(crate) use symbols::{SYMBOLS_DIR, SYMBOLS_ENDING, read_all_symbols, read_symbols};
 pub(crate) use unsaid::unsaid_inputs;

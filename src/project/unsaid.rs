@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::lock::LOCK_FILE;
 use super::sources::{Scanned, scan, source_root};
 use super::symbols::SYMBOLS_DIR;
 use crate::amount::count;
 use crate::error::Result;
+use crate::lock::LOCK_FILE;
 use crate::recipe::{ComponentKind, Diagnostic, Document, Recipe, RecipeFile};
 
 /// Names that are told; the others are counted.

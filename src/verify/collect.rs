@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::facts::{BundleFacts, Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
+use super::BundleFacts;
+use super::facts::{Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
 use super::texts::fixed;
 use super::{Depth, Loads, Rules};
@@ -19,7 +20,7 @@ use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
 use crate::package::{is_beside, is_installed, kept};
 use crate::parallel::{side_by_side, threads};
-use crate::report::{self, Incomplete};
+use crate::report::{self, Incomplete, Subject};
 
 /// What a run asks of the collector: nobody pays for bytes that no lint looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,8 +195,8 @@ fn kept_of(bundle: &Bundle, needs: Needs) -> Kept {
     }
 }
 
-fn gap(subject: &str, topic: &str, reason: &str) -> Incomplete {
-    Incomplete { subject: subject.to_owned(), topic: topic.to_owned(), reason: reason.to_owned() }
+fn gap(subject: impl Into<Subject>, topic: &str, reason: &str) -> Incomplete {
+    Incomplete { subject: subject.into(), topic: topic.to_owned(), reason: reason.to_owned() }
 }
 
 /// The examination of one file.
@@ -386,8 +387,8 @@ impl Examination<'_> {
     }
 
     fn gap(&mut self, path: &str, topic: &str, reason: &str) {
-        let subject = if self.tree.name == path { path.to_owned() } else { format!("{}: {path}", self.tree.name) };
-        self.gaps.push(gap(&subject, topic, reason));
+        let subject = if self.tree.name == path { path.into() } else { Subject::file(self.tree.name, path) };
+        self.gaps.push(gap(subject, topic, reason));
     }
 }
 

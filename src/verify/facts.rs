@@ -11,25 +11,7 @@ use crate::gpu::DeviceCode;
 use crate::package::conda::Record;
 use crate::package::{KeptState, PythonProject};
 use crate::recipe::{ComponentKind, TestOutcome};
-
-use super::{Loads, Rules};
-
-/// All bundles of one verification, sorted by package.
-#[derive(Debug, Clone)]
-pub struct BundleFacts {
-    /// What each package holds.
-    pub packages: Vec<PackageFacts>,
-    /// What others made, sorted by name: no promise is known of it.
-    pub foreign: Vec<Contents>,
-    /// What package managers are told of the packages, sorted.
-    pub indexes: Vec<PackageIndex>,
-    /// Members that would leave their packages, sorted.
-    pub strays: Vec<Stray>,
-    /// What the loader takes from the packages for the names that their files ask for.
-    pub loads: Loads,
-    /// What is known beside them.
-    pub rules: Rules,
-}
+use crate::report::Subject;
 
 /// One package that simpack made.
 #[derive(Debug, Clone)]
@@ -175,17 +157,10 @@ pub struct ReplacedSearchPath {
     pub built: String,
 }
 
-impl BundleFacts {
-    /// Everything that was examined, whoever made it.
-    pub fn contents(&self) -> impl Iterator<Item = &Contents> {
-        self.packages.iter().map(|package| &package.contents).chain(&self.foreign)
-    }
-}
-
 impl Contents {
     /// The subject of a finding about one of its files. A file that is examined by itself is its own subject.
-    pub fn subject(&self, path: &str) -> String {
-        if self.name == path { path.to_owned() } else { format!("{}: {path}", self.name) }
+    pub fn subject(&self, path: &str) -> Subject {
+        if self.name == path { path.into() } else { Subject::file(self.name.as_str(), path) }
     }
 
     /// The file or link at a path.
@@ -194,7 +169,7 @@ impl Contents {
     }
 
     /// Every ELF object with the subject of a finding about it and the file that holds it.
-    pub fn objects(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+    pub fn objects(&self) -> impl Iterator<Item = (Subject, &FileFacts, &elf::Facts)> {
         self.files.iter().flat_map(move |file| {
             file.objects.iter().map(move |object| {
                 let subject = match &object.member {
@@ -207,7 +182,7 @@ impl Contents {
     }
 
     /// Every ELF file that the loader maps: libraries and dynamic executables.
-    pub fn loaded(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+    pub fn loaded(&self) -> impl Iterator<Item = (Subject, &FileFacts, &elf::Facts)> {
         self.objects().filter(|(_, _, facts)| facts.dynamic)
     }
 }
@@ -229,17 +204,17 @@ impl PackageFacts {
     }
 
     /// The subject of a finding about one of its files.
-    pub fn subject(&self, path: &str) -> String {
+    pub fn subject(&self, path: &str) -> Subject {
         self.contents.subject(path)
     }
 
     /// As [`Contents::objects`].
-    pub fn objects(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+    pub fn objects(&self) -> impl Iterator<Item = (Subject, &FileFacts, &elf::Facts)> {
         self.contents.objects()
     }
 
     /// As [`Contents::loaded`].
-    pub fn loaded(&self) -> impl Iterator<Item = (String, &FileFacts, &elf::Facts)> {
+    pub fn loaded(&self) -> impl Iterator<Item = (Subject, &FileFacts, &elf::Facts)> {
         self.contents.loaded()
     }
 

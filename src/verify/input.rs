@@ -373,7 +373,7 @@ impl Opened {
 
     fn gap(&mut self, subject: &str, reason: &str) {
         self.incomplete.push(Incomplete {
-            subject: subject.to_owned(),
+            subject: subject.into(),
             topic: "manifest".to_owned(),
             reason: reason.to_owned(),
         });

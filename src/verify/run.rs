@@ -7,7 +7,7 @@ use super::collect::{Collected, Needs, Subjects, collect, labels};
 use super::input::Opened;
 use crate::bundle::Bundle;
 use crate::lint::Settings;
-use crate::report::{Level, Report, owner};
+use crate::report::{Level, Report, Subject};
 
 /// Examines bundles. `settings` must have passed [`Registry::check`](crate::lint::Registry::check),
 /// else a level or waiver of an unknown lint has no effect.
@@ -65,11 +65,11 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
         .chain(subjects.foreign.iter().map(|foreign| foreign.name.clone()))
         .collect();
     // Who reads a finding about a package changes the recipe, where its component stands.
-    let place_of = |subject: &str| {
-        let package = facts.packages.iter().find(|package| package.name() == owner(subject))?;
+    let place_of = |subject: &Subject| {
+        let package = facts.packages.iter().find(|package| package.name() == subject.package())?;
         context.rules.component_place(package.manifest.component).cloned()
     };
     let names: BTreeSet<&str> = facts.foreign.iter().map(|contents| contents.name.as_str()).collect();
-    let is_foreign = |subject: &str| names.contains(owner(subject));
+    let is_foreign = |subject: &Subject| names.contains(subject.package());
     context.lints.run_with_places(&facts, settings, examined, incomplete, place_of, is_foreign)
 }

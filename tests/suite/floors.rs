@@ -1,6 +1,8 @@
 //! Holds the table of floors in ARCHITECTURE.md: imports go down only, and the doors to the
 //! terminal, to programs, to clap, to the clock and the network are where they belong.
 
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

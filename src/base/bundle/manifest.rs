@@ -7,16 +7,13 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Dependency, Inventory, OutsideLibrary, schema1};
+use super::{Condition, Dependency, Inventory, OutsideLibrary, schema};
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::gpu::{DeviceCode, KernelSignature, ShaderNeeds};
 use crate::recipe::{Compile, ComponentKind, HostVariant, KernelForm, KernelGroup, Smoke, Waiver};
-
-/// Version of the `simpack.json` schema.
-pub const MANIFEST_SCHEMA: u32 = 2;
 
 /// A bundle on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +79,8 @@ impl Bundle {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BundleManifest {
-    /// Always [`MANIFEST_SCHEMA`]: an earlier schema is read as this one.
-    #[serde(deserialize_with = "schema1::schema")]
+    /// Always `MANIFEST_SCHEMA`: an earlier schema is read as this one.
+    #[serde(deserialize_with = "schema::schema")]
     pub schema: u32,
     /// Package name: `volley-core`, `volley-kernels-sm_90`.
     pub package: String,
@@ -117,7 +114,7 @@ pub struct BundleManifest {
     /// Glibc that the host code needs: computed from its symbol versions.
     pub glibc: Option<GlibcVersion>,
     /// Dependencies outside the distribution that the recipe declares.
-    #[serde(deserialize_with = "schema1::uses")]
+    #[serde(deserialize_with = "schema::uses")]
     pub uses: Vec<Dependency>,
     /// All that the package depends on; empty before it is packed, and of packages with schema 1.
     #[serde(default)]

@@ -7,7 +7,7 @@ mod inventory;
 mod kernels;
 mod manifest;
 mod outside;
-mod schema1;
+mod schema;
 
 pub use condition::{Condition, DeviceRange};
 pub use dependency::{Dependency, Ecosystem, Versions};
@@ -16,7 +16,6 @@ pub use find::{
 };
 pub use inventory::{HeldFile, Inventory, KnownFile};
 pub use kernels::{KERNELS_LIST, KERNELS_SCHEMA, KernelsList};
-pub use manifest::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, EARLIEST, MANIFEST_SCHEMA, Provenance, ToolVersion,
-};
+pub use manifest::{Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, EARLIEST, Provenance, ToolVersion};
 pub use outside::{OutsideLibrary, Provider};
+pub use schema::MANIFEST_SCHEMA;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use super::code_place::CodePlace;
 use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
-use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, Unpacker, fatbins_within, is_fatbin};
+use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, SECTIONS, Unpacker, fatbins_within, is_fatbin};
 use super::in_data::{Ranges, containers_in, searched};
 use super::members::archive_members;
 use super::offload::{self, is_offload_bundle, offload_bundles_within};
@@ -39,8 +40,8 @@ pub struct DeviceCode {
 /// One piece of code for one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeImage {
-    /// Where it stands: `.nv_fatbin`, `member.o: .nv_fatbin`, or nothing for the file itself.
-    pub place: String,
+    /// Where it stands.
+    pub place: CodePlace,
     /// Position in the file, or in the archive's member.
     pub at: u64,
     /// What it is.
@@ -127,9 +128,9 @@ impl CodeImage {
     }
 
     /// An image of which only the place is known.
-    pub fn new(kind: CodeKind, place: &str, at: u64, size: u64) -> Self {
+    pub fn new(kind: CodeKind, place: &CodePlace, at: u64, size: u64) -> Self {
         Self {
-            place: place.to_owned(),
+            place: place.clone(),
             at,
             kind,
             capability: None,
@@ -214,14 +215,11 @@ pub fn device_code_within(
     {
         search.archive(bytes)?;
     } else {
-        search.file(bytes, "")?;
+        search.file(bytes, &CodePlace::default())?;
     }
     search.unspent();
     Ok(search.found)
 }
-
-/// Sections that hold containers: linked and relocatable ones.
-pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
 /// First bytes of loose LTO-IR (`nvcc -ltoir`, `libnccl_device.ltoir`); what follows is not documented.
 const LTO_IR: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
@@ -250,10 +248,6 @@ const LLVM_OFFLOADING: &str = ".llvm.offloading";
 /// wrappers is none of them.
 fn is_hip(name: &str) -> bool {
     name == HIP_BUNDLES || name.starts_with(".hip_fatbin.") || name.starts_with(HIP_PIECE)
-}
-
-fn join(place: &str, reason: &str) -> String {
-    if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") }
 }
 
 fn entry_point(entry: &SpirvEntryPoint) -> Kernel {
@@ -300,17 +294,19 @@ impl Search<'_> {
         let budget = self.budget.clone();
         for member in archive_members(bytes, &budget)? {
             let (name, data) = member?;
-            if let Err(error) = self.file(data, &format!("{name}: ")) {
-                self.gap(&name, &error.to_string());
+            let place = CodePlace::of_member(&name);
+            if let Err(error) = self.file(data, &place) {
+                self.gap(&place, &error.to_string());
             }
         }
         Ok(())
     }
 
     /// Says that something was not examined. When the budget is spent, that is said once, at the end.
-    fn gap(&mut self, place: &str, reason: &str) {
+    fn gap(&mut self, place: &CodePlace, reason: &str) {
         if self.budget.finish().is_ok() && self.budget.keep_text(128 + place.len() + reason.len()).is_some() {
-            self.found.unexamined.push(join(place, reason));
+            let gap = if place.is_file() { reason.to_owned() } else { format!("{place}: {reason}") };
+            self.found.unexamined.push(gap);
         }
     }
 
@@ -336,7 +332,7 @@ impl Search<'_> {
         }
     }
 
-    fn file(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+    fn file(&mut self, bytes: &[u8], place: &CodePlace) -> Result<(), CodeError> {
         if is_cubin(bytes) {
             self.loose(CodeKind::Sass, bytes, place);
         } else if is_elf(bytes) {
@@ -346,9 +342,8 @@ impl Search<'_> {
         } else if is_spirv(bytes) {
             self.spirv(bytes, place);
         } else if is_offload_bundle(bytes) {
-            self.bundles(bytes, 0, place.trim_end_matches(": "));
+            self.bundles(bytes, 0, place);
         } else if bytes.starts_with(&LTO_IR) {
-            let place = place.trim_end_matches(": ");
             self.image(CodeImage::new(CodeKind::LtoIr, place, 0, bytes.len() as u64));
         } else if is_ptx(bytes) {
             self.loose(CodeKind::Ptx, bytes, place);
@@ -358,13 +353,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn elf(&mut self, bytes: &[u8], place: &str) -> Result<(), CodeError> {
+    fn elf(&mut self, bytes: &[u8], place: &CodePlace) -> Result<(), CodeError> {
         let image = Image::parse_within(bytes, self.budget.clone())?;
         let slim = !has_machine_code(&image);
         let mut seen = Ranges::default();
         for section in image.sections.iter().filter(|section| section.in_file()) {
             let name = section.name.as_str();
-            let place = || format!("{place}{name}");
+            let place = || place.section(name);
             if name.starts_with(".gnu.lto_.symtab") && slim {
                 let what = "holds only the compiler's intermediate code (slim LTO): what is in it, nobody can say";
                 self.gap(&place(), what);
@@ -389,7 +384,7 @@ impl Search<'_> {
     }
 
     /// A section that holds device code.
-    fn section(&mut self, name: &str, content: &[u8], at: u64, place: &str) {
+    fn section(&mut self, name: &str, content: &[u8], at: u64, place: &CodePlace) {
         if let Some(id) = name.strip_prefix(HIP_PIECE) {
             let mut image = CodeImage::new(CodeKind::Offload, place, at, content.len() as u64);
             image.label = Some(offload::device(id).to_owned());
@@ -405,7 +400,7 @@ impl Search<'_> {
     }
 
     /// The containers of a section, a part at a time: what was read of the file goes again.
-    fn linked(&mut self, content: &[u8], at: u64, place: &str) {
+    fn linked(&mut self, content: &[u8], at: u64, place: &CodePlace) {
         let budget = self.budget.clone();
         let (mut part, mut begin) = (Vec::new(), 0);
         for container in Fatbins::new(content, &budget) {
@@ -439,7 +434,7 @@ impl Search<'_> {
     }
 
     /// Bundles of clang: one image for each device.
-    fn bundles(&mut self, bytes: &[u8], base: u64, place: &str) {
+    fn bundles(&mut self, bytes: &[u8], base: u64, place: &CodePlace) {
         let bundles = match offload_bundles_within(bytes, &self.budget) {
             Ok(bundles) => bundles,
             Err(error) => return self.gap(place, &error.to_string()),
@@ -460,8 +455,7 @@ impl Search<'_> {
     }
 
     /// A SPIR-V module: its kernels are its entry points.
-    fn spirv(&mut self, bytes: &[u8], place: &str) {
-        let place = place.trim_end_matches(": ");
+    fn spirv(&mut self, bytes: &[u8], place: &CodePlace) {
         let mut image = CodeImage::new(CodeKind::Spirv, place, 0, bytes.len() as u64);
         match spirv_within(bytes, &self.budget) {
             Ok(module) => {
@@ -478,13 +472,14 @@ impl Search<'_> {
     }
 
     /// Containers in parts of the bytes, but in the ranges that were seen.
-    fn hidden(&mut self, bytes: &[u8], parts: &[(u64, u64)], place: &str, seen: &Ranges) {
+    fn hidden(&mut self, bytes: &[u8], parts: &[(u64, u64)], place: &CodePlace, seen: &Ranges) {
+        let place = place.section("data");
         for container in containers_in(bytes, parts, seen, &self.budget, self.file) {
-            self.containers(vec![container], 0, &format!("{place}data"), true);
+            self.containers(vec![container], 0, &place, true);
         }
     }
 
-    fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &str, hidden: bool) {
+    fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &CodePlace, hidden: bool) {
         let entries: Vec<FatbinEntry<'_>> = containers.into_iter().flat_map(|container| container.entries).collect();
         let noted = self.look_for_notes(&entries);
         let listed = |entry: &FatbinEntry<'_>| {
@@ -493,7 +488,7 @@ impl Search<'_> {
             image.version = entry.version;
             image.unpacked_size = entry.unpacked_size;
             image.debug = entry.debug;
-            image.relocatable = place.ends_with("__nv_relfatbin");
+            image.relocatable = place.section.as_deref() == Some("__nv_relfatbin");
             image.hidden = hidden;
             image
         };
@@ -516,7 +511,7 @@ impl Search<'_> {
             );
             for (image, reason) in read.into_iter().flatten() {
                 if let Some(reason) = reason {
-                    self.gap(place.trim_end_matches(": "), &reason);
+                    self.gap(place, &reason);
                 }
                 if self.image(image).is_none() {
                     return;
@@ -543,10 +538,10 @@ impl Search<'_> {
     }
 
     /// A file that is one piece of code.
-    fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &str) {
-        let mut image = CodeImage::new(kind, place.trim_end_matches(": "), 0, bytes.len() as u64);
+    fn loose(&mut self, kind: CodeKind, bytes: &[u8], place: &CodePlace) {
+        let mut image = CodeImage::new(kind, place, 0, bytes.len() as u64);
         if let Err(error) = read_code(kind, bytes, &self.budget, &mut image) {
-            self.gap(place.trim_end_matches(": "), &error.to_string());
+            self.gap(place, &error.to_string());
         }
         if !self.look.kernels {
             image.kernels.clear();

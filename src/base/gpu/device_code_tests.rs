@@ -42,12 +42,23 @@ fn objects_archives_and_loose_files() {
     for (path, place) in [(&object, ".nv_fatbin"), (&archive, "object.o: .nv_fatbin")] {
         let code = device_code(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(targets(&code), ["compute_75", "sm_90a"]);
-        assert_eq!(code.images[0].place, place);
+        assert_eq!(code.images[0].place.to_string(), place);
         assert_eq!(code.images.len(), 3, "unknown kinds are listed");
         assert_eq!(code.unexamined.len(), 1, "and said to be unknown: {:?}", code.unexamined);
         let kernels: Vec<_> = code.targets().iter().map(|target| code.kernels_of(*target)).collect();
         assert_eq!(kernels[0], kernels[1]);
     }
+    // A member that is the code itself has no section.
+    let member = dir.path().join("code.fatbin");
+    std::fs::write(&member, sample()).unwrap();
+    let archive = dir.path().join("loose.a");
+    host::run("ar", &["rc", archive.to_str().unwrap(), member.to_str().unwrap()]);
+    let inside = device_code(&std::fs::read(archive).unwrap()).unwrap();
+    assert_eq!(inside.images[0].place, CodePlace::of_member("code.fatbin"));
+    assert_eq!(
+        (inside.images[0].place.to_string(), inside.images[0].place.member()),
+        ("code.fatbin".into(), "code.fatbin")
+    );
     let loose = device_code(&sample()).unwrap();
     assert_eq!(targets(&loose), ["compute_75", "sm_90a"]);
     assert_eq!(targets(&device_code(PTX.as_bytes()).unwrap()), ["compute_75"]);
@@ -109,7 +120,7 @@ fn data_of_files_that_name_cuda_are_always_searched() {
         for look in [Look::default(), Look { kernels: true, deep: false }] {
             let found = device_code_with(&bytes, look).unwrap();
             assert_eq!(targets(&found), ["compute_75", "sm_90a"], "{code}");
-            assert!(found.images.iter().all(|image| image.hidden && image.place == "data"));
+            assert!(found.images.iter().all(|image| image.hidden && image.place.to_string() == "data"));
         }
     }
     // The driver's name alone, in a file that opens nothing, or another name.
@@ -186,7 +197,7 @@ fn bundles_of_hip_name_their_targets() {
         let code = device_code(&bytes).unwrap();
         assert_eq!(code.unexamined, [""; 0]);
         let [image] = &code.images[..] else { panic!("{:?}", code.images) };
-        assert_eq!((image.kind, image.place.as_str()), (CodeKind::Offload, place));
+        assert_eq!((image.kind, image.place.to_string().as_str()), (CodeKind::Offload, place));
         assert_eq!((image.label.as_deref(), image.target()), (Some(label), None));
     }
 }

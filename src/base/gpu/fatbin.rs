@@ -13,6 +13,8 @@ use crate::elf::bytes::{Bytes, round_up};
 
 /// First four bytes of a container, little-endian.
 pub const CONTAINER_MAGIC: u32 = 0xba55_ed50;
+/// Sections that hold containers: linked and relocatable ones.
+pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 /// First eight bytes of a container: magic, version 1, header size 16.
 pub(super) const CONTAINER_START: [u8; 8] = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use object::elf;
 
-use super::device_code::SECTIONS;
-use super::fatbin::{CONTAINER_START, Fatbin, fatbin_within};
+use super::fatbin::{CONTAINER_START, Fatbin, SECTIONS, fatbin_within};
 use crate::budget::Budget;
 use crate::elf::{Image, Section};
 use crate::fs::Content;

@@ -4,6 +4,7 @@
 //! is reported and never dropped, and nothing is unpacked beyond its announced size.
 
 mod chain;
+mod code_place;
 mod cubin;
 mod device_code;
 mod error;
@@ -20,6 +21,7 @@ mod spirv;
 mod wgsl;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
+pub use code_place::CodePlace;
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
 pub use device_code::{
     CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, device_code_within, may_hold_code,

@@ -7,7 +7,7 @@ mod model;
 mod settle;
 
 pub use model::{
-    DEPENDENCIES, LOCK_EDITION, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart, LockedSource,
-    LockedTool, LockedVariant, LockedWheel,
+    DEPENDENCIES, LOCK_EDITION, LOCK_FILE, Lock, LockedDependencies, LockedHost, LockedPackage, LockedPart,
+    LockedSource, LockedTool, LockedVariant, LockedWheel,
 };
 pub use settle::{Change, Kept, Settled, Update, kept, settle};

@@ -11,6 +11,9 @@ use crate::recipe::{HostKind, HostToolchain, HostVariant};
 /// Edition of the file that this simpack reads and writes.
 pub const LOCK_EDITION: u32 = 1;
 
+/// Name of the lock beside a recipe.
+pub const LOCK_FILE: &str = "simpack.lock";
+
 /// What `--update` calls all packages of channels.
 pub const DEPENDENCIES: &str = "dependencies";
 

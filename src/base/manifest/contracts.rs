@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::data::Data;
 use crate::error::Result;
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::Result;

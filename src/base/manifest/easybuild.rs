@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::Result;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::globs::{Globs, Pattern};
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::GlibcVersion;
 use crate::data::Data;
 use crate::error::Result;

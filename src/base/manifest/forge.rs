@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::{CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::error::Result;

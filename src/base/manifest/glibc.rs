@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::GlibcVersion;
 use crate::data::Data;
 use crate::error::Result;

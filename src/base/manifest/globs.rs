@@ -7,7 +7,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::error::Result;
 
 /// Characters of a glob. A compiled one of this length is far below the compiler's limit.

@@ -17,6 +17,7 @@ mod memory;
 mod opened;
 mod redistribution;
 mod spirv;
+mod text;
 mod time;
 mod vendor;
 

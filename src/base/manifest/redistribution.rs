@@ -5,7 +5,7 @@ use spdx::{Expression, LicenseItem, ParseMode};
 use toml::Spanned;
 
 use super::globs::{Globs, IndexedGlobs, Pattern};
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::data::Data;
 use crate::error::Result;
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::globs::{Globs, IndexedGlobs, Pattern};
-use super::load::ManifestText;
+use super::text::ManifestText;
 use crate::arch::CudaVersion;
 use crate::data::Data;
 use crate::error::Result;

@@ -3,12 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-
-use super::{Call, bubblewrap, namespaces};
-use crate::error::{Error, Result};
 
 /// The means to hold a program to what it may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,48 +95,12 @@ pub struct Sandbox {
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 impl Sandbox {
-    /// The call as something that can be started inside.
-    pub(super) fn command(&self, call: &Call) -> Result<Command> {
-        match &self.by {
-            Isolation::Bubblewrap(program) => Ok(bubblewrap::command(self, program, call)),
-            Isolation::Namespaces { user } => namespaces::command(self, *user, call),
-            Isolation::Landlock => super::landlock::command(self, call),
-        }
-    }
-
     /// Everything that is seen, each with whether it can be written, parents before what is in them.
     pub(super) fn mounts(&self) -> Vec<(&Path, bool)> {
         let read = self.read.difference(&self.write).map(|path| (path.as_path(), false));
         let mut mounts: Vec<_> = read.chain(self.write.iter().map(|path| (path.as_path(), true))).collect();
         mounts.sort();
         mounts
-    }
-
-    /// Tries whether this machine lets a program run like this, able to read the directory `see`.
-    ///
-    /// # Errors
-    /// It does not, and why.
-    pub fn probe(&self, see: &Path) -> Result<()> {
-        let script = "test -r \"$SEE\" && test -w \"$TMPDIR\"";
-        let call = Call {
-            program: PathBuf::from("/bin/sh"),
-            args: vec!["-c".to_owned(), script.to_owned()],
-            dir: Some(PathBuf::from("/")),
-            env: BTreeMap::from([
-                ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
-                ("SEE".to_owned(), see.to_string_lossy().into_owned()),
-                ("TMPDIR".to_owned(), self.temporary.to_string_lossy().into_owned()),
-            ]),
-            sandbox: Some(self.clone()),
-            handed_on: Vec::new(),
-        };
-        let outcome = call.run()?;
-        if outcome.status.success() {
-            return Ok(());
-        }
-        let text = outcome.all_text();
-        let why = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing said");
-        Err(Error::toolchain(format!("{}: {why}, {}", self.by, outcome.how())))
     }
 }
 

@@ -186,7 +186,7 @@ fn settings_of_the_kernel_cannot_be_written() {
 /// A terminal that a program can open takes what it types there for the user's (`TIOCSTI`).
 #[test]
 fn a_program_has_no_terminal() {
-    const NAME: &str = "process::sandbox_tests::a_program_has_no_terminal";
+    const NAME: &str = "process::tests::a_program_has_no_terminal";
     if std::env::var_os("SIMPACK_TEST_TERMINAL").is_some() {
         let script = "(exec 3<>/dev/tty) 2>/dev/null && echo opened; true";
         assert_eq!(Call::new("/bin/sh").args(["-c", script]).run().unwrap().stdout_text(), "opened\n");

@@ -7,9 +7,11 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::call::own_session;
 use super::interrupt::interrupted;
 use super::lineage::{Taken, taken};
-use super::{Call, Isolation, Outcome, Sandbox, own_session, retry_text_busy};
+use super::text_busy::retry_text_busy;
+use super::{Call, Isolation, Outcome, Sandbox};
 use crate::error::{Error, Result};
 
 /// How often an interruption is looked for.

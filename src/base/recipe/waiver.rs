@@ -4,6 +4,8 @@ use globset::Glob;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::report::Subject;
+
 /// A finding that the recipe accepts, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
@@ -18,8 +20,7 @@ pub struct Waiver {
 impl Waiver {
     /// Whether it may waive findings over a package or its files: their subjects begin with the package's name.
     pub fn is_over(&self, package: &str) -> bool {
-        let owner = self.subject.split_once(": ").map_or(self.subject.as_str(), |(owner, _)| owner);
-        Glob::new(owner).is_ok_and(|glob| glob.compile_matcher().is_match(package))
+        Glob::new(&Subject::written(&self.subject).owner).is_ok_and(|glob| glob.compile_matcher().is_match(package))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arch::CudaVersion;
+use super::Subject;
 
 /// How much a finding weighs. Ordered: the last is the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -55,10 +55,12 @@ pub struct Finding {
     /// Its level in this run.
     pub level: Level,
     /// What it is about: a package, or a file as `package: path`.
-    pub subject: String,
+    #[schemars(with = "String")]
+    pub subject: Subject,
     /// Further subjects of which the same is true, for the same reason; sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub also: Vec<Subject>,
     /// One sentence in plain words.
     pub message: String,
     /// What was seen, line by line.
@@ -72,22 +74,22 @@ pub struct Finding {
 
 impl Finding {
     /// Everything that it is about.
-    pub fn subjects(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.subject).chain(&self.also).map(String::as_str)
+    pub fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        std::iter::once(&self.subject).chain(&self.also)
     }
 
     /// The subject; with how many more there are.
     pub fn about(&self) -> String {
         match self.also.len() {
-            0 => self.subject.clone(),
+            0 => self.subject.to_string(),
             1 => format!("{} and 1 other", self.subject),
             more => format!("{} and {more} others", self.subject),
         }
     }
 
     /// The same about those subjects that are wanted.
-    fn narrowed(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
-        let mut subjects = self.subjects().filter(|subject| wanted(subject)).map(str::to_owned);
+    fn narrowed(&self, wanted: impl Fn(&Subject) -> bool) -> Option<Self> {
+        let mut subjects = self.subjects().filter(|subject| wanted(subject)).cloned();
         Some(Self { subject: subjects.next()?, also: subjects.collect(), ..self.clone() })
     }
 
@@ -103,7 +105,7 @@ fn merged(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
         match kept.last_mut().filter(|last| last.cause() == finding.cause()) {
-            Some(last) => last.also.extend(finding.subjects().map(str::to_owned).filter(|it| *it != last.subject)),
+            Some(last) => last.also.extend(finding.subjects().filter(|it| **it != last.subject).cloned()),
             None => kept.push(finding),
         }
     }
@@ -118,7 +120,8 @@ fn merged(mut findings: Vec<Finding>) -> Vec<Finding> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Incomplete {
     /// What could not be examined.
-    pub subject: String,
+    #[schemars(with = "String")]
+    pub subject: Subject,
     /// Which examination did not happen: a lint's id, or what was to be read (`elf`, `device-code`).
     pub topic: String,
     /// Why.
@@ -133,7 +136,8 @@ pub struct NotRun {
     /// Why.
     pub reason: String,
     /// What it did not look at, sorted; empty when that is everything.
-    pub subjects: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub subjects: Vec<Subject>,
 }
 
 /// A finding that somebody accepts, and why.
@@ -166,8 +170,8 @@ pub struct Rule {
 
 impl NotRun {
     /// The same about those subjects that are wanted.
-    fn narrowed(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
-        let subjects: Vec<String> = self.subjects.iter().filter(|subject| wanted(subject)).cloned().collect();
+    fn narrowed(&self, wanted: impl Fn(&Subject) -> bool) -> Option<Self> {
+        let subjects: Vec<Subject> = self.subjects.iter().filter(|subject| wanted(subject)).cloned().collect();
         (self.subjects.is_empty() || !subjects.is_empty()).then(|| Self { subjects, ..self.clone() })
     }
 }
@@ -192,34 +196,6 @@ impl fmt::Display for Verdict {
             Self::Incomplete => "incomplete",
         })
     }
-}
-
-/// What a subject belongs to: `volley-core` of `volley-core: lib/libvolley.so.1`, whatever the CUDA release or the
-/// variant.
-pub fn owner(subject: &str) -> &str {
-    let owner = subject.split_once(": ").map_or(subject, |(owner, _)| owner);
-    [RELEASE, VARIANT]
-        .into_iter()
-        .fold(owner, |owner, mark| owner.split_once(mark).map_or(owner, |(package, _)| package))
-}
-
-/// Between a package's name and its CUDA release.
-const RELEASE: &str = " (CUDA ";
-
-/// Between a package's name and its host variant.
-const VARIANT: &str = " (variant ";
-
-/// One of several packages that share a name: `volley-kernels-sm_90 (CUDA 11.8)`, `volley-core (variant mpi=openmpi)`.
-pub fn one_of(package: &str, cuda: Option<CudaVersion>, variant: Option<&str>) -> String {
-    let cuda = cuda.map(|cuda| format!("{RELEASE}{cuda})")).unwrap_or_default();
-    let variant = variant.map(|variant| format!("{VARIANT}{variant})")).unwrap_or_default();
-    format!("{package}{cuda}{variant}")
-}
-
-/// A subject, whatever the CUDA release of its package.
-pub fn of_any_release(subject: &str) -> String {
-    let path = subject.split_once(": ").map_or(String::new(), |(_, path)| format!(": {path}"));
-    owner(subject).to_owned() + &path
 }
 
 /// All findings of one examination, worst first.
@@ -301,16 +277,16 @@ impl Report {
     /// The part about one package, or another subject that was examined: itself and its files.
     #[must_use]
     pub fn about(&self, name: &str) -> Self {
-        self.filtered(|subject| owner(subject) == name)
+        self.filtered(|subject| subject.package() == name)
     }
 
-    /// The part about subjects whose owner (the text before `: `) is wanted.
+    /// The part about subjects that are wanted.
     #[must_use]
-    pub fn filtered(&self, wanted: impl Fn(&str) -> bool) -> Self {
+    pub fn filtered(&self, wanted: impl Fn(&Subject) -> bool) -> Self {
         Self {
             findings: self.findings.iter().filter_map(|finding| finding.narrowed(&wanted)).collect(),
             incomplete: self.incomplete.iter().filter(|incomplete| wanted(&incomplete.subject)).cloned().collect(),
-            examined: self.examined.iter().filter(|name| wanted(name)).cloned().collect(),
+            examined: self.examined.iter().filter(|name| wanted(&name.as_str().into())).cloned().collect(),
             waived: self.waived.iter().filter(|waived| wanted(&waived.finding.subject)).cloned().collect(),
             not_run: self.not_run.iter().filter_map(|one| one.narrowed(&wanted)).collect(),
         }

@@ -62,7 +62,7 @@ mod tests {
         let finding = |level| Finding {
             lint: "x".to_owned(),
             level,
-            subject: "p".to_owned(),
+            subject: "p".into(),
             also: Vec::new(),
             message: "m".to_owned(),
             evidence: Vec::new(),

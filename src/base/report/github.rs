@@ -61,7 +61,7 @@ mod tests {
         Finding {
             lint: "soname-policy".to_owned(),
             level,
-            subject: "core".to_owned(),
+            subject: "core".into(),
             also: Vec::new(),
             message: message.to_owned(),
             evidence: Vec::new(),

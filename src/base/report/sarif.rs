@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, Level, Report, Rule, owner};
+use super::{Finding, Level, Report, Rule};
 use crate::data::DataOrigin;
 use crate::fs::DigestBuilder;
 
@@ -90,14 +90,14 @@ fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
     let mut logical = Vec::new();
     let mut packaged = Vec::new();
     for subject in finding.subjects() {
-        let package = owner(subject);
+        let package = subject.package();
         let module = json!({ "name": package, "kind": "module" });
         if !logical.contains(&module) {
             logical.push(module);
         }
-        match subject.split_once(": ") {
+        match &subject.path {
             // 3.33.6: a file in a package is a thing inside another.
-            Some((_, path)) => {
+            Some(path) => {
                 logical.push(json!({ "name": path, "fullyQualifiedName": subject, "kind": "resource" }));
                 packaged.push(format!("{}/{}", uri(package), uri(path)));
             }
@@ -136,7 +136,7 @@ fn result(finding: &Finding, rules: &[Rule], recipe: Option<&str>) -> Value {
 }
 
 fn fingerprint(finding: &Finding) -> String {
-    let parts = [&finding.lint, &finding.subject, &finding.message];
+    let parts = [&finding.lint, &finding.subject.to_string(), &finding.message];
     parts.into_iter().fold(DigestBuilder::default(), DigestBuilder::field).finish().to_string()
 }
 
@@ -156,13 +156,14 @@ fn uri(path: &str) -> String {
 mod tests {
     use super::super::{Incomplete, Waived};
     use super::*;
+    use crate::report::Subject;
 
     #[test]
     fn findings_waivers_and_gaps_have_their_places() {
         let finding = Finding {
             lint: "soname-policy".to_owned(),
             level: Level::Deny,
-            subject: "volley-core: lib/lib volley.so.1".to_owned(),
+            subject: Subject::file("volley-core", "lib/lib volley.so.1"),
             also: Vec::new(),
             message: "wrong".to_owned(),
             evidence: vec!["SONAME libvolley.so.2".to_owned()],

@@ -120,7 +120,7 @@ fn finding_lines(finding: &Finding, column: usize, (with_fix, all): (bool, bool)
     wrap(&head, INDENT, &format!("{}: {}", finding.about(), finding.message), lines);
     let shown = if all || finding.also.len() <= MOST { finding.also.len() } else { MOST };
     for subject in &finding.also[..shown] {
-        wrap(&format!("{:INDENT$}also ", ""), INDENT + 2, subject, lines);
+        wrap(&format!("{:INDENT$}also ", ""), INDENT + 2, &subject.to_string(), lines);
     }
     if shown < finding.also.len() {
         lines.push(format!("{:INDENT$}and {} more: `--json` has all", "", finding.also.len() - shown));
@@ -162,12 +162,13 @@ fn wrap(head: &str, indent: usize, text: &str, lines: &mut Vec<String>) {
 mod tests {
     use super::super::{Finding, Incomplete, Level, Place, Report, Waived};
     use super::*;
+    use crate::report::Subject;
 
     fn finding(lint: &str, level: Level, subject: &str, message: &str, fix: &str) -> Finding {
         Finding {
             lint: lint.to_owned(),
             level,
-            subject: subject.to_owned(),
+            subject: Subject::written(subject),
             also: Vec::new(),
             message: message.to_owned(),
             evidence: Vec::new(),
@@ -194,7 +195,7 @@ mod tests {
             finding("kernel-coverage", Level::Deny, "volley-kernels-sm_86", "`stdp` missing", "compile it"),
         ];
         let incomplete = vec![Incomplete {
-            subject: "volley-core: lib/libvolley.so.1".to_owned(),
+            subject: Subject::file("volley-core", "lib/libvolley.so.1"),
             topic: "types".to_owned(),
             reason: "no debug information, compared by symbols only".to_owned(),
         }];
@@ -245,7 +246,7 @@ waived  text-relocations  b: lib/x.so: has text relocations; accepted: vendor's 
         assert!(text.contains("\n      and 27 more: `--json` has all\n      fix: fix it\n1 denied"), "{text}");
         assert_eq!(one.text(TextOptions { all: true, ..OPTIONS }).lines().count(), 42);
         // A part of the subjects keeps the finding about this part.
-        let part = one.filtered(|subject| subject == "p07" || subject == "p39");
+        let part = one.filtered(|subject| subject.owner == "p07" || subject.owner == "p39");
         assert_eq!(part.findings[0].about(), "p07 and 1 other");
     }
 

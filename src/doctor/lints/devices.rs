@@ -1,6 +1,6 @@
 //! GPUs that are there and cannot be used.
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{ComputeMode, Device};
 

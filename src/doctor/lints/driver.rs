@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{DriverAnswer, DriverLibrary, DriverRole, HostEnvironment, NoResponse, compare_versions};
 

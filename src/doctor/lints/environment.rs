@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::super::page::bytes;
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::{DriverRole, compare_versions};
 

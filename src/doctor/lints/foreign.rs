@@ -1,7 +1,7 @@
 //! Binaries that simpack did not make: where they do not run, and what is wrong with them wherever they are.
 
-use super::Facts;
 use crate::arch::CudaVersion;
+use crate::doctor::Facts;
 use crate::fit::UnitFit;
 use crate::lint::{Hits, Parameters};
 use crate::machine::Driver;

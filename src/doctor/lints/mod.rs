@@ -10,65 +10,11 @@ mod smoke;
 mod tools;
 mod vulkan;
 
-use serde::Deserialize;
-
-use super::foreign::Foreign;
-use super::serve::{PrefixFit, serve};
+use super::Facts;
 use crate::data::Data;
 use crate::error::Result;
-use crate::fit::{Distribution, Reach};
 use crate::lint::{ParameterKind, Predicate, Registry, Settings};
-use crate::machine::{HostEnvironment, Machine};
-use crate::manifest::Manifests;
 use crate::report::{Incomplete, Report};
-
-/// What the lints look at.
-pub struct Facts {
-    /// The machine.
-    pub machine: Machine,
-    /// What is known of the world.
-    pub manifests: Manifests,
-    /// What of the installed packages runs on which GPU.
-    pub fits: Vec<PrefixFit>,
-    /// Binaries that simpack did not make.
-    pub foreign: Vec<Foreign>,
-    /// Runs of smoke tests that failed.
-    pub failed_runs: Vec<FailedRun>,
-}
-
-/// A run of a simulator's smoke test that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct FailedRun {
-    /// The simulator and its version.
-    pub simulator: String,
-    /// Where it ran: `GPU 0 sm_90`.
-    pub place: String,
-    /// In words.
-    pub why: String,
-}
-
-impl Facts {
-    /// The facts about a machine, about binaries that simpack did not make, and about what there is to install besides.
-    pub fn new(machine: Machine, reaches: Vec<Reach>, offers: &[Distribution], manifests: Manifests) -> Self {
-        let fits = serve(&machine, offers, &manifests);
-        let foreign = reaches.into_iter().map(|reach| Foreign::new(reach, &machine, &manifests)).collect();
-        Self { machine, manifests, fits, foreign, failed_runs: Vec::new() }
-    }
-
-    /// The same with runs of smoke tests that failed.
-    #[must_use]
-    pub fn with_failed_runs(self, failed_runs: Vec<FailedRun>) -> Self {
-        Self { failed_runs, ..self }
-    }
-
-    fn is(&self, surroundings: HostEnvironment) -> bool {
-        self.machine.system.surroundings.contains(&surroundings)
-    }
-
-    fn in_container(&self) -> bool {
-        self.machine.system.surroundings.iter().any(|it| it.is_container())
-    }
-}
 
 /// Every lint over machines, joined with its words.
 ///
@@ -81,18 +27,18 @@ pub fn registry(data: &Data) -> Result<Registry<Facts>> {
 /// Runs all of them. A part of the machine that could not be examined is incomplete, never a pass.
 pub fn examine(registry: &Registry<Facts>, facts: &Facts, settings: &Settings) -> Report {
     let gaps = facts.machine.gaps.iter().map(|gap| Incomplete {
-        subject: gap.part.words().to_owned(),
+        subject: gap.part.words().into(),
         topic: "machine".to_owned(),
         reason: gap.reason.clone(),
     });
     let damaged = facts.machine.prefixes.iter().flat_map(|prefix| &prefix.damaged).map(|package| Incomplete {
-        subject: package.path.clone(),
+        subject: (&package.path).into(),
         topic: "manifest".to_owned(),
         reason: package.reason.clone(),
     });
     let files = facts.foreign.iter().flat_map(|foreign| {
         foreign.reach.unexamined.iter().map(|reason| Incomplete {
-            subject: foreign.reach.subject.clone(),
+            subject: (&foreign.reach.subject).into(),
             topic: "file".to_owned(),
             reason: reason.clone(),
         })

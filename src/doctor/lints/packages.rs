@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Facts;
 use crate::arch::VersionPolicy;
+use crate::doctor::Facts;
 use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::machine::{InstalledPackage, Prefix, PrefixKind, VendorFile};
 use crate::package::wheel::normalized;
 use crate::recipe::ComponentKind;
+use crate::report::Subject;
 
 fn packages(facts: &Facts) -> impl Iterator<Item = (&Prefix, &InstalledPackage)> {
     facts.machine.prefixes.iter().flat_map(|prefix| prefix.packages.iter().map(move |package| (prefix, package)))
@@ -94,7 +95,7 @@ pub(super) fn rtc(facts: &Facts, _: &Parameters, hits: &mut Hits) {
 pub(super) fn loads(facts: &Facts, _: &Parameters, hits: &mut Hits) {
     for (_, package) in packages(facts) {
         for loads in &package.loads {
-            let subject = format!("{}: {}", package.manifest.package, loads.file);
+            let subject = Subject::file(&package.manifest.package, &loads.file);
             // The driver's absence is a finding about the machine.
             let missing: Vec<&String> =
                 loads.missing.iter().filter(|name| facts.manifests.vendor.driver(name).is_none()).collect();
@@ -190,7 +191,7 @@ pub(super) fn vendor_shadowed(facts: &Facts, _: &Parameters, hits: &mut Hits) {
                 if facts.manifests.vendor.library(&load.name).is_none() {
                     continue;
                 }
-                let subject = format!("{}: {}", package.manifest.package, loads.file);
+                let subject = Subject::file(&package.manifest.package, &loads.file);
                 hits.add(subject, format!("gets {} instead of {other}", load.path)).evidence(format!("by {}", load.by));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::machine::{DriverRole, MappedLibrary};

@@ -1,6 +1,6 @@
 //! Runs of a simulator that failed.
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 
 pub(super) fn failed(facts: &Facts, _: &Parameters, hits: &mut Hits) {

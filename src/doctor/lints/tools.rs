@@ -1,6 +1,6 @@
 //! Compilers and toolkits that do not go together.
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::CompilerFamily;
 

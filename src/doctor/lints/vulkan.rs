@@ -1,6 +1,6 @@
 //! Vulkan devices and their limits.
 
-use super::Facts;
+use crate::doctor::Facts;
 use crate::lint::{Hits, Parameters};
 use crate::machine::VulkanKind;
 

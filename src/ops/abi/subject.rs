@@ -110,7 +110,7 @@ impl Subject {
                 }
             }
         }
-        self.unreadable.extend(opened.incomplete.iter().map(|gap| (gap.subject.clone(), gap.reason.clone())));
+        self.unreadable.extend(opened.incomplete.iter().map(|gap| (gap.subject.to_string(), gap.reason.clone())));
         self._opened = Some(opened);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The user's compilers, and whether a package can work with them.
 
-use super::run::CompileRequest;
+use super::request::CompileRequest;
 use crate::arch::{Capability, CudaVersion};
 use crate::error::{Error, Result};
 use crate::fs;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::run::CompileRequest;
+use super::request::CompileRequest;
 use crate::arch::Capability;
 use crate::doctor::Recorded;
 use crate::error::Result;

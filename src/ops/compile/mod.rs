@@ -12,7 +12,9 @@ mod kernels;
 mod model;
 mod place;
 mod report;
+mod request;
 mod run;
 
 pub use report::Compiled;
-pub use run::{CompileRequest, compile};
+pub use request::CompileRequest;
+pub use run::compile;

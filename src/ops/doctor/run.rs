@@ -23,7 +23,7 @@ use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
 use crate::offers::{Source, sources};
 use crate::probe::{Probe, Snapshot};
-use crate::report::{self, Format, Report, Rule};
+use crate::report::{Format, Report, Rule};
 use crate::table::{Column, Table};
 use crate::ui::Ui;
 
@@ -96,8 +96,8 @@ pub fn run(request: &DoctorRequest, ui: &Ui) -> Result<u8> {
     if !names.is_empty() {
         let packages = packages(&facts.machine);
         report = report.filtered(|subject| {
-            let owner = report::owner(subject);
-            !packages.iter().any(|package| package == owner) || names.iter().any(|name| name == owner)
+            let is_about = |names: &[String]| names.iter().any(|name| name == subject.package());
+            !is_about(&packages) || is_about(&names)
         });
     }
     let actions = actions(&facts, &report, channel.as_deref());

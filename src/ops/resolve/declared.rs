@@ -37,7 +37,11 @@ impl<'a> Declared<'a> {
 
     /// The manifests that could not be read: what their packages open is not known.
     pub(super) fn incomplete(self) -> Vec<Incomplete> {
-        let gap = |(subject, reason)| Incomplete { subject, topic: "manifest".to_owned(), reason };
+        let gap = |(subject, reason): (String, String)| Incomplete {
+            subject: subject.into(),
+            topic: "manifest".to_owned(),
+            reason,
+        };
         self.damaged.into_iter().map(gap).collect()
     }
 

@@ -14,7 +14,7 @@ use crate::manifest::{Drivers, LoaderProfile, Loaders, Vendor};
 use crate::probe::this_cpu;
 
 use super::assumed::Assumed;
-use super::run::ResolveRequest;
+use super::request::ResolveRequest;
 
 /// The lists that a call needs: not all manifests, since a call is short.
 pub(super) struct Lists {

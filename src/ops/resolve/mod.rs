@@ -6,8 +6,10 @@ mod drawing;
 mod lints;
 mod machine;
 mod report;
+mod request;
 mod run;
 
 pub use crate::probe::this_cpu;
 pub(crate) use report::Answers;
-pub use run::{ResolveRequest, run};
+pub use request::ResolveRequest;
+pub use run::run;

@@ -1,55 +1,19 @@
 //! One call: each file's process, what is wrong with it, and how that is printed.
 
-use std::path::PathBuf;
-
 use super::declared::Declared;
 use super::drawing::{dot, svg};
 use super::lints::{ProcessFacts, registry};
 use super::machine::{Asked, Lists, Machine, asked};
 use super::report::{Answer, Answers, text, tree};
+use super::request::ResolveRequest;
 use crate::data::Data;
 use crate::elf::resolve::{Libc, Open, Process, Resolution, file_name};
 use crate::error::{DENIED, Error, Result};
 use crate::fs::write_atomic;
 use crate::lint::Settings;
 use crate::manifest::opened;
-use crate::report::{Incomplete, Level, Report, TextOptions};
+use crate::report::{Incomplete, Report, TextOptions};
 use crate::ui::Ui;
-
-/// What is asked, and how the answer is shown.
-#[derive(Debug, Clone, Default)]
-pub struct ResolveRequest {
-    /// Programs and libraries.
-    pub files: Vec<String>,
-    /// Kind of machine, by name; without, this machine or the one below `root`.
-    pub profile: Option<String>,
-    /// C library whose rules hold: `glibc` or `musl`; without, the one of the file's interpreter.
-    pub libc: Option<String>,
-    /// Root of the machine's files.
-    pub root: Option<PathBuf>,
-    /// `LD_LIBRARY_PATH`.
-    pub library_path: Option<String>,
-    /// `LD_PRELOAD`.
-    pub preload: Option<String>,
-    /// Current directory.
-    pub directory: String,
-    /// The program runs with raised rights.
-    pub secure: bool,
-    /// Level of the x86-64 processor, instead of this one's.
-    pub cpu_level: Option<u32>,
-    /// Names that the file opens.
-    pub dlopen: Vec<String>,
-    /// Look for names that files open among their constants.
-    pub find_opened: bool,
-    /// Levels of lints, by id: the defaults are the lints' own.
-    pub levels: Vec<(String, Level)>,
-    /// Print a tree.
-    pub tree: bool,
-    /// Print the graph.
-    pub dot: bool,
-    /// Write a picture of the graph.
-    pub svg: Option<PathBuf>,
-}
 
 /// Answers; the exit code is 1 when a program would not start or load what it must not, 7 when a package's
 /// manifest could not be read.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::file::named;
 use super::label::{conda_label, index_directory, local_version};
-use super::report::{FileReport, Outcome};
-use super::run::{Announce, SliceRequest, named};
+use super::report::{Announce, FileReport, Outcome};
+use super::request::SliceRequest;
 use crate::arch::Capability;
 use crate::elf;
 use crate::error::{Error, ErrorKind, Result};

@@ -246,3 +246,6 @@ impl FileReport {
         lines
     }
 }
+
+/// Says what a slice will hold, lose and weigh, before it is written.
+pub(super) type Announce<'a> = dyn Fn(&FileReport) + 'a;

@@ -10,7 +10,7 @@ use crate::lint::{Reads, Settings};
 use crate::manifest::Manifests;
 use crate::project::{Located, RecipeRequest, SYMBOLS_DIR, locate, read_all_symbols, scan, source_root};
 use crate::recipe::Waiver;
-use crate::report::{self, Format, Level, NotRun, Report, Rule, TextOptions};
+use crate::report::{Format, Level, NotRun, Report, Rule, TextOptions};
 use crate::toolchain::Store;
 use crate::ui::Ui;
 use crate::verify::{Depth, VerifyContext, open_to_verify};
@@ -93,7 +93,7 @@ pub fn run(request: &VerifyRequest, ui: &Ui) -> Result<u8> {
     let mut report = opened.verify(&context, &settings);
     report.add_not_run(not_run);
     if !names.is_empty() {
-        report = report.filtered(|subject| names.iter().any(|name| name == report::owner(subject)));
+        report = report.filtered(|subject| names.iter().any(|name| name == subject.package()));
     }
     print(&report, request, &rules, recipe_file.as_deref(), started, ui)?;
     Ok(report.exit_code())

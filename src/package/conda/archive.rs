@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::super::epoch::zip_time;
 use super::super::kept::KeptList;
-use super::super::tar::PackedTar;
+use super::super::packed_tar::PackedTar;
 use super::super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed,
     write_all,

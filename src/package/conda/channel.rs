@@ -14,25 +14,14 @@ use rattler_conda_types::{ChannelInfo, PackageRecord, RepoData};
 use rattler_digest::{Md5, Sha256, compute_file_digest};
 use serde_json::{Value, json};
 
+use super::entry::{Entries, Entry, compressed};
 use super::{info, shards};
 use crate::container::{Form, Limits, read as read_container, read_tar};
 use crate::error::{Error, Result};
 use crate::fs::Content;
 
-/// zstd level of the indexes: small, and read more often than written.
-pub(super) const INDEX_LEVEL: i32 = 19;
 /// The index that every client knows.
 const REPODATA: &str = "repodata.json";
-
-/// One package of a directory.
-pub(super) struct Entry {
-    pub identifier: DistArchiveIdentifier,
-    pub record: PackageRecord,
-    pub run_exports: RunExportsJson,
-}
-
-/// The packages of a directory, by their files' names.
-pub(super) type Entries = BTreeMap<String, Entry>;
 
 /// Indexes the channel `dir`: `noarch`, which every channel has, and each other directory that is there. The bytes follow
 /// from the packages and from when each was indexed first (CEP 47), which `earlier`, a channel that `dir` takes the place
@@ -70,10 +59,6 @@ pub fn index(dir: &Path, earlier: Option<&Path>, now: Timestamp) -> Result<Vec<P
     }
     written.sort();
     Ok(written)
-}
-
-pub(super) fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
-    Ok(zstd::encode_all(bytes, INDEX_LEVEL)?)
 }
 
 /// The digest of a package's file, in hex.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::{Package, Rendered};
-use super::specs::hash_input;
+use super::hash::hash_input;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::Digest;

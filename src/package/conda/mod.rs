@@ -2,6 +2,8 @@
 
 mod archive;
 mod channel;
+mod entry;
+mod hash;
 mod info;
 mod install;
 mod kept;

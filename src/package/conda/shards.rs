@@ -9,7 +9,7 @@ use rattler_digest::Sha256;
 use rattler_digest::serde::SerializableHash;
 use serde::Serialize;
 
-use super::channel::{Entries, compressed};
+use super::entry::{Entries, compressed};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::{
     Choice, KERNEL_ABI_VERSION, Package, PackageKind, Rendered, SLOT_VERSION, kernel_abi_name, slot_name,
 };
+use super::hash::hash_input;
 use super::{exactly, info, selection, spelled};
 use crate::arch::{KernelTarget, Version, VersionPolicy};
 use crate::bundle::{BundleManifest, Dependency, Ecosystem, Versions};
@@ -159,16 +160,6 @@ pub fn build_text(package: &Package) -> BuildText {
 /// A target as part of a build string, which knows no `-`: `sm_90`, `compute_75`, `cpu`.
 fn build_word(target: KernelTarget) -> String {
     target.to_string().replace('-', "_")
-}
-
-/// What a build string's digest is over: the manifest (files by digest, provenance) and the
-/// conditions. No directory, host, user or clock is in it.
-pub(super) fn hash_input(
-    manifest: &BundleManifest,
-    depends: &[String],
-    constrains: &[String],
-) -> BTreeMap<&'static str, Value> {
-    BTreeMap::from([("manifest", json!(manifest)), ("depends", json!(depends)), ("constrains", json!(constrains))])
 }
 
 /// `h` and seven hex digits over the input of a build's hash: the digits that conda's build strings

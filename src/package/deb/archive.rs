@@ -8,10 +8,11 @@ use lzma_rust2::{XzOptions, XzWriter};
 use rattler_digest::{Md5, compute_bytes_digest, compute_file_digest};
 use tempfile::NamedTempFile;
 
-use super::super::tar::header;
+use super::super::packed_tar::header;
 use super::super::{BuiltPackage, Content, Efforts, Named, Package, PackageWriter};
 use super::control::Fields;
-use super::{PREFIX, texts};
+use super::places::PREFIX;
+use super::texts;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 

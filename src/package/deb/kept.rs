@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::super::beside::is_beside;
 use super::super::kept::{KeptDigest, KeptFile, KeptList, client_list, sums};
-use super::super::writer::is_beside;
-use super::PREFIX;
+use super::places::PREFIX;
 use super::relations::plain;
 use crate::bundle::BundleManifest;
 

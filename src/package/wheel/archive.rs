@@ -14,7 +14,7 @@ use super::super::writer::{staged, unchanged};
 use super::super::{BuiltPackage, Effort, Named};
 use super::describe;
 use super::layout::{Member, Source};
-use super::plan::Planned;
+use super::planned::Planned;
 use super::record::{encoded, quoted};
 use crate::error::{Error, Result};
 use crate::fs::Content;

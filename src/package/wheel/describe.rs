@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::Planned;
+use super::planned::Planned;
 
 /// METADATA (core metadata 2.4).
 pub(super) fn metadata(wheel: &Planned<'_>) -> String {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::super::BuiltPackage;
+use super::names::escaped;
+use super::planned::Planned;
+use super::variants::{Variant, described};
 use crate::error::Result;
 
 /// Directory of the pages, below that of the wheels.
@@ -31,6 +34,18 @@ pub(super) fn write(dir: &Path, wheels: &[BuiltPackage], variants: Option<(Strin
         page(&dir.join(SIMPLE).join(name), &links.chain(beside).collect::<Vec<_>>())?;
     }
     Ok(())
+}
+
+/// Writes what the index says of all variants; answers the wheel's name and that of the file.
+///
+/// # Errors
+/// The directory cannot be written.
+pub(super) fn variants(planned: &[Planned<'_>], dir: &Path) -> Result<Option<(String, String)>> {
+    let all: Vec<Variant> = planned.iter().filter_map(|wheel| wheel.variant.clone()).collect();
+    let Some(wheel) = planned.iter().find(|wheel| wheel.variant.is_some()) else { return Ok(None) };
+    let name = format!("{}-{}-variants.json", escaped(&wheel.name), wheel.version);
+    crate::fs::write_atomic(&dir.join(&name), &described(&all.iter().collect::<Vec<_>>(), &all)?)?;
+    Ok(Some((wheel.name.clone(), name)))
 }
 
 fn link(to: &str, text: &str) -> String {

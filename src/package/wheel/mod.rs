@@ -7,6 +7,7 @@
 
 mod archive;
 mod describe;
+mod format;
 mod index;
 mod kept;
 mod layout;
@@ -15,61 +16,15 @@ mod links;
 mod module;
 mod names;
 mod plan;
+mod planned;
 mod python;
 mod read;
 mod record;
 mod requires;
 mod variants;
 
-use std::num::NonZeroUsize;
-use std::path::Path;
-
-use super::kept::KeptList;
-use super::{BuiltPackage, Format, FormatContext, Package, write_all};
-use crate::bundle::BundleManifest;
-use crate::error::Result;
-
+pub use format::Wheel;
 pub use level::{Level, level};
 pub use names::{escaped, extra, kernel_abi_version, normalized};
 pub use read::{is_metadata, manifests, metadata};
 pub use record::{encoded, quoted};
-
-/// Wheels, and the pages of an index over them.
-#[derive(Debug, Clone, Copy)]
-pub struct Wheel;
-
-impl Format for Wheel {
-    fn name(&self) -> &'static str {
-        "wheel"
-    }
-
-    fn about(&self) -> &'static str {
-        "wheels in a directory with its index; for pip and uv"
-    }
-
-    fn endings(&self) -> &'static [&'static str] {
-        &[".whl"]
-    }
-
-    fn kept(&self, prefix: &Path, manifest: &BundleManifest) -> Option<KeptList> {
-        kept::kept(prefix, manifest)
-    }
-
-    fn write(
-        &self,
-        packages: &[Package],
-        context: &FormatContext<'_>,
-        dir: &Path,
-        jobs: NonZeroUsize,
-    ) -> Result<Vec<BuiltPackage>> {
-        fs_err::create_dir_all(dir)?;
-        // Files that differ from the staged ones; they go when the wheels are written.
-        let scratch = tempfile::Builder::new().prefix(".simpack-").tempdir_in(dir)?;
-        let planned = plan::plan(packages, context, scratch.path())?;
-        // Each on all threads: most wheels are small, and large files are compressed side by side.
-        let built = write_all(&planned, jobs, |wheel, _| archive::write(wheel, dir, scratch.path(), jobs))?;
-        let variants = variants::index(&planned, dir)?;
-        index::write(dir, &built, variants)?;
-        Ok(built)
-    }
-}

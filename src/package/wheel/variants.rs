@@ -4,13 +4,11 @@
 //! take the wheel without a label, which brings nothing.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::super::Package;
-use super::names::{escaped, extra};
-use super::plan::Planned;
+use super::names::extra;
 use crate::arch::{Capability, KernelTarget, Suffix};
 use crate::bundle::Condition;
 use crate::error::{Error, Result};
@@ -89,18 +87,6 @@ pub(super) fn described(variants: &[&Variant], all: &[Variant]) -> Result<Vec<u8
         .map_err(|error| Error::bug("the variants of wheels do not print as JSON").because(error))?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-/// Writes what the index says of all variants; answers the wheel's name and that of the file.
-///
-/// # Errors
-/// The directory cannot be written.
-pub(super) fn index(planned: &[Planned<'_>], dir: &Path) -> Result<Option<(String, String)>> {
-    let all: Vec<Variant> = planned.iter().filter_map(|wheel| wheel.variant.clone()).collect();
-    let Some(wheel) = planned.iter().find(|wheel| wheel.variant.is_some()) else { return Ok(None) };
-    let name = format!("{}-{}-variants.json", escaped(&wheel.name), wheel.version);
-    crate::fs::write_atomic(&dir.join(&name), &described(&all.iter().collect::<Vec<_>>(), &all)?)?;
-    Ok(Some((wheel.name.clone(), name)))
 }
 
 /// The value of the feature that says for which GPU code is.

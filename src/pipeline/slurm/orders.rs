@@ -10,7 +10,7 @@ use crate::config;
 use crate::engine::LauncherUse;
 use crate::error::{Error, ErrorRecord, Result};
 use crate::fs;
-use crate::pipeline::shards::Asked;
+use crate::pipeline::parts::Asked;
 use crate::pipeline::{LauncherKind, SandboxMode};
 use crate::plan::PlanIdentity;
 use crate::printable;

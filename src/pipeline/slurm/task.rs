@@ -5,10 +5,10 @@ use std::path::Path;
 use super::orders::{Orders, RunDir, TaskState};
 use crate::engine::{self, LauncherUse};
 use crate::error::{Error, Result};
-use crate::pipeline::inputs::Job;
+use crate::pipeline::job::Job;
+use crate::pipeline::parts::identity;
 use crate::pipeline::request::BuildRequest;
 use crate::pipeline::run::{compile, found, in_work, open_cache, options, say_what, tools};
-use crate::pipeline::shards::identity;
 use crate::ui::Ui;
 
 /// Makes the steps of this task of an array: they go into the cache, and what became of them into the directory of the run.

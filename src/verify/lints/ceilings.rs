@@ -7,6 +7,7 @@ use super::super::{BundleFacts, Contents, FileFacts, PackageFacts};
 use crate::elf::{self, Facts};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::GlibcLevel;
+use crate::report::Subject;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     const MOST: &[(&str, ParameterKind)] = &[("most-symbols", ParameterKind::Number)];
@@ -75,7 +76,7 @@ fn message(needs: &[&Needs], level: &GlibcLevel) -> String {
 
 /// A family of versions that a file needs above a level.
 struct Needs {
-    subject: String,
+    subject: Subject,
     family: &'static str,
     library: &'static str,
     version: Vec<u32>,

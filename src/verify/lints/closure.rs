@@ -8,6 +8,7 @@ use crate::elf::library_stem;
 use crate::elf::{Facts, FileKind, Import};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
+use crate::report::Subject;
 
 const LEAST: &[(&str, ParameterKind)] = &[("least-symbols", ParameterKind::Number)];
 
@@ -33,7 +34,7 @@ impl<'a> Library<'a> {
         self.elf.soname.as_deref().unwrap_or(self.file.name())
     }
 
-    fn subject(&self) -> String {
+    fn subject(&self) -> Subject {
         self.package.subject(&self.file.path)
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::context::components;
+use super::super::rules::components;
 use super::super::{BundleFacts, PackageFacts};
 use crate::bundle::ArtifactKind;
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::printable;
+use crate::report::Subject;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -122,7 +123,7 @@ fn empty_glob(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 
 fn member_outside(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for stray in &facts.strays {
-        hits.add(format!("{}: {}", stray.package, stray.member), stray.why.clone());
+        hits.add(Subject::file(&stray.package, &stray.member), stray.why.clone());
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::{BundleFacts, Contents};
 use crate::elf::{Facts, FileKind, Relro};
 use crate::fs::EntryKind;
 use crate::lint::{Hits, Parameters, Predicate};
+use crate::report::Subject;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -115,7 +116,7 @@ fn cxx11_abi_mixed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for group in std::iter::once(ours).chain(facts.foreign.iter().map(|contents| vec![contents])) {
         let libraries = group.into_iter().flat_map(Contents::loaded);
         let libraries = libraries.filter(|(_, _, elf)| elf.kind == FileKind::Library);
-        let all: Vec<(String, BTreeMap<Strings, String>)> =
+        let all: Vec<(Subject, BTreeMap<Strings, String>)> =
             libraries.map(|(subject, _, elf)| (subject, strings(elf))).filter(|(_, found)| !found.is_empty()).collect();
         let new = all.iter().find_map(|(subject, found)| Some((subject, found.get(&Strings::New)?)));
         let Some((other, with)) = new else { continue };
@@ -149,7 +150,7 @@ fn cudart_mixed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for group in std::iter::once(ours).chain(facts.foreign.iter().map(|contents| vec![contents])) {
         let files = group.into_iter().flat_map(Contents::loaded);
         // The vendor's own libraries bring what they need, and share nothing with it.
-        let files: Vec<(String, bool)> = files
+        let files: Vec<(Subject, bool)> = files
             .filter(|(_, file, _)| vendor.library(file.name()).is_none())
             .filter_map(|(subject, _, elf)| Some((subject, cudart(elf)?)))
             .collect();

@@ -3,6 +3,7 @@
 use super::super::{BundleFacts, Contents, FileFacts, ObjectFacts};
 use crate::elf::{HostCode, Need, Use};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
+use crate::report::Subject;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     const MOST: (&str, ParameterKind) = ("most-level", ParameterKind::Number);
@@ -38,14 +39,14 @@ impl Limit {
 fn objects<'a>(
     facts: &'a BundleFacts,
     limit: &'a Limit,
-) -> impl Iterator<Item = (String, u64, &'a ObjectFacts)> + use<'a> {
+) -> impl Iterator<Item = (Subject, u64, &'a ObjectFacts)> + use<'a> {
     let files = facts.contents().flat_map(|contents| contents.files.iter().map(move |file| (contents, file)));
     files.flat_map(move |(contents, file)| {
         file.objects.iter().map(move |object| (subject(contents, file, object), limit.at(file), object))
     })
 }
 
-fn subject(contents: &Contents, file: &FileFacts, object: &ObjectFacts) -> String {
+fn subject(contents: &Contents, file: &FileFacts, object: &ObjectFacts) -> Subject {
     match &object.member {
         Some(member) => contents.subject(&format!("{}({member})", file.path)),
         None => contents.subject(&file.path),

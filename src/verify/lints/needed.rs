@@ -8,6 +8,7 @@ use crate::bundle::Provider;
 use crate::elf;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::ComponentKind;
+use crate::report::Subject;
 
 const BASE: &[(&str, ParameterKind)] = &[("base", ParameterKind::Texts)];
 
@@ -123,7 +124,7 @@ struct Asker<'a> {
 
 impl Asker<'_> {
     /// Whether a name comes from the distribution, by the loader's rules, or from a declared dependency.
-    fn judge(&self, subject: &str, name: &str, hits: &mut Hits) {
+    fn judge(&self, subject: &Subject, name: &str, hits: &mut Hits) {
         let Self { facts, package, verb, .. } = self;
         let own = self.providers.get(name).map(Vec::as_slice).unwrap_or_default();
         let for_users: Vec<_> =
@@ -164,7 +165,7 @@ impl Asker<'_> {
     /// Whether the loader takes the file of a package that users have.
     fn reached(
         &self,
-        subject: &str,
+        subject: &Subject,
         name: &str,
         provider: &PackageFacts,
         directory: &str,

@@ -6,6 +6,7 @@ use crate::amount::count;
 use crate::arch::{Version, VersionPolicy};
 use crate::elf::demangled;
 use crate::lint::{Hits, Parameters, Predicate};
+use crate::report::Subject;
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -18,7 +19,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 const SHOWN: usize = 12;
 
 /// Every library with a symbols file: package, subject, file, interface.
-fn recorded(facts: &BundleFacts) -> impl Iterator<Item = (&PackageFacts, String, &SymbolsFile, Interface)> {
+fn recorded(facts: &BundleFacts) -> impl Iterator<Item = (&PackageFacts, Subject, &SymbolsFile, Interface)> {
     facts.packages.iter().flat_map(move |package| {
         package.loaded().filter_map(move |(subject, _, elf)| {
             let soname = elf.soname.as_ref()?;

@@ -7,7 +7,7 @@ use crate::bundle::Dependency;
 use crate::elf;
 use crate::elf::{SearchEntry, search_entry};
 use crate::lint::{Hits, Parameters, Predicate};
-use crate::report::Level;
+use crate::report::{Level, Subject};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
@@ -29,7 +29,7 @@ fn entries(elf: &elf::Facts) -> impl Iterator<Item = (&'static str, &str)> {
 }
 
 /// Subjects of wheels' files that name directories of vendors' wheels, which lie beside their own, with the entries.
-fn beside_wheels(facts: &BundleFacts) -> BTreeSet<(String, String)> {
+fn beside_wheels(facts: &BundleFacts) -> BTreeSet<(Subject, String)> {
     let mut found = BTreeSet::new();
     for package in facts.packages.iter().filter(|package| package.manifest.as_wheel) {
         let names = package.manifest.dependencies.iter().filter_map(Dependency::name);
@@ -46,7 +46,7 @@ fn beside_wheels(facts: &BundleFacts) -> BTreeSet<(String, String)> {
     found
 }
 
-fn each(facts: &BundleFacts, mut visit: impl FnMut(String, &'static str, &str, SearchEntry)) {
+fn each(facts: &BundleFacts, mut visit: impl FnMut(Subject, &'static str, &str, SearchEntry)) {
     for package in facts.contents() {
         for (subject, file, elf) in package.loaded() {
             for (tag, entry) in entries(elf) {
@@ -73,7 +73,7 @@ enum Astray {
 fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let rules = &facts.rules;
     let beside = beside_wheels(facts);
-    let mut found: BTreeMap<(String, &'static str, Astray), Vec<String>> = BTreeMap::new();
+    let mut found: BTreeMap<(Subject, &'static str, Astray), Vec<String>> = BTreeMap::new();
     each(facts, |subject, tag, entry, dir| {
         let astray = match dir {
             SearchEntry::Prefix(_) => return,
@@ -93,7 +93,7 @@ fn runpath_build_path(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         };
         found.entry((subject, tag, astray)).or_default().push(entry.to_owned());
     });
-    let made_by_us: BTreeSet<String> =
+    let made_by_us: BTreeSet<Subject> =
         facts.packages.iter().flat_map(|package| package.loaded().map(|(subject, ..)| subject)).collect();
     for ((subject, tag, astray), entries) in found {
         // In a package of others they lead to where nobody but the machine's owner writes: of no use, and no harm.

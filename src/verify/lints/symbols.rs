@@ -109,7 +109,7 @@ fn layouts_of(facts: &BundleFacts, contents: &Contents, file: &FileFacts, hits: 
     for image in &file.device.images {
         let Some(target) = image.target() else { continue };
         // Two members of an archive may hold two kernels of one name, each for itself.
-        let member = image.place.split_once(": ").map_or("", |(member, _)| member);
+        let member = image.place.member();
         all.extend(image.kernels.iter().map(|kernel| Compiled { member, kernel, target }));
     }
     // Files with hundreds of thousands of kernels: only what differs is looked at closely.

@@ -457,7 +457,7 @@ fn a_file_that_cannot_be_examined_is_no_pass() {
     code.truncate(cut);
     let report = foreign(&shared(&code).path().join("libsim.so"));
     assert_eq!(report.verdict(), Verdict::Incomplete);
-    assert_eq!(report.incomplete[0].subject, "libsim.so");
+    assert_eq!(report.incomplete[0].subject.to_string(), "libsim.so");
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("notes.txt"), "text").unwrap();
     assert!(open(&[dir.path().join("notes.txt")]).is_err(), "no lint looks at text");

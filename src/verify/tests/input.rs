@@ -127,7 +127,7 @@ fn broken_packages_are_incomplete_and_missing_ones_an_error() {
     let empty = tempfile::tempdir().unwrap();
     tar(empty.path(), &dist.path().join("empty.tar.zst"));
     let opened = open(&[dist.path()]).unwrap();
-    let subjects: Vec<&str> = opened.incomplete.iter().map(|gap| gap.subject.as_str()).collect();
+    let subjects: Vec<&str> = opened.incomplete.iter().map(|gap| gap.subject.owner.as_str()).collect();
     assert_eq!(subjects, ["broken.conda", "empty.tar.zst"]);
     assert!(open(&[empty.path()]).is_err());
     assert!(open(&[dist.path().join("nothing")]).is_err());

@@ -209,7 +209,7 @@ fn slim_lto_objects_cannot_be_examined() {
     };
     let report = report(&[&archive(&["-fno-fat-lto-objects"])], &context());
     assert_eq!(report.verdict(), Verdict::Incomplete);
-    assert_eq!(report.incomplete[0].subject, "volley-static: lib/libvolley.a");
+    assert_eq!(report.incomplete[0].subject.to_string(), "volley-static: lib/libvolley.a");
     assert!(report.incomplete[0].reason.starts_with("a.o: "), "{:?}", report.incomplete);
     passes(&[&archive(&["-ffat-lto-objects"])]);
 }

@@ -17,16 +17,19 @@ mod layout;
 mod moves;
 mod needs;
 mod overlay;
+mod patch_plan;
 mod pieces;
 mod plan;
 mod references;
 mod source;
 mod strings;
 mod tail;
+mod write;
 
 pub use cut::{CutPlan, FreeRoom, ShrunkSection, cut};
 pub use intent::{Edits, NeededEdit, PathTag, Place, SearchPathEdit, State};
-pub use plan::{Change, PatchPlan, Write, plan};
+pub use patch_plan::{Change, PatchPlan, Write};
+pub use plan::plan;
 pub use source::Source;
 
 #[cfg(test)]

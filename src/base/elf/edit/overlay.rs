@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::Write;
+use super::patch_plan::Write;
 use crate::elf::bytes::Bytes;
 
 /// So many equal bytes are written along with those around them.

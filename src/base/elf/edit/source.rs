@@ -1,7 +1,6 @@
 //! A file to edit, its tables read once for everything that is asked of it.
 
-use super::intent::{Edits, State};
-use super::plan::{PatchPlan, plan_of};
+use super::intent::State;
 use crate::elf::{Dynamic, ElfError, FileKind, Image};
 
 /// The tables of one file.
@@ -30,13 +29,5 @@ impl<'a> Source<'a> {
     /// What the file is for.
     pub fn kind(&self) -> FileKind {
         FileKind::of(&self.image, self.dynamic.as_ref())
-    }
-
-    /// Plans `edits`.
-    ///
-    /// # Errors
-    /// The edits contradict each other, or the result would not work.
-    pub fn plan(&self, edits: &Edits) -> Result<PatchPlan, ElfError> {
-        plan_of(self, edits)
     }
 }

@@ -6,7 +6,7 @@ use super::Libc;
 use super::answer::{End, LoadedObject};
 use super::object::{NeedKind, Object};
 use super::process::{Inside, PROGRAM, Process};
-use super::search_path::directory_of;
+use super::search_dir::directory_of;
 use super::tree::{FileId, Opened};
 
 impl Process<'_> {

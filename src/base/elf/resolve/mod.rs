@@ -8,6 +8,7 @@
 mod answer;
 mod enter;
 mod files;
+mod load;
 mod loader;
 mod minimal;
 mod musl;
@@ -15,6 +16,7 @@ mod object;
 mod process;
 mod remembered;
 mod search;
+mod search_dir;
 mod search_path;
 #[cfg(test)]
 mod tests;
@@ -24,10 +26,11 @@ mod versions;
 
 pub use answer::file_name;
 pub use answer::{Candidate, End, Link, LoadedObject, MissingVersion, Outcome, PathEntry, Resolution, Rule};
+pub use load::{Open, Refusal};
 pub use loader::{Cpu, Environment, Libc, Loader};
 pub use minimal::library_named;
 pub use object::{NeedKind, Object, Rejection, read_object};
-pub use process::{Open, Process, Refusal};
+pub use process::Process;
 pub use remembered::Remembered;
 pub use tokens::normal;
 pub use tree::{FileId, MemoryTree, OpenFile, Opened, Source, Tree};

@@ -6,9 +6,9 @@
 use std::rc::Rc;
 
 use super::answer::{Outcome, Rule};
-use super::process::{Found, Process};
-use super::search::Search;
-use super::search_path::SearchDir;
+use super::process::Process;
+use super::search::{Found, Search};
+use super::search_dir::{SearchDir, search_dir};
 use super::tokens::musl_expand;
 
 /// Libraries that are the C library itself, as far as their names go.
@@ -26,7 +26,7 @@ pub(super) fn is_own(name: &str, loader: &str) -> bool {
 /// Directories of LD_LIBRARY_PATH, of the path file, or built in.
 pub(super) fn split(text: &str) -> Rc<[SearchDir]> {
     let entries = text.split([':', '\n']).filter(|entry| !entry.is_empty());
-    entries.map(|entry| super::search_path::search_dir(entry.to_owned(), entry)).collect()
+    entries.map(|entry| search_dir(entry.to_owned(), entry)).collect()
 }
 
 /// The search path of an object; `None` when musl ignores it.

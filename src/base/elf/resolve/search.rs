@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::answer::{Candidate, Outcome, Rule};
 use super::object::{NeedKind, Object};
-use super::process::{Found, Process, SearchEnd};
-use super::search_path::SearchDir;
+use super::process::Process;
+use super::search_dir::SearchDir;
 use super::tree::{FileId, Opened};
 
 /// One list of places.
@@ -157,4 +157,16 @@ impl Process<'_> {
         }
         search.meet(path, Rule::Cache, outcome, file);
     }
+}
+
+/// What one asking of the search gave.
+pub(super) struct Found {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) end: SearchEnd,
+}
+
+pub(super) enum SearchEnd {
+    Wins { path: String, rule: Rule, file: (FileId, Rc<Object>) },
+    Missing,
+    Fatal(String),
 }

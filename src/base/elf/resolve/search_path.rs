@@ -5,17 +5,10 @@ use std::rc::Rc;
 
 use super::Libc;
 use super::answer::PathEntry;
+use super::musl;
 use super::process::{PROGRAM, Process};
+use super::search_dir::{SearchDir, search_dir};
 use super::tokens::{Tokens, normal};
-
-/// A directory of a search list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SearchDir {
-    /// As written.
-    pub(super) entry: String,
-    /// With tokens replaced and one slash at its end; empty for the current directory.
-    pub(super) path: String,
-}
 
 impl Process<'_> {
     pub(super) fn environment_path(&mut self) -> Rc<[SearchDir]> {
@@ -23,7 +16,7 @@ impl Process<'_> {
         let Some(text) = text else { return Rc::from([]) };
         match self.loader.libc {
             Libc::Glibc => self.split(&text, &[':', ';'], PROGRAM),
-            Libc::Musl => super::musl::split(&text),
+            Libc::Musl => musl::split(&text),
         }
     }
 
@@ -66,11 +59,9 @@ impl Process<'_> {
         let text = text.filter(|text| !text.is_empty());
         let list = text.and_then(|text| match self.loader.libc {
             Libc::Glibc => Some(self.split(&text, &[':'], index)),
-            Libc::Musl => super::musl::own_path(
-                &text,
-                &self.result.objects[index].origin,
-                index == PROGRAM && self.environment.secure,
-            ),
+            Libc::Musl => {
+                musl::own_path(&text, &self.result.objects[index].origin, index == PROGRAM && self.environment.secure)
+            }
         });
         self.rpaths.insert((index, runpath), list.clone());
         list
@@ -134,22 +125,5 @@ impl Process<'_> {
                 });
             }
         }
-    }
-}
-
-/// A directory with one slash at its end.
-pub(super) fn search_dir(entry: String, directory: &str) -> SearchDir {
-    let path = match directory.trim_end_matches('/') {
-        "" if directory.is_empty() => String::new(),
-        bare => format!("{bare}/"),
-    };
-    SearchDir { entry, path }
-}
-
-/// The directory of an absolute path, as text.
-pub(super) fn directory_of(path: &str) -> String {
-    match path.rfind('/') {
-        None | Some(0) => "/".to_owned(),
-        Some(at) => path[..at].to_owned(),
     }
 }

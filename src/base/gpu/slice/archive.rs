@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes, made};
+use super::file;
+use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes};
 use crate::arch::Capability;
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
@@ -47,7 +48,7 @@ pub(super) fn slice(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceEr
         &members,
         order.threads_for(bytes.len() as u64),
         || (),
-        |(), member| is_elf(member.content).then(|| made(member.content, alone)),
+        |(), member| is_elf(member.content).then(|| file::slice(member.content, alone)),
     );
     let mut sum = Sum::default();
     for (member, planned) in members.iter_mut().zip(plans) {

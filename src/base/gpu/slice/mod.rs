@@ -6,8 +6,10 @@
 
 mod archive;
 mod container;
+mod file;
 mod hidden;
 mod linked;
+mod make;
 mod names;
 mod object;
 mod pick;
@@ -18,5 +20,6 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub use make::{holds, plan};
 pub use pick::{LtoRule, PtxRule, SliceSpec};
-pub use plan::{ContainerSlice, FreedSpace, Loss, Part, SliceError, SlicePlan, TargetBytes, holds, plan};
+pub use plan::{ContainerSlice, FreedSpace, Loss, Part, SliceError, SlicePlan, TargetBytes};

@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pick::SliceSpec;
-use super::{archive, linked, object};
 use crate::arch::Capability;
 use crate::budget::Budget;
+use crate::elf::ElfError;
 use crate::elf::edit::Write;
-use crate::elf::{ElfError, Image};
 use crate::gpu::CodeError;
 use crate::manifest::Manifests;
 use crate::parallel::threads;
@@ -215,7 +214,7 @@ const MOST_THREADS: usize = 8;
 const WORTH_A_THREAD: u64 = 1 << 19;
 
 impl<'o> Order<'o> {
-    fn new(ask: &'o SliceSpec, room: FreedSpace, manifests: &'o Manifests, budget: &'o Budget) -> Self {
+    pub(super) fn new(ask: &'o SliceSpec, room: FreedSpace, manifests: &'o Manifests, budget: &'o Budget) -> Self {
         Self { ask, room, manifests, budget, names: true, threads: threads().min(MOST_THREADS) }
     }
 
@@ -223,36 +222,6 @@ impl<'o> Order<'o> {
     pub(super) fn threads_for(&self, bytes: u64) -> usize {
         usize::try_from(bytes / WORTH_A_THREAD).unwrap_or(MOST_THREADS).clamp(1, self.threads.max(1))
     }
-}
-
-/// Plans to slice the file with these bytes: a linked file, an object or a static archive.
-///
-/// # Errors
-/// The file or its device code cannot be read or changed, or it has none.
-pub fn plan(bytes: &[u8], ask: &SliceSpec, room: FreedSpace, manifests: &Manifests) -> Result<SlicePlan, SliceError> {
-    made(bytes, Order::new(ask, room, manifests, &Budget::of(bytes)))
-}
-
-/// What of the device code would stay, and what would go, by headers alone: losses are not sought.
-///
-/// # Errors
-/// As [`plan`].
-pub fn holds(bytes: &[u8], ask: &SliceSpec, manifests: &Manifests) -> Result<Vec<TargetBytes>, SliceError> {
-    let budget = Budget::of(bytes);
-    Ok(made(bytes, Order { names: false, ..Order::new(ask, FreedSpace::Zero, manifests, &budget) })?.targets)
-}
-
-pub(super) fn made(bytes: &[u8], order: Order<'_>) -> Result<SlicePlan, SliceError> {
-    if archive::is_archive(bytes) {
-        return archive::slice(bytes, order);
-    }
-    let image = Image::parse_within(bytes, order.budget.clone())?;
-    let plan = match image.header.kind {
-        ::object::elf::ET_REL => object::plan(&image, order)?,
-        _ => linked::plan(&image, order)?,
-    };
-    image.spent()?;
-    Ok(plan)
 }
 
 /// What becomes of a range of the old file.

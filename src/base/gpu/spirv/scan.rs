@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirq::spirv::{Capability, ExecutionModel};
 
 use super::arithmetic::Arithmetic;
-use super::{MAGIC, SpirvEntryPoint, SpirvModule};
+use super::module::MAGIC;
+use super::{SpirvEntryPoint, SpirvModule};
 use crate::budget::Budget;
 use crate::gpu::CodeError;
 

@@ -1,5 +1,6 @@
 //! Modules built word by word, damage, and modules that would cost more than they are.
 
+use super::module::MAGIC;
 use super::*;
 
 /// One instruction.

@@ -6,6 +6,7 @@ use crate::arch::KernelTarget;
 use crate::gpu::CodeImage;
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::recipe::{ComponentKind, KernelForm};
+use crate::report::Subject;
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -87,7 +88,7 @@ fn monolithic(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     }
     for ((release, path), targets) in libraries {
         let targets = targets.into_iter().collect::<Vec<_>>().join(" ");
-        hits.add(format!("{release}: {path}"), "holds host code and device code in one: contract 1 is not kept")
+        hits.add(Subject::file(release, path), "holds host code and device code in one: contract 1 is not kept")
             .evidence(format!("there is one for each of {targets}; an environment has exactly one of them"));
     }
 }
@@ -118,7 +119,7 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
                 if image.target() == Some(target) {
                     right += 1;
                 } else if image.capability.is_some() || file.device.unexamined.is_empty() {
-                    let place = if image.place.is_empty() { String::new() } else { format!(" in {}", image.place) };
+                    let place = if image.place.is_file() { String::new() } else { format!(" in {}", image.place) };
                     hits.add(
                         package.subject(&file.path),
                         format!("holds {}{place}; the package is for {target}", image.describe()),
@@ -150,9 +151,10 @@ fn device_debug(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         for file in &contents.files {
             let debug: Vec<_> = file.device.images.iter().filter(|image| image.debug).collect();
             if !debug.is_empty() {
-                let places: BTreeSet<&str> = debug.iter().map(|image| image.place.as_str()).collect();
+                let places = debug.iter().map(|image| &image.place).filter(|place| !place.is_file());
+                let places: BTreeSet<String> = places.map(ToString::to_string).collect();
                 hits.add(contents.subject(&file.path), "was compiled for the device debugger: it is not optimised")
-                    .evidence_lines(places.into_iter().filter(|place| !place.is_empty()));
+                    .evidence_lines(places);
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::gpu::{Available, CodeImage, choose};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::Manifests;
 use crate::recipe::ComponentKind;
-use crate::report::Level;
+use crate::report::{Level, Subject};
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -24,7 +24,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 
 /// Device code that stands or falls together: a release's kernel packages, one library, one archive.
 struct Unit<'a> {
-    subject: String,
+    subject: Subject,
     /// The package of others that it is in.
     package: Option<&'a str>,
     /// It holds host code for x86-64, beside which there is no system on a chip.
@@ -34,7 +34,7 @@ struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    fn new(subject: String, images: Vec<&'a CodeImage>) -> Self {
+    fn new(subject: Subject, images: Vec<&'a CodeImage>) -> Self {
         // Shaders are for no capability, whatever stands beside them.
         let targets = images.iter().filter_map(|image| image.target()).filter(|target| !target.is_shader()).collect();
         Self { subject, package: None, is_x86: false, images, targets }
@@ -81,10 +81,10 @@ fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a
                     let package = Some(&*contents.name);
                     units.push(Unit { package, is_x86, ..Unit::new(contents.subject(&file.path), images) });
                 }
-                _ => loose.extend(file.device.images.iter().filter(|image| image.place.is_empty() && !image.empty)),
+                _ => loose.extend(file.device.images.iter().filter(|image| image.place.is_file() && !image.empty)),
             }
         }
-        units.push(Unit { package: Some(&contents.name), ..Unit::new(contents.name.clone(), loose) });
+        units.push(Unit { package: Some(&contents.name), ..Unit::new(contents.name.as_str().into(), loose) });
     }
     units.retain(|unit| !unit.targets.is_empty());
     units
@@ -107,7 +107,7 @@ fn releases<K: Ord>(facts: &BundleFacts, by: impl Fn(&PackageFacts) -> K) -> Vec
             images.entry(by(package)).or_default().extend(package.files().iter().flat_map(|file| &file.device.images));
         }
         let name = format!("{}-kernels", core.manifest.simulator);
-        units.extend(images.into_values().map(|images| Unit::new(name.clone(), images)));
+        units.extend(images.into_values().map(|images| Unit::new(name.as_str().into(), images)));
     }
     units
 }
@@ -115,7 +115,7 @@ fn releases<K: Ord>(facts: &BundleFacts, by: impl Fn(&PackageFacts) -> K) -> Vec
 /// Code inside a library or archive. Once it is linked, what is left of the relocatable code runs nowhere; where there is
 /// no kernel, nothing does.
 fn embedded(file: &FileFacts) -> Vec<&CodeImage> {
-    let is_code = |image: &&CodeImage| !image.place.is_empty() && !image.empty;
+    let is_code = |image: &&CodeImage| !image.place.is_file() && !image.empty;
     let inside: Vec<&CodeImage> = file.device.images.iter().filter(is_code).collect();
     let linked: Vec<&CodeImage> = inside.iter().copied().filter(|image| !image.relocatable).collect();
     if linked.is_empty() { inside } else { linked }
@@ -291,7 +291,7 @@ struct Hole<'a> {
 /// Of more sets of targets than this one finding tells: such a library has code of its own for each GPU.
 const MOST_HOLES: usize = 4;
 
-fn many_holes(subject: &str, mut holes: Vec<Hole<'_>>, hits: &mut Hits) {
+fn many_holes(subject: &Subject, mut holes: Vec<Hole<'_>>, hits: &mut Hits) {
     holes.sort_by_key(|hole| std::cmp::Reverse(hole.kernels.len()));
     let all: usize = holes.iter().map(|hole| hole.kernels.len()).sum();
     let more = holes.len() - MOST_HOLES;

@@ -7,6 +7,7 @@ use crate::arch::CudaVersion;
 use crate::gpu::{CodeImage, CodeKind};
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::{Agree, LinkedCode, LinkerAge, Manifests};
+use crate::report::Subject;
 use crate::verify::{BundleFacts, Contents, FileFacts};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -38,7 +39,7 @@ fn toolchain_mixed(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             mixed(&contents.subject(&file.path), &objects, manifests, hits);
             old_linker(contents, file, &objects, manifests, hits);
         }
-        mixed(&contents.name, &loose, manifests, hits);
+        mixed(&contents.name.as_str().into(), &loose, manifests, hits);
     }
 }
 
@@ -47,7 +48,7 @@ fn objects<'a>(file: &'a FileFacts, manifests: &Manifests) -> Vec<Object<'a>> {
     let mut by_member: BTreeMap<&str, Vec<&CodeImage>> = BTreeMap::new();
     let unlinked = |image: &&CodeImage| image.relocatable || image.kind == CodeKind::LtoIr;
     for image in file.device.images.iter() {
-        by_member.entry(member(image)).or_default().push(image);
+        by_member.entry(image.place.member()).or_default().push(image);
     }
     by_member.retain(|_, images| images.iter().any(unlinked));
     let labelled = by_member.into_iter().map(|(member, images)| {
@@ -61,10 +62,6 @@ fn objects<'a>(file: &'a FileFacts, manifests: &Manifests) -> Vec<Object<'a>> {
         Object { label: format!("{name} ({maker} {version})"), release, images }
     });
     labelled.collect()
-}
-
-fn member(image: &CodeImage) -> &str {
-    image.place.split_once(": ").map_or("", |(member, _)| member)
 }
 
 /// The release that compiled an object: by the notes of its machine code, else by its PTX.
@@ -87,7 +84,7 @@ fn code_of(image: &CodeImage) -> Option<LinkedCode> {
 }
 
 /// One sentence for each kind of code whose objects do not agree: it names one object of either side.
-fn mixed(subject: &str, objects: &[Object<'_>], manifests: &Manifests, hits: &mut Hits) {
+fn mixed(subject: &Subject, objects: &[Object<'_>], manifests: &Manifests, hits: &mut Hits) {
     for code in [LinkedCode::Sass, LinkedCode::LtoIr] {
         let Some(contract) = manifests.contracts.of(code) else { continue };
         let mut sides: BTreeMap<u32, Vec<&Object<'_>>> = BTreeMap::new();

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::elf::{library_stem, soname_major};
 use crate::lint::{Hits, Parameters};
 use crate::manifest::ForeignPackages;
+use crate::report::Subject;
 use crate::verify::{BundleFacts, Contents};
 
 /// Copies by what tells them apart: a stem, or a family of which two hurt.
-type Groups<'a> = BTreeMap<Group<'a>, BTreeSet<(&'a str, String)>>;
+type Groups<'a> = BTreeMap<Group<'a>, BTreeSet<(&'a str, Subject)>>;
 
 /// What copies have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,12 +49,12 @@ pub(in super::super) fn meet(facts: &BundleFacts, _: &Parameters, hits: &mut Hit
     });
 }
 
-fn told(copies: &BTreeSet<(&str, String)>) -> Vec<String> {
-    copies.iter().map(|(_, subject)| subject.clone()).collect()
+fn told(copies: &BTreeSet<(&str, Subject)>) -> Vec<String> {
+    copies.iter().map(|(_, subject)| subject.to_string()).collect()
 }
 
 /// Copies under different names that meet: in one environment, else in one wheel.
-fn each<'a>(facts: &'a BundleFacts, mut visit: impl FnMut(&str, Group<'a>, &BTreeSet<(&'a str, String)>)) {
+fn each<'a>(facts: &'a BundleFacts, mut visit: impl FnMut(&str, Group<'a>, &BTreeSet<(&'a str, Subject)>)) {
     let mut places: BTreeMap<&str, Vec<&Contents>> = BTreeMap::new();
     for contents in &facts.foreign {
         places.entry(contents.environment.as_deref().unwrap_or(&contents.name)).or_default().push(contents);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::fs::EntryKind;
 use crate::lint::{Hits, Parameters};
 use crate::package::{KeptState, PythonProject, RecordedDigest, RecordedFile};
+use crate::report::Subject;
 use crate::verify::{BundleFacts, Contents, FileFacts, Kept, PackageFacts};
 
 pub(in super::super) fn record_mismatch(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
@@ -32,7 +33,7 @@ pub(in super::super) fn record_mismatch(facts: &BundleFacts, parameters: &Parame
     }
 }
 
-fn add(subject: &str, what: Difference, names: &[String], fix: &str, most: usize, hits: &mut Hits) {
+fn add(subject: &Subject, what: Difference, names: &[String], fix: &str, most: usize, hits: &mut Hits) {
     let more = names.len().saturating_sub(most);
     hits.add(subject, what.message(names.len()))
         .evidence_lines(names.iter().take(most).cloned())

@@ -1,8 +1,11 @@
-//! What `simpack.json` said with schema 1, read as what it says today.
+//! The schema of `simpack.json`; what schema 1 said is read as what it says today.
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::{Dependency, MANIFEST_SCHEMA, Versions};
+use super::{Dependency, Versions};
+
+/// Version of the `simpack.json` schema.
+pub const MANIFEST_SCHEMA: u32 = 2;
 
 /// Reads the number of a schema that is known: in memory everything has today's.
 pub(super) fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
