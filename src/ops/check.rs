@@ -12,9 +12,11 @@ use crate::error::{ErrorKind, Result};
 use crate::fs;
 use crate::manifest::Manifests;
 use crate::package::conda;
+use crate::pipeline::must_hold_glibc;
 use crate::project::{files_of, find, licences, source_elsewhere, source_root, unsaid_inputs};
 use crate::recipe::{
-    self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
+    self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, RecipeMatrix, Selection,
+    Source,
 };
 use crate::toolchain::{Store, not_asked};
 use crate::ui::{Ui, size};
@@ -50,7 +52,11 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let (path, dir) = (found.path(), found.dir());
     let fetched = fetched(&text, &path, dir, offline, ui)?;
     let files = files_of(dir, fetched.as_deref());
-    let answer = recipe::load_matrix(&text, &path, dir, &*files, &manifests, &Selection::default());
+    let loaded = recipe::load_matrix(&text, &path, dir, &*files, &manifests, &Selection::default());
+    let answer = loaded.and_then(|recipes| match without_glibc(&recipes, &text, &path, &manifests) {
+        Some(mistake) => Err(vec![mistake]),
+        None => Ok(recipes),
+    });
     let (recipes, mistakes) = match &answer {
         Ok(recipes) => (recipes.as_slice(), [].as_slice()),
         Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
@@ -79,6 +85,16 @@ fn without_licence(recipe: Option<&Recipe>, text: &str, path: &str, fetched: Opt
     let licence = recipe::parse(text, path).ok()?.simulator.license?;
     let mistake = Diagnostic::at(&Document::new(path, text), licence.span, error.to_string());
     Some(error.hints().iter().fold(mistake.warning(), |mistake, hint| mistake.hint(hint)))
+}
+
+/// What this machine's compilers lack for the glibc that a recipe wants them held to: a build would stop there.
+fn without_glibc(recipes: &RecipeMatrix, text: &str, path: &str, manifests: &Manifests) -> Option<Diagnostic> {
+    let store = fs::cache_dir().and_then(Store::open);
+    let error = store.and_then(|store| must_hold_glibc(recipes, manifests, &store)).err()?;
+    let glibc = recipe::parse(text, path).ok()?.toolchain.host?.glibc?;
+    let mistake = Diagnostic::at(&Document::new(path, text), glibc.span, error.to_string());
+    let mistake = error.details().iter().fold(mistake, |mistake, detail| mistake.note(detail));
+    Some(error.hints().iter().fold(mistake, |mistake, hint| mistake.hint(hint)))
 }
 
 fn warnings(recipe: &Recipe, text: &str, path: &str) -> Result<Vec<Diagnostic>> {

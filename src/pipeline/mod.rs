@@ -35,3 +35,4 @@ pub(crate) use shards::{build_shard, merge};
 pub(crate) use slices::slice_for;
 pub(crate) use slurm::run_task;
 pub(crate) use summary::{LastWords, REPORT_WORDS};
+pub(crate) use tools::must_hold_glibc;

@@ -14,7 +14,7 @@ use crate::gpu::CodeImage;
 use crate::manifest::Manifests;
 use crate::pack::{self, PackContext};
 use crate::package::{BuiltPackage, FormatContext, FormatName, Package};
-use crate::recipe::{ComponentKind, Recipe};
+use crate::recipe::{ComponentKind, HostKind, Recipe};
 
 /// What a format wrote.
 pub(crate) struct Packed {
@@ -110,7 +110,7 @@ fn provider(job: &Job, soname: &str) -> Option<Dependency> {
         let (library, soname) = (library.name.clone(), Some(soname.to_owned()));
         return Some(Dependency::Vendor { library, soname, versions: Versions::any() });
     }
-    if job.inputs.recipes.own().host.pinned().is_some() {
+    if job.inputs.recipes.own().host.kind() == HostKind::Zig {
         return None;
     }
     // What the machine's g++ linked against, as conda-forge's compilers export it.

@@ -15,10 +15,10 @@ use crate::gpu::NAGA_VERSION;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
 use crate::plan::generator_tool;
-use crate::recipe::{CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
+use crate::recipe::{BuildSpec, CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
 use crate::toolchain::{
-    HostCommands, HostCompiler, HostSearch, HostSource, Launcher, STEP_PATH, ShaderCompiler, Store, SystemSearch,
-    Toolchain, host_source, nvcc_host_compiler, sccache, shader_compiler, system_cuda,
+    Ceiling, HostCommands, HostCompiler, HostSearch, HostSource, Launcher, STEP_PATH, ShaderCompiler, Store,
+    SystemSearch, Toolchain, host_source, nvcc_host_compiler, sccache, shader_compiler, system_cuda,
 };
 use crate::ui::{Ui, size};
 
@@ -55,6 +55,8 @@ struct CudaTools {
     system: Option<Toolchain>,
     /// Host compiler that nvcc calls.
     cxx: HostCompiler,
+    /// The glibc that it is held to, as that of the host part.
+    ceiling: Option<Ceiling>,
 }
 
 /// File of the cache with what the machine's programs say of themselves.
@@ -116,16 +118,15 @@ fn found(
     for recipe in recipes.iter().filter(|recipe| recipe.is_cuda()) {
         tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
     }
-    let drivers: Vec<BuildDriver> =
-        recipe.components.iter().filter_map(|component| Some(component.build.as_ref()?.driver)).collect();
-    let drivers: Vec<BuildDriver> = drivers.into_iter().filter(|driver| !driver.system().tools().is_empty()).collect();
+    let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
+    let drivers: Vec<BuildDriver> = builds.filter(|build| compiles(build)).map(|build| build.driver).collect();
     if drivers.is_empty() {
         return Ok(tools);
     }
     for name in recipe.build_tools() {
         tools.host.insert(name.to_owned(), store.pins().get(name)?.tool_version());
     }
-    let compiler = host_source(&recipe.host, store, &tools.answers)?;
+    let compiler = host_source(&recipe.host, &manifests.glibc, store, &tools.answers)?;
     tools.host.extend(compiler.versions(&tools.answers));
     tools.compiler = Some(compiler);
     if drivers.iter().any(|driver| driver.system().tools().contains(&"make")) {
@@ -168,13 +169,50 @@ fn cuda_tools(
             system = Some(found);
         }
     }
+    let (cxx, ceiling) = nvcc_compiler(recipe, manifests, store, answers)?;
+    add("c++ of nvcc", ceiling.as_ref().map_or(&cxx, Ceiling::compiler).describe(), None);
+    Ok(CudaTools { versions, system, cxx, ceiling })
+}
+
+/// The host compiler that the nvcc of a recipe's release calls, and the glibc that it is held to as that of the host part is.
+fn nvcc_compiler(
+    recipe: &Recipe,
+    manifests: &Manifests,
+    store: &Store,
+    answers: &VersionCache,
+) -> Result<(HostCompiler, Option<Ceiling>)> {
     let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc.as_ref());
     let (min, max) = range.map_or((0, u32::MAX), |range| (range.min, range.max));
     let mut search = HostSearch::from_env();
     search.cxx = recipe.cuda_cxx.clone().or(search.cxx);
     let cxx = nvcc_host_compiler(&search, min, max, answers)?;
-    add("c++ of nvcc", cxx.describe(), None);
-    Ok(CudaTools { versions, system, cxx })
+    let ceiling = Ceiling::asked(cxx.clone(), recipe.host.system_glibc(), &manifests.glibc, store, answers)?;
+    Ok((cxx, ceiling))
+}
+
+/// Asks the machine's compilers whether they can be held to the glibc that a recipe wants of them. Nothing is fetched.
+///
+/// # Errors
+/// One of them is not here, or cannot.
+pub(crate) fn must_hold_glibc(recipes: &RecipeMatrix, manifests: &Manifests, store: &Store) -> Result<()> {
+    let own = recipes.own();
+    if own.host.system_glibc().is_none() {
+        return Ok(());
+    }
+    let answers = VersionCache::at(fs::cache_dir()?.join(ANSWERS));
+    if own.components.iter().any(|component| component.build.as_ref().is_some_and(compiles)) {
+        host_source(&own.host, &manifests.glibc, store, &answers)?;
+    }
+    for recipe in recipes.iter().filter(|recipe| recipe.is_cuda()) {
+        nvcc_compiler(recipe, manifests, store, &answers)?;
+    }
+    answers.keep();
+    Ok(())
+}
+
+/// Whether a build calls a host compiler.
+fn compiles(build: &BuildSpec) -> bool {
+    !build.driver.system().tools().is_empty()
 }
 
 /// Where a CUDA that is installed is looked for.
@@ -233,6 +271,8 @@ impl Tools {
         }
         paths.extend(self.shaders.as_ref().map(|compiler| compiler.program.clone()));
         paths.extend(self.generators.values().cloned());
+        paths.extend(self.compiler.iter().flat_map(|compiler| compiler.looked_at()));
+        paths.extend(self.cuda.values().filter_map(|tools| tools.ceiling.as_ref()).flat_map(Ceiling::looked_at));
         paths.extend(self.cuda.values().filter_map(|tools| tools.system.as_ref()).flat_map(Toolchain::looked_at));
         Some(paths)
     }
@@ -247,12 +287,10 @@ impl Tools {
         let pinned = self.cuda.iter().filter(|(_, tools)| tools.system.is_none());
         let mut names =
             pinned.map(|(cuda, _)| Ok(store.pins().cuda(*cuda)?.name.clone())).collect::<Result<Vec<String>>>()?;
-        let tools = self.host.iter().filter(|(name, tool)| {
-            let is_generator = self.generators.keys().any(|program| generator_tool(program) == **name);
-            tool.sha256.is_some() && *name != "c++" && !is_generator
-        });
-        names.extend(tools.map(|(name, _)| name.clone()));
-        names.extend(self.compiler.iter().flat_map(|_| recipe.host.pinned()).map(str::to_owned));
+        let tools = self.compiler.iter().flat_map(|_| recipe.build_tools());
+        names.extend(tools.map(str::to_owned));
+        let is_held = self.cuda.values().any(|tools| tools.ceiling.is_some());
+        names.extend(recipe.host.pinned().filter(|_| is_held || self.compiler.is_some()).map(str::to_owned));
         let quiet = ui.silent();
         let missing: Vec<(String, Error)> = names
             .into_iter()
@@ -288,24 +326,31 @@ impl Tools {
         if offline {
             self.must_be_here(recipes.own(), store, ui)?;
         }
-        let mut cuda = Vec::new();
+        let (mut cuda, mut behind) = (Vec::new(), Vec::new());
         for release in recipes.iter().map(|recipe| recipe.cuda) {
             let Some(tools) = self.cuda.get(&release) else { continue };
             let nvcc = match &tools.system {
                 Some(found) => found.nvcc.clone(),
                 None => store.cuda_wheels(release, ui, offline)?.nvcc,
             };
-            cuda.push(CudaCompiler { release, nvcc, cxx: tools.cxx.cxx.clone() });
+            let mut cxx = tools.cxx.cxx.clone();
+            if let Some(ceiling) = &tools.ceiling {
+                behind.push(std::mem::replace(&mut cxx, ceiling.commands(store, offline, ui)?.cxx));
+            }
+            cuda.push(CudaCompiler { release, nvcc, cxx });
         }
         let pinned: BTreeSet<_> = recipes.iter().flat_map(|recipe| recipe.build_tools()).collect();
         let pinned = pinned.into_iter().map(|name| Ok((name, store.tool(name, ui, offline)?.program)));
         let pinned = pinned.collect::<Result<_>>()?;
         let commands = self.compiler.as_ref().map(|compiler| compiler.commands(store, &self.answers, offline, ui));
-        let HostCommands { cc, cxx, companions, cache, runtime } = commands.transpose()?.unwrap_or_default();
+        let HostCommands { cc, cxx, behind: by_host, companions, cache, runtime } =
+            commands.transpose()?.unwrap_or_default();
+        behind.extend(by_host);
         Ok(Toolset {
             cuda,
             cc,
             cxx,
+            behind,
             companions,
             pinned,
             dependencies: BTreeMap::new(),

@@ -277,7 +277,9 @@ pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) 
 fn host_tools(recipe: &Recipe) -> (Option<LockedHost>, Vec<&'static str>) {
     let mut builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
     if builds.all(|build| build.driver.system().tools().is_empty()) {
-        return (None, Vec::new());
+        // The compiler that nvcc calls may be held to a glibc all the same.
+        let held = recipe.host.system_glibc().filter(|_| recipe.is_cuda());
+        return (None, held.and_then(|_| recipe.host.pinned()).into_iter().collect());
     }
     let mut tools: Vec<_> = recipe.build_tools().into_iter().collect();
     tools.extend(recipe.host.pinned());

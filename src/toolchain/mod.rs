@@ -43,8 +43,8 @@ pub use cuda::{Nvrtc, Provenance, SystemSearch, Toolchain, ToolchainKind, system
 pub use dependencies::{IntoPrefix, PackageFile};
 pub use difference::{Alteration, Altered, Difference, Snapshot, difference};
 pub use host::{
-    CompilerKind, CxxRuntime, HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH, SystemLibrary,
-    host_source, nvcc_host_compiler, system_host_compiler,
+    Ceiling, CompilerKind, CxxRuntime, HeldCompiler, HostCommands, HostCompiler, HostSearch, HostSource, STEP_PATH,
+    SystemLibrary, host_source, nvcc_host_compiler, system_host_compiler,
 };
 pub use launcher::{Launcher, sccache};
 pub use objects::{ObjectSettings, ObjectStore};

@@ -45,6 +45,7 @@ mod generating_hpc;
 mod generating_nix;
 mod growing;
 mod headers;
+mod held;
 mod hermetic;
 mod host_compiler;
 mod hostile_output;

@@ -73,6 +73,9 @@ pub enum LockedHost {
         /// Lowest major version of g++.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cxx: Option<u32>,
+        /// Ceiling for glibc's symbol versions, whose libraries the pinned zig brings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        glibc: Option<GlibcVersion>,
     },
 }
 
@@ -80,7 +83,7 @@ impl From<&HostToolchain> for LockedHost {
     fn from(host: &HostToolchain) -> Self {
         match host {
             HostToolchain::Zig { glibc } => Self::Zig { glibc: *glibc },
-            HostToolchain::System { min_cxx } => Self::System { cxx: *min_cxx },
+            HostToolchain::System { min_cxx, glibc } => Self::System { cxx: *min_cxx, glibc: *glibc },
         }
     }
 }

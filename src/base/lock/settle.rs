@@ -161,8 +161,11 @@ fn asked(dependencies: &LockedDependencies) -> String {
 fn host(host: &LockedHost) -> String {
     match host {
         LockedHost::Zig { glibc } => format!("zig for glibc {glibc}"),
-        LockedHost::System { cxx: None } => "the machine's".to_owned(),
-        LockedHost::System { cxx: Some(cxx) } => format!("the machine's, g++ {cxx} or newer"),
+        LockedHost::System { cxx, glibc } => {
+            let cxx = cxx.map(|cxx| format!(", g++ {cxx} or newer")).unwrap_or_default();
+            let glibc = glibc.map(|glibc| format!(", for glibc {glibc}")).unwrap_or_default();
+            format!("the machine's{cxx}{glibc}")
+        }
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
     fn what_the_recipe_asks_for_now_is_named() {
         let old = settle(None, lock("1", "a"), &Update::Nothing).lock;
         let mut fresh = lock("1", "b");
-        fresh.host = Some(LockedHost::System { cxx: Some(12) });
+        fresh.host = Some(LockedHost::System { cxx: Some(12), glibc: None });
         fresh.tools.remove(1);
         fresh.tools.push(LockedTool { name: "zig".into(), wheels: vec![wheel("ziglang", "1")] });
         fresh.tools[0].wheels.push(wheel("crt", "1"));

@@ -10,6 +10,10 @@ use crate::arch::GlibcVersion;
 /// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.
 pub(super) const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
 
+/// The oldest glibc that the machine's compiler can be held to. Systems of its age have a C++ library with all that programs
+/// call today: what is missing in older ones is too much to be linked into each of them.
+pub(super) const OLDEST_GLIBC_OF_SYSTEM: GlibcVersion = GlibcVersion::new(2, 28);
+
 /// Which host compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,7 +31,7 @@ impl HostKind {
     /// Without any settings.
     pub(super) fn plain(self) -> HostToolchain {
         match self {
-            Self::System => HostToolchain::System { min_cxx: None },
+            Self::System => HostToolchain::System { min_cxx: None, glibc: None },
             Self::Zig => HostToolchain::Zig { glibc: DEFAULT_GLIBC },
         }
     }
@@ -41,6 +45,9 @@ pub enum HostToolchain {
     System {
         /// Lowest major version of g++ (or clang's equivalent) that the source needs.
         min_cxx: Option<u32>,
+        /// Ceiling for GLIBC symbol versions, by headers and libraries of that glibc; the machine's glibc without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        glibc: Option<GlibcVersion>,
     },
     /// The pinned zig toolchain, which compiles for a chosen glibc.
     Zig {
@@ -58,18 +65,26 @@ impl HostToolchain {
         }
     }
 
-    /// Its name among the pinned tools; none for the machine's.
+    /// The pinned tool that it is, or that brings its glibc; none for the machine's compiler with the machine's glibc.
     pub fn pinned(&self) -> Option<&'static str> {
         match self {
-            Self::System { .. } => None,
-            Self::Zig { .. } => Some("zig"),
+            Self::System { glibc: None, .. } => None,
+            Self::System { glibc: Some(_), .. } | Self::Zig { .. } => Some("zig"),
+        }
+    }
+
+    /// The glibc that the machine's compilers are held to, nvcc's among them; none where they have their own, or are not used.
+    pub fn system_glibc(&self) -> Option<GlibcVersion> {
+        match self {
+            Self::System { glibc, .. } => *glibc,
+            Self::Zig { .. } => None,
         }
     }
 
     /// The ceiling for GLIBC symbol versions; none for a compiler that links against the machine's glibc.
     pub fn glibc_ceiling(&self) -> Option<GlibcVersion> {
         match self {
-            Self::System { .. } => None,
+            Self::System { glibc, .. } => *glibc,
             Self::Zig { glibc } => Some(*glibc),
         }
     }
@@ -78,8 +93,16 @@ impl HostToolchain {
 impl fmt::Display for HostToolchain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::System { min_cxx: Some(version) } => write!(f, "the machine's compiler, g++ {version} or newer"),
-            Self::System { min_cxx: None } => f.write_str("the machine's compiler"),
+            Self::System { min_cxx, glibc } => {
+                f.write_str("the machine's compiler")?;
+                if let Some(version) = min_cxx {
+                    write!(f, ", g++ {version} or newer")?;
+                }
+                match glibc {
+                    Some(glibc) => write!(f, ", for glibc {glibc}"),
+                    None => Ok(()),
+                }
+            }
             Self::Zig { glibc } => write!(f, "zig, for glibc {glibc}"),
         }
     }

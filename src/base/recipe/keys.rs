@@ -209,7 +209,8 @@ struct Host {
     /// Lowest major version of the machine's g++.
     #[schemars(example = &">=12")]
     cxx: Option<String>,
-    /// Newest glibc that the code may need; of zig.
+    /// Newest glibc that the code may need. Of zig without the key 2.28. The machine's g++ is held to one, from 2.28 on, where the key
+    /// says so: nvcc calls it, too, and the C++ library stays the system's.
     #[schemars(extend("default" = "2.28"), example = &"2.17")]
     glibc: Option<GlibcVersion>,
     /// The lowest processor that the host part is for. It sets no compiler flag: `verify --deep` holds the code to it.

@@ -292,7 +292,7 @@ fn the_command_line_may_choose_otherwise() {
     };
     let recipe = load_with(VOLLEY, &chosen).unwrap();
     assert_eq!(joined(&recipe.targets), "sm_70 sm_80");
-    assert_eq!(recipe.host, HostToolchain::System { min_cxx: None });
+    assert_eq!(recipe.host, HostToolchain::System { min_cxx: None, glibc: None });
     let unknown = Selection { cuda: Some(CudaVersion::new(14, 0)), ..Selection::default() };
     insta::assert_snapshot!(load_with(VOLLEY, &unknown).unwrap_err());
     let wrong = Selection { capabilities: Some(vec!["9.2".parse().unwrap()]), ..Selection::default() };
@@ -342,10 +342,15 @@ fn a_chosen_host_compiler_keeps_the_recipes_settings() {
         assert_eq!(load(zig, host), zig_for(17));
     }
     for host in [None, Some(HostKind::System)] {
-        assert_eq!(load(system, host), HostToolchain::System { min_cxx: Some(12) });
+        assert_eq!(load(system, host), HostToolchain::System { min_cxx: Some(12), glibc: None });
     }
     assert_eq!(load(system, Some(HostKind::Zig)), zig_for(28));
-    assert_eq!(load(zig, Some(HostKind::System)), HostToolchain::System { min_cxx: None });
+    let held = r#"{ use = "system", glibc = "2.31", cxx = ">=12" }"#;
+    let to = HostToolchain::System { min_cxx: Some(12), glibc: Some(GlibcVersion::new(2, 31)) };
+    assert_eq!(load(held, Some(HostKind::System)), to);
+    assert_eq!((to.pinned(), to.glibc_ceiling()), (Some("zig"), Some(GlibcVersion::new(2, 31))));
+    assert_eq!(to.to_string(), "the machine's compiler, g++ 12 or newer, for glibc 2.31");
+    assert_eq!(load(zig, Some(HostKind::System)), HostToolchain::System { min_cxx: None, glibc: None });
 }
 
 #[test]

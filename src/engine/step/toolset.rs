@@ -42,6 +42,8 @@ pub struct Toolset {
     pub cc: Vec<String>,
     /// C++ compiler of the host part.
     pub cxx: Vec<String>,
+    /// Programs that these and CUDA's host compilers call in turn.
+    pub behind: Vec<PathBuf>,
     /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
     pub companions: BTreeMap<String, Vec<String>>,
     /// Compiler of shaders in GLSL and HLSL; none when no such shader is built.
@@ -76,7 +78,12 @@ impl Toolset {
         let commands = [&self.cc, &self.cxx].into_iter().chain(self.companions.values());
         let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
         let cuda = self.cuda.iter().flat_map(|compiler| [&compiler.nvcc, &compiler.cxx]);
-        let single = cuda.chain(&self.shaders).chain(self.generators.values()).chain(self.pinned.values()).cloned();
+        let single = cuda
+            .chain(&self.shaders)
+            .chain(self.generators.values())
+            .chain(self.pinned.values())
+            .chain(&self.behind)
+            .cloned();
         commands.chain(single).filter(|program| program.is_absolute()).collect()
     }
 

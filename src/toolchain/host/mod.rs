@@ -1,12 +1,14 @@
 //! Host compilers: what each is, for keys and provenance, and how steps call it. One file each behind [`HostSource`]; the
 //! table that says which there are is [`HostToolchain`].
 
+mod ceiling;
 mod compiler;
 mod library;
 mod runtime;
 mod system;
 mod zig;
 
+pub use ceiling::{Ceiling, HeldCompiler};
 pub use compiler::{CompilerKind, HostCompiler, HostSearch, STEP_PATH, nvcc_host_compiler, system_host_compiler};
 pub use library::SystemLibrary;
 pub use runtime::CxxRuntime;
@@ -18,6 +20,7 @@ use super::Store;
 use crate::bundle::ToolVersion;
 use crate::error::Result;
 use crate::lastrun::VersionCache;
+use crate::manifest::GlibcLevels;
 use crate::recipe::HostToolchain;
 use crate::ui::Ui;
 
@@ -29,6 +32,11 @@ pub trait HostSource {
     /// The major version of the machine's compiler; none for one that brings all that its output needs.
     fn major(&self) -> Option<u32> {
         None
+    }
+
+    /// Files of the machine that decide what it is, beside the compilers that were asked.
+    fn looked_at(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// How steps call it, as absolute programs with their first arguments. What is pinned is fetched.
@@ -45,6 +53,8 @@ pub struct HostCommands {
     pub cc: Vec<String>,
     /// C++ compiler.
     pub cxx: Vec<String>,
+    /// Programs that these call in turn.
+    pub behind: Vec<PathBuf>,
     /// What belongs to it, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
     pub companions: BTreeMap<String, Vec<String>>,
     /// Directory in which it keeps what it builds for itself; it is there.
@@ -56,10 +66,18 @@ pub struct HostCommands {
 /// The host compiler that a recipe asks for.
 ///
 /// # Errors
-/// It is not here, or is older than the recipe asks for; or it is not pinned.
-pub fn host_source(host: &HostToolchain, store: &Store, answers: &VersionCache) -> Result<Box<dyn HostSource>> {
+/// It is not here, is older than the recipe asks for, or cannot be held to its glibc; or it is not pinned.
+pub fn host_source(
+    host: &HostToolchain,
+    levels: &GlibcLevels,
+    store: &Store,
+    answers: &VersionCache,
+) -> Result<Box<dyn HostSource>> {
     Ok(match host {
-        HostToolchain::System { min_cxx } => Box::new(system::System::find(*min_cxx, answers)?),
+        HostToolchain::System { min_cxx, glibc } => {
+            let found = system::System::find(*min_cxx, answers)?;
+            Box::new(found.held_to(*glibc, levels, store, answers)?)
+        }
         HostToolchain::Zig { glibc } => Box::new(zig::Zig::find(*glibc, store)?),
     })
 }

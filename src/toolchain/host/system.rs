@@ -1,16 +1,23 @@
-//! The machine's own compiler, with what it calls itself.
+//! The machine's own compiler, with what it calls itself; for its own glibc, or held to an older one.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::{CompilerKind, HostCommands, HostCompiler, HostSearch, HostSource, system_host_compiler};
+use super::{Ceiling, CompilerKind, HostCommands, HostCompiler, HostSearch, HostSource, system_host_compiler};
+use crate::arch::GlibcVersion;
 use crate::bundle::ToolVersion;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lastrun::VersionCache;
+use crate::manifest::GlibcLevels;
 use crate::toolchain::Store;
 use crate::ui::Ui;
 
-pub(super) struct System(HostCompiler);
+pub(super) struct System {
+    compiler: HostCompiler,
+    /// The glibc that it is held to.
+    ceiling: Option<Ceiling>,
+}
 
 impl System {
     pub(super) fn find(min: Option<u32>, answers: &VersionCache) -> Result<Self> {
@@ -22,23 +29,47 @@ impl System {
                 .detail(format!("the recipe asks for g++ {min} or newer"))
                 .hint("set CXX to a newer compiler, or build with `--host zig`"));
         }
-        Ok(Self(cxx))
+        Ok(Self { compiler: cxx, ceiling: None })
+    }
+
+    /// The same for another glibc than the machine's, where one is asked for.
+    pub(super) fn held_to(
+        self,
+        glibc: Option<GlibcVersion>,
+        levels: &GlibcLevels,
+        store: &Store,
+        answers: &VersionCache,
+    ) -> Result<Self> {
+        let ceiling = Ceiling::asked(self.compiler.clone(), glibc, levels, store, answers)?;
+        Ok(Self { ceiling, ..self })
+    }
+
+    /// What it says of itself, with the glibc.
+    fn said(&self) -> &HostCompiler {
+        self.ceiling.as_ref().map_or(&self.compiler, Ceiling::compiler)
     }
 }
 
 impl HostSource for System {
     fn versions(&self, answers: &VersionCache) -> BTreeMap<String, ToolVersion> {
-        let found = [("c++", Some(self.0.describe())), ("binutils", self.0.binutils(answers))];
+        let compiler = self.said();
+        let found = [("c++", Some(compiler.describe())), ("binutils", compiler.binutils(answers))];
         let known = found.into_iter().filter_map(|(name, version)| Some((name.to_owned(), version?)));
-        known.map(|(name, version)| (name, ToolVersion { version, sha256: None })).collect()
+        let known = known.map(|(name, version)| (name, ToolVersion { version, sha256: None }));
+        known.chain(self.ceiling.iter().flat_map(Ceiling::versions)).collect()
     }
 
     fn major(&self) -> Option<u32> {
-        self.0.major()
+        // What is held to a glibc takes from the C++ library only what that of every such system has.
+        if self.ceiling.is_some() { None } else { self.compiler.major() }
     }
 
-    fn commands(&self, _: &Store, answers: &VersionCache, _: bool, ui: &Ui) -> Result<HostCommands> {
-        let cxx = &self.0;
+    fn looked_at(&self) -> Vec<PathBuf> {
+        self.ceiling.iter().flat_map(Ceiling::looked_at).collect()
+    }
+
+    fn commands(&self, store: &Store, answers: &VersionCache, offline: bool, ui: &Ui) -> Result<HostCommands> {
+        let cxx = &self.compiler;
         let program = fs::utf8(&cxx.cxx)?.to_owned();
         let mut commands = HostCommands {
             cc: std::iter::once(c_compiler(&program)).chain(cxx.args.iter().cloned()).collect(),
@@ -53,12 +84,19 @@ impl HostSource for System {
         for note in cxx.ignored_variables(&commands.cc, |name| std::env::var(name).ok()) {
             ui.note(format!("  note       {note}"));
         }
+        if let Some(ceiling) = &self.ceiling {
+            let held = ceiling.commands(store, offline, ui)?;
+            commands.behind =
+                [&commands.cc, &commands.cxx].into_iter().filter_map(|it| it.first()).map(PathBuf::from).collect();
+            commands.cc = vec![fs::utf8(&held.cc)?.to_owned()];
+            commands.cxx = vec![fs::utf8(&held.cxx)?.to_owned()];
+        }
         Ok(commands)
     }
 }
 
 /// The C compiler that belongs to a C++ compiler: `g++-12` to `gcc-12`, `clang++` to `clang`.
-fn c_compiler(cxx: &str) -> String {
+pub(super) fn c_compiler(cxx: &str) -> String {
     let (dir, file) = cxx.rsplit_once('/').map_or(("", cxx), |(dir, file)| (dir, file));
     let file = file.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc");
     let beside = format!("{dir}/{file}");

@@ -67,6 +67,7 @@ impl HostSource for Zig {
         Ok(HostCommands {
             cc: compiler("cc"),
             cxx: compiler("c++"),
+            behind: Vec::new(),
             companions,
             runtime: Some(CxxRuntime { compiler: zig, glibc: self.glibc, cache: cache.clone() }),
             cache: Some(cache),

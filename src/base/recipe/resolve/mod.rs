@@ -7,13 +7,13 @@ mod targets;
 
 use std::path::Path;
 
-use crate::arch::{Capability, CudaVersion, Platform};
+use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform};
 use crate::elf::edit::PathTag;
 use crate::manifest::Manifests;
 use crate::recipe::diagnostic::{Diagnostic, Spanned, sort};
 use crate::recipe::file::RecipeFile;
 use crate::recipe::files::RecipeFiles;
-use crate::recipe::host::{DEFAULT_GLIBC, HostKind, HostToolchain};
+use crate::recipe::host::{DEFAULT_GLIBC, HostKind, HostToolchain, OLDEST_GLIBC_OF_SYSTEM};
 use crate::recipe::model::{
     Component, ComponentKind, DriverPolicy, Fallback, KernelGroup, LintSettings, PackageSettings, Recipe, Source,
 };
@@ -264,27 +264,40 @@ impl Resolver<'_> {
                 self.mistakes.push(mistake.hint("remove `cxx`, or use = \"system\""));
                 None
             }
-            (HostKind::System, _, Some(glibc)) => {
-                let message = "`glibc` is a ceiling that the machine's own compiler cannot keep";
-                let mistake = self.mistake(glibc, message);
-                self.mistakes.push(mistake.hint("use = \"zig\" compiles for a chosen glibc; with \"system\" the floor is computed from what was made"));
-                None
+            (HostKind::System, cxx, None) => {
+                Some(HostToolchain::System { min_cxx: cxx.as_ref().map(|cxx| cxx.value), glibc: None })
             }
-            (HostKind::System, cxx, None) => Some(HostToolchain::System { min_cxx: cxx.as_ref().map(|cxx| cxx.value) }),
-            (HostKind::Zig, None, None) => Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }),
-            (HostKind::Zig, None, Some(glibc)) => {
-                let levels = &self.manifests.glibc;
-                if levels.get(glibc.value).is_none() {
-                    let mistake = self
-                        .mistake(glibc, format!("no manylinux level has glibc {}", glibc.value))
-                        .known("known", levels.iter().map(|level| level.glibc()))
-                        .near(&glibc.value.to_string(), levels.iter().map(|level| level.glibc()));
-                    self.mistakes.push(mistake);
+            (HostKind::System, cxx, Some(glibc)) => {
+                if glibc.value < OLDEST_GLIBC_OF_SYSTEM && self.manifests.glibc.get(glibc.value).is_some() {
+                    let message = format!(
+                        "the machine's g++ can be held to glibc {OLDEST_GLIBC_OF_SYSTEM} or newer, not to {}",
+                        glibc.value
+                    );
+                    let mistake = self.mistake(glibc, message);
+                    let hint = "use = \"zig\" reaches further back, with a C++ library of its own and without nvcc";
+                    self.mistakes.push(mistake.hint(hint));
                     return None;
                 }
-                Some(HostToolchain::Zig { glibc: glibc.value })
+                let min_cxx = cxx.as_ref().map(|cxx| cxx.value);
+                self.level(glibc).map(|glibc| HostToolchain::System { min_cxx, glibc: Some(glibc) })
             }
+            (HostKind::Zig, None, None) => Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }),
+            (HostKind::Zig, None, Some(glibc)) => self.level(glibc).map(|glibc| HostToolchain::Zig { glibc }),
         }
+    }
+
+    /// A glibc that is a level of manylinux.
+    fn level(&mut self, glibc: &Spanned<GlibcVersion>) -> Option<GlibcVersion> {
+        let levels = &self.manifests.glibc;
+        if levels.get(glibc.value).is_none() {
+            let mistake = self
+                .mistake(glibc, format!("no manylinux level has glibc {}", glibc.value))
+                .known("known", levels.iter().map(|level| level.glibc()))
+                .near(&glibc.value.to_string(), levels.iter().map(|level| level.glibc()));
+            self.mistakes.push(mistake);
+            return None;
+        }
+        Some(glibc.value)
     }
 
     fn driver(&mut self) -> Option<DriverPolicy> {
