@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use rattler_conda_types::package::{
-    AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, RunExportsJson,
+    AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, PythonEntryPoints,
+    RunExportsJson,
 };
 use rattler_conda_types::utils::TimestampMs;
 use rattler_conda_types::{MatchSpec, NoArchType, PackageName, ParseStrictness, VersionWithSource};
@@ -15,6 +16,7 @@ use super::specs::hash_input;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
+use crate::recipe::SITE_PACKAGES;
 
 /// All files below `info/`, by path, for a package whose files are `artifacts`.
 pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -28,7 +30,11 @@ pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTree
         json_lines(&hash_input(&spec.package.manifest, &spec.depends, &spec.constrains))?,
     );
     if spec.subdir == "noarch" {
-        let link = LinkJson { noarch: NoArchLinks::Generic, package_metadata_version: 1 };
+        let noarch = match is_for_every_python(spec) {
+            true => NoArchLinks::Python(PythonEntryPoints { entry_points: Vec::new() }),
+            false => NoArchLinks::Generic,
+        };
+        let link = LinkJson { noarch, package_metadata_version: 1 };
         files.insert(path::<LinkJson>(), json_lines(&link)?);
     }
     if !spec.package.tests.is_empty() {
@@ -102,7 +108,11 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         license: spec.package.manifest.license.clone(),
         license_family: None,
         name: spec.package.name().parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
-        noarch: if spec.subdir == "noarch" { NoArchType::generic() } else { NoArchType::none() },
+        noarch: match spec.subdir == "noarch" {
+            true if is_for_every_python(spec) => NoArchType::python(),
+            true => NoArchType::generic(),
+            false => NoArchType::none(),
+        },
         platform,
         purls: None,
         python_site_packages_path: None,
@@ -112,6 +122,12 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         track_features: Vec::new(),
         version: spec.version.parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
     })
+}
+
+/// Whether it holds modules that clients put into the Python of an environment.
+fn is_for_every_python(spec: &Rendered<'_>) -> bool {
+    let manifest = &spec.package.manifest;
+    manifest.platform.is_none() && manifest.artifacts.iter().any(|artifact| artifact.path.starts_with(SITE_PACKAGES))
 }
 
 /// Digest and size of every file. No entry has a `prefix_placeholder`: the files are relocatable,

@@ -201,6 +201,7 @@ mod tests {
                 package,
                 versions,
                 provides: Vec::new(),
+                headers_only: false,
             }))
         };
         assert_eq!(used(None, "hdf5", ""), "hdf5");

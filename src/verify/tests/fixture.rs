@@ -91,7 +91,13 @@ impl Tree {
     pub(super) fn uses(mut self, spec: &str) -> Self {
         let name = spec.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(spec.len());
         let (package, versions) = (spec[..name].to_owned(), spec[name..].trim().to_owned());
-        self.manifest.uses.push(Dependency::from(&Used { library: None, package, versions, provides: Vec::new() }));
+        self.manifest.uses.push(Dependency::from(&Used {
+            library: None,
+            package,
+            versions,
+            provides: Vec::new(),
+            headers_only: false,
+        }));
         self
     }
 
