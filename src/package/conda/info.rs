@@ -16,7 +16,6 @@ use super::specs::hash_input;
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
-use crate::recipe::SITE_PACKAGES;
 
 /// All files below `info/`, by path, for a package whose files are `artifacts`.
 pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -30,7 +29,7 @@ pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTree
         json_lines(&hash_input(&spec.package.manifest, &spec.depends, &spec.constrains))?,
     );
     if spec.subdir == "noarch" {
-        let noarch = match is_for_every_python(spec) {
+        let noarch = match spec.package.manifest.is_for_every_python() {
             true => NoArchLinks::Python(PythonEntryPoints { entry_points: Vec::new() }),
             false => NoArchLinks::Generic,
         };
@@ -109,7 +108,7 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         license_family: None,
         name: spec.package.name().parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
         noarch: match spec.subdir == "noarch" {
-            true if is_for_every_python(spec) => NoArchType::python(),
+            true if spec.package.manifest.is_for_every_python() => NoArchType::python(),
             true => NoArchType::generic(),
             false => NoArchType::none(),
         },
@@ -122,12 +121,6 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         track_features: Vec::new(),
         version: spec.version.parse::<VersionWithSource>().map_err(|error| wrong(chain(&error)))?,
     })
-}
-
-/// Whether it holds modules that clients put into the Python of an environment.
-fn is_for_every_python(spec: &Rendered<'_>) -> bool {
-    let manifest = &spec.package.manifest;
-    manifest.platform.is_none() && manifest.artifacts.iter().any(|artifact| artifact.path.starts_with(SITE_PACKAGES))
 }
 
 /// Digest and size of every file. No entry has a `prefix_placeholder`: the files are relocatable,

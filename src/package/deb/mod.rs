@@ -19,6 +19,7 @@ pub(super) use self::control::metadata;
 use self::relations::Names;
 pub(super) use self::texts::is_text;
 use super::kept::KeptList;
+use super::modules::refuse_modules;
 use super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed, write_all};
 use crate::bundle::{ArtifactKind, BundleManifest};
 use crate::error::Result;
@@ -63,6 +64,7 @@ impl Format for Deb {
         dir: &Path,
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
+        refuse_modules(packages, "deb")?;
         let names = Names::of(packages, context);
         let wanted: Vec<Package> = packages.iter().filter(|package| is_packed(package)).map(as_installed).collect();
         let fields = wanted.iter().map(|package| control::fields(package, &names)).collect::<Result<Vec<_>>>()?;

@@ -284,13 +284,13 @@ const int32_t newsize = _dynamic_array_plastic__synaptic_pre.size();
                 );
         _dynamic_array_plastic_Apre.resize(newsize);
         THRUST_CHECK_ERROR(
-                dev_dynamic_array_plastic_delay_1.resize(newsize)
-                );
-        _dynamic_array_plastic_delay_1.resize(newsize);
-        THRUST_CHECK_ERROR(
                 dev_dynamic_array_plastic_delay.resize(newsize)
                 );
         _dynamic_array_plastic_delay.resize(newsize);
+        THRUST_CHECK_ERROR(
+                dev_dynamic_array_plastic_delay_1.resize(newsize)
+                );
+        _dynamic_array_plastic_delay_1.resize(newsize);
         THRUST_CHECK_ERROR(
                 dev_dynamic_array_plastic_lastupdate.resize(newsize)
                 );
