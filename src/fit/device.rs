@@ -27,6 +27,9 @@ pub struct Fit {
     pub smallest: Vec<String>,
     /// Packages that do not agree with each other, in words.
     pub disagreements: Vec<String>,
+    /// Whether there is nothing for machines without a GPU to install.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_gpu: bool,
 }
 
 /// The verdict for one device.
@@ -124,6 +127,7 @@ pub fn fit(devices: &[Device], driver: Option<&Driver>, distribution: &Distribut
         best: sorted(cover::best(&wishes).into_iter().map(name)),
         smallest: sorted(cover::smallest(&wishes).into_iter().map(name)),
         disagreements: distribution.disagreements(),
+        needs_gpu: distribution.needs_gpu,
     }
 }
 

@@ -31,6 +31,9 @@ pub struct Distribution {
     /// Whether its packages are wheels, which have names of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_wheels: bool,
+    /// Whether there is nothing for machines without a GPU to install.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_gpu: bool,
 }
 
 /// A package without device code.
@@ -132,6 +135,7 @@ impl Distribution {
             kernels: Vec::new(),
             shaders: Vec::new(),
             as_wheels: false,
+            needs_gpu: false,
         }
     }
 

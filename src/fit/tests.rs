@@ -97,6 +97,7 @@ impl Case {
             rtc: self.rtc.as_ref().map(|letter| part("sim-rtc", letter)),
             kernels: self.installed.iter().map(|text| kernels(text, true)).collect(),
             as_wheels: false,
+            needs_gpu: false,
         };
         let distribution = distribution.with_offers(self.offered.iter().map(|text| kernels(text, false)));
         let devices: Vec<Device> = self.devices.iter().zip(0..).map(|(text, index)| device(text, index)).collect();
@@ -178,6 +179,7 @@ fn the_table_of_the_chain_holds_for_distributions() {
                 rtc: None,
                 kernels: case.available.iter().enumerate().map(package).collect(),
                 as_wheels: false,
+                needs_gpu: false,
             };
             distribution.settle();
             let driver = case.driver.map(|cuda| Driver { version: None, cuda });
@@ -224,6 +226,7 @@ fn packages_of_two_releases_are_told_apart() {
         rtc: None,
         kernels: offered.map(|text| kernels(text, false)).into(),
         as_wheels: false,
+        needs_gpu: false,
     };
     let on = |cuda: &str, capability: &str| {
         let found = fit(&[device(capability, 0)], Some(&driver(cuda)), &distribution, &manifests());
@@ -250,6 +253,7 @@ fn a_damaged_package_is_refused_by_its_own_words() {
         rtc: None,
         kernels: vec![broken],
         as_wheels: false,
+        needs_gpu: false,
     };
     let found = fit(&[device("9.0", 0)], Some(&driver("13.0")), &distribution, &manifests());
     assert_eq!(found.devices[0].why_cpu.as_deref(), Some("sm_90: neuron.cubin is missing"));

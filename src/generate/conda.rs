@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{CondaForge, Vendor};
 use crate::package::PREFERRED;
 use crate::package::conda::{self, BuildText, Specs};
-use crate::recipe::ComponentKind;
+use crate::recipe::{ComponentKind, SITE_PACKAGES};
 
 /// Values of the templates.
 #[derive(Serialize)]
@@ -74,7 +74,8 @@ struct OutputText<'a> {
 struct PackageText<'a> {
     name: &'a str,
     version: String,
-    noarch: bool,
+    /// `generic`, or `python` of modules for every Python; none for what is for one platform.
+    noarch: Option<&'static str>,
     /// CUDA release that it is built with.
     release: CudaVersion,
     build: Text,
@@ -249,10 +250,15 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
     }));
     sorted.sort();
     sorted.dedup();
+    let has_code = matches!(component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python)
+        && package.manifest.platform.is_some();
     let package = PackageText {
         name: package.name(),
         version: conda::spelled(package.version),
-        noarch: package.manifest.platform.is_none(),
+        noarch: package.manifest.platform.is_none().then(|| {
+            let is_modules = files.iter().any(|glob| glob.starts_with(SITE_PACKAGES));
+            if is_modules { "python" } else { "generic" }
+        }),
         release: release.unwrap_or(own),
         build: Text { kind, text },
         number,
@@ -265,9 +271,5 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
         tests: &package.tests,
         summary: &package.summary,
     };
-    OutputText {
-        package,
-        from,
-        code: matches!(component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python),
-    }
+    OutputText { package, from, code: has_code }
 }

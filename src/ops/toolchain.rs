@@ -78,7 +78,7 @@ pub fn fetch(store: Store, names: &[String], recipe: Option<&str>, offline: bool
         Some(asked) => {
             let state = locked(asked, &store, offline, ui)?;
             ui.detail(format!("lock       {}", state.path.display()));
-            let pins = state.pins(store.pins())?;
+            let pins = state.pins()?;
             let tools = state.settled.lock.tools.iter().map(|tool| tool.name.clone()).collect();
             (store.pins_from(pins), recipe.map(|_| tools))
         }

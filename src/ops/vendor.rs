@@ -65,7 +65,7 @@ pub fn vendor(request: &VendorRequest, ui: &Ui) -> Result<u8> {
     if let Some(note) = state.keep() {
         ui.note(note);
     }
-    let pins = state.pins(store.pins())?;
+    let pins = state.pins()?;
     let store = store.pins_from(pins);
     let (lock, recipe) = (&state.settled.lock, located.recipes.own());
     let tools: Vec<String> = lock.tools.iter().map(|tool| tool.name.clone()).collect();

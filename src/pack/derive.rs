@@ -36,7 +36,7 @@ use crate::package::{
     VARIANT_SCALE, all_kernels_name, build_number, check_epoch, conditions, kernel_abi_name, lowest_driver,
     release_number, selector_name, slot_name, unknown_number,
 };
-use crate::recipe::{ComponentKind, Fallback, HostVariant, Recipe};
+use crate::recipe::{Component, ComponentKind, Fallback, HostVariant, Recipe};
 
 /// What tells the bundles of one distribution apart: package, CUDA release and host variant.
 pub type BundleKey = (String, Option<CudaVersion>, Option<HostVariant>);
@@ -221,13 +221,19 @@ impl Derivation<'_> {
         let mut package = self.of_bundle(PackageKind::Component, bundle);
         package.tests.extend(has_program.then(|| format!("{} --version", self.recipe.name)));
         package.manifest.dependencies.extend(self.kernel_abi_pin());
-        // Without one of the libraries that ship cut, core is not whole.
-        package
-            .manifest
-            .dependencies
-            .extend(self.recipe.is_sliced().then(|| self.version(selector_name(&self.recipe.name))));
+        // Without one of the libraries that ship cut, core is not whole; programs of their own are nothing that it needs.
+        let needs_slice = self.recipe.is_sliced() && (!self.recipe.needs_gpu() || self.cuts_libraries());
+        package.manifest.dependencies.extend(needs_slice.then(|| self.version(selector_name(&self.recipe.name))));
         package.manifest.exports.push(self.core_export(&bundle.manifest));
         package
+    }
+
+    /// Whether a library is among what ships cut.
+    fn cuts_libraries(&self) -> bool {
+        let cut = self.bundles.iter().filter(|bundle| bundle.manifest.is_slice());
+        let mut files = cut.flat_map(|bundle| &bundle.manifest.artifacts);
+        let is_library = |path: &str| path.rsplit('/').next().is_some_and(|name| name.contains(".so"));
+        files.any(|file| is_library(&file.path))
     }
 
     /// rtc is pinned to core by rtc's policy, not by core's: what it compiles on the user's
@@ -358,14 +364,16 @@ impl Derivation<'_> {
         }
         let cpu = kernels.iter().find(|(target, _)| *target == KernelTarget::Cpu).map(|(_, package)| *package);
         let mut builds = Vec::new();
-        if cpu.is_none() {
+        // Where nothing runs without a GPU, no build is for machines without one: clients say that `__cuda` is missing.
+        let for_cpu = !self.recipe.needs_gpu();
+        if cpu.is_none() && for_cpu {
             builds.push(self.selector(KernelTarget::Cpu, None, Choice::Fitting)?);
         }
         for &(target, package) in &kernels {
             builds.push(self.selector(target, Some(package), Choice::Fitting)?);
         }
         let unknown = self.for_unknown(&kernels, packages)?;
-        if !unknown.is_empty() {
+        if !unknown.is_empty() && for_cpu {
             builds.push(self.selector(KernelTarget::Cpu, cpu, Choice::NoCode)?);
         }
         builds.extend(unknown);
@@ -474,8 +482,8 @@ impl Derivation<'_> {
             None => {
                 let mut manifest = self.empty(self.recipe.name.clone(), ComponentKind::Meta);
                 let declared = self.recipe.component(ComponentKind::Meta);
-                manifest.uses =
-                    declared.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default();
+                let used = declared.into_iter().flat_map(Component::used_by_packages);
+                manifest.uses = used.map(Dependency::from).collect();
                 self.package(PackageKind::Component, manifest, None)
             }
         };

@@ -133,6 +133,11 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
     }
     let specs =
         kernels.iter().map(|(_, kernels, spec)| ((kernels.package.clone(), kernels.cuda), spec.clone())).collect();
+    // The builds of a selector for machines without a GPU have no release in their numbers.
+    let for_cpu = |record: &Record| {
+        record.name == selector && record.version == text && release_of(record.build_number).is_none()
+    };
+    let needs_gpu = !kernels.is_empty() && !records.iter().any(for_cpu);
     let mut distribution = Distribution {
         shaders: records
             .iter()
@@ -145,6 +150,7 @@ fn offer(simulator: &str, version: Version, mut kernels: Vec<Selected>, records:
         rtc,
         kernels: kernels.into_iter().map(|(_, kernels, _)| kernels).collect(),
         as_wheels: false,
+        needs_gpu,
     };
     distribution.settle();
     let simulator = conda::exactly(brings.as_deref().unwrap_or(simulator), version);

@@ -16,6 +16,7 @@ mod installed;
 mod kept;
 mod lmod;
 mod metadata;
+mod modules;
 mod names;
 pub mod oci;
 mod package_format;

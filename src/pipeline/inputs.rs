@@ -75,7 +75,7 @@ impl BuildInputs {
             refuse_choices(&lock, request)?;
             lock.must_hold()?;
         }
-        let pins = lock.pins(store.pins())?;
+        let pins = lock.pins()?;
         let store = store.pins_from(pins);
         let Located { recipes, shown, fetched, file, looked_at, .. } = located;
         let recipe = recipes.own();

@@ -99,7 +99,9 @@ fn cut_one(
             let error = kernels.iter().take(NAMED).fold(error, |error, kernel| error.detail(*kernel));
             return Err(error
                 .hint("compile for what the matrix lists: {cuda-architectures} and {cuda-gencode} name it in options")
-                .hint("separately compiled code (-rdc) has no PTX once it is linked: set ptx = [] in [matrix]"));
+                .hint(
+                    "separately compiled code (-rdc) is linked by the driver for what it has PTX of in every object",
+                ));
         }
         plans.push((bundle.root.as_path(), ask, planned));
     }

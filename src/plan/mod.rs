@@ -117,7 +117,7 @@ pub fn bundles(recipes: &RecipeMatrix, cuda_builds: &BTreeSet<ComponentKind>) ->
                     let cuda = |target: KernelTarget| (!target.is_shader()).then_some(recipe.cuda);
                     bundles.extend(recipe.targets.iter().map(|&target| one(cuda(target), Some(target))));
                     // Where there is no GPU, core still needs the library: without any device code.
-                    if own.is_sliced() && recipe.cuda == own.cuda {
+                    if own.is_sliced() && !own.needs_gpu() && recipe.cuda == own.cuda {
                         bundles.push(one(None, Some(KernelTarget::Cpu)));
                     }
                 }

@@ -10,7 +10,7 @@ use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget, Platf
 use crate::build_system::BuildDriver;
 use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
-use crate::recipe::{ComponentKind, HostVariant, Install, KernelForm, Recipe, Soname};
+use crate::recipe::{Component, ComponentKind, HostVariant, Install, KernelForm, Recipe, Soname};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -222,8 +222,8 @@ impl PlannedBundle {
     pub fn manifest(&self, recipe: &Recipe) -> BundleManifest {
         let component = recipe.component(self.component);
         let has_host_code = match self.component {
-            ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Dev => true,
-            ComponentKind::Static | ComponentKind::Python => true,
+            ComponentKind::Core | ComponentKind::Python => component.is_none_or(|it| !it.is_for_every_python()),
+            ComponentKind::Rtc | ComponentKind::Dev | ComponentKind::Static => true,
             ComponentKind::Kernels => {
                 let form = self.target.and_then(|target| recipe.form_of(target));
                 form.is_some_and(KernelForm::has_host_code)
@@ -246,7 +246,7 @@ impl PlannedBundle {
             exact: BTreeMap::new(),
             needs: BTreeMap::new(),
             glibc: None,
-            uses: component.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default(),
+            uses: component.into_iter().flat_map(Component::used_by_packages).map(Dependency::from).collect(),
             dependencies: BTreeSet::new(),
             conditions: Vec::new(),
             exports: Vec::new(),

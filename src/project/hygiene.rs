@@ -147,11 +147,13 @@ fn enables_cuda(text: &str) -> bool {
     })
 }
 
-/// A tool named alone takes the others from another toolchain.
+/// A tool named alone takes the others from another toolchain, unless it is the toolchain's own by its placeholder.
 fn overrides(recipe: &Recipe) -> Vec<String> {
     let builds = recipe.components.iter().filter_map(|component| Some((component.kind, component.build.as_ref()?)));
     let named = builds.flat_map(|(kind, build)| {
-        let options = build.options.iter().filter(|(name, _)| TOOL_OPTIONS.contains(&name.as_str()));
+        let is_own = |value: &str| ["{cxx}", "{nvcc}"].iter().any(|own| value.split(' ').next() == Some(own));
+        let named = |(name, value): &(&String, &String)| TOOL_OPTIONS.contains(&name.as_str()) && !is_own(value);
+        let options = build.options.iter().filter(named);
         options.map(move |(name, value)| format!("option {name} = {value} of component `{kind}`"))
     });
     named.collect()

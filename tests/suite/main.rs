@@ -43,6 +43,7 @@ mod generating_every;
 mod generating_forge;
 mod generating_hpc;
 mod generating_nix;
+mod gpu_only;
 mod growing;
 mod headers;
 mod held;

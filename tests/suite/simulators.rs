@@ -194,3 +194,22 @@ fn openmm_is_one_simulator_out_of_two_wheels() {
     // What keeps them from loading is what this machine lacks, none of OpenMM's own libraries.
     assert!(!ran.stdout.contains("libOpenMM.so: cannot open"), "{}", ran.stdout);
 }
+
+/// The frozen examples of Brian2CUDA are what its generator writes, and their arrays what the generator was given.
+#[test]
+fn the_generator_of_brian2cuda_writes_its_frozen_examples() {
+    let Some(brian2) = set_up("SIMPACK_TEST_BRIAN2") else { return };
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/brian2cuda/files/frozen");
+    let dir = scratch();
+    let mut generate = Command::new(brian2);
+    generate.arg(frozen.join("generate.py")).arg("out").current_dir(dir.path());
+    Ran::of(&mut generate).exit(0);
+    for example in ["coba", "stdp"] {
+        let (written, kept) = (dir.path().join("out").join(example), frozen.join(example));
+        assert_eq!(files(&written), files(&kept));
+        for file in files(&kept) {
+            let [written, kept] = [&written, &kept].map(|root| fs_err::read_to_string(root.join(&file)).unwrap());
+            assert!(written == kept, "{example}/{file}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::elf::Facts;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::gpu::{DeviceCode, KernelSignature, ShaderNeeds};
-use crate::recipe::{Compile, ComponentKind, HostVariant, KernelForm, KernelGroup, Smoke, Waiver};
+use crate::recipe::{Compile, ComponentKind, HostVariant, KernelForm, KernelGroup, SITE_PACKAGES, Smoke, Waiver};
 
 /// A bundle on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,6 +183,12 @@ impl BundleManifest {
     /// Whether it holds whole libraries that were cut to its target, host code and all.
     pub fn is_slice(&self) -> bool {
         self.form() == Some(KernelForm::Slice)
+    }
+
+    /// Whether it holds modules that every Python takes, which conda's clients put into the Python of an environment.
+    pub fn is_for_every_python(&self) -> bool {
+        let is_module = |artifact: &Artifact| artifact.path.starts_with(SITE_PACKAGES);
+        self.platform.is_none() && self.artifacts.iter().any(is_module)
     }
 
     /// Path of the manifest inside the tree: one a package, so that installed packages never clash.

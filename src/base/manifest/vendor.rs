@@ -51,6 +51,8 @@ pub struct VendorLibrary {
     pub opens_soname: Option<SonameVersion>,
     /// Its version is the toolkit's.
     pub versioned_with_cuda: bool,
+    /// It is headers alone: what is built with it needs nothing of it where it runs.
+    pub headers_only: bool,
 }
 
 /// How the wheels of a library are called, and where their files lie.
@@ -128,6 +130,8 @@ struct LibraryEntry {
     opens_soname: Option<SonameVersion>,
     #[serde(default)]
     versioned_with_cuda: bool,
+    #[serde(default)]
+    headers_only: bool,
 }
 
 impl Vendor {
@@ -167,6 +171,7 @@ impl Vendor {
                 opens: entry.opens.into_iter().map(|pattern| pattern.get_ref().text().to_owned()).collect(),
                 opens_soname: entry.opens_soname,
                 versioned_with_cuda: entry.versioned_with_cuda,
+                headers_only: entry.headers_only,
             });
         }
         let (mut compilers, mut runtime_files) = (Vec::new(), IndexedGlobs::default());

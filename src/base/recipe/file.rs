@@ -227,6 +227,8 @@ pub struct GroupTable {
     pub form: Option<Spanned<KernelForm>>,
     /// Globs over the installed files that are cut to one capability.
     pub files: Vec<Spanned<String>>,
+    /// Whether there is a package without device code.
+    pub cpu: Option<Spanned<bool>>,
     /// Compiler flags.
     pub flags: Vec<Spanned<String>>,
     /// Axis to value to additions.

@@ -54,7 +54,7 @@ impl KernelForm {
             Self::Cubin => &["sources", "table", "flags", "variants", "when", "generator"],
             Self::Spirv => &["sources", "table", "flags", "variants", "exact", "generator"],
             Self::Library => &["table"],
-            Self::Slice => &["files", "variants"],
+            Self::Slice => &["files", "variants", "cpu"],
         }
     }
 

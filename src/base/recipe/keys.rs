@@ -277,11 +277,13 @@ struct Component {
     variants: Option<BTreeMap<String, Axis>>,
     /// Globs over the installed files that belong to it. A file that no component claims, or two claim, is a finding.
     /// Without the key: the usual places, such as `lib/libNAME.so.*` and `bin/*` of core, `include/**` and
-    /// `lib/lib*.so` of dev.
+    /// `lib/lib*.so` of dev. Modules for every Python lie in `site-packages`: a core or python of such modules and of
+    /// files below `share` alone is the same for every platform.
     #[schemars(example = ["lib/libmysim.so.*", "bin/mysim"])]
     files: Option<Vec<String>>,
     /// Packages that it needs and simpack does not make: a library of the GPU vendor by its name in the vendor table,
-    /// any other conda package after `conda:`, each with a range of versions or without.
+    /// any other conda package after `conda:`, each with a range of versions or without. Builds that compile device code are given
+    /// headers and libraries of the former by the pinned toolkit.
     #[schemars(example = ["nvrtc >=13.0,<14", "conda:numpy >=1.26"])]
     uses: Option<Vec<UseChoice>>,
     /// Names that its code passes to `dlopen`: `resolve` and `verify` look for them.
@@ -479,6 +481,10 @@ struct KernelGroup {
     /// Globs over the installed files that are cut to one target; of form `slice`.
     #[schemars(example = ["lib/libmysim.so.*"])]
     files: Option<Vec<String>>,
+    /// Whether what is cut ships without device code, too, for machines without a GPU; of form `slice`. With `false` the selector has no
+    /// build for such machines, and core needs it only where libraries are cut.
+    #[schemars(extend("default" = true), example = false)]
+    cpu: Option<bool>,
     /// Flags of nvcc; of form `cubin`. Targets and outputs are simpack's own. Of form `spirv` those of the compiler of
     /// shaders: `-g`, `-Os`, and `-I` with a directory of the source; of shaders in WGSL `-ffp-contract=off`, which keeps products
     /// and sums apart.

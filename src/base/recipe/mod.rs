@@ -39,8 +39,8 @@ pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Generator,
-    InWheels, Install, KernelGroup, KernelNames, LintSettings, PackageSettings, Recipe, Source, SourcePart,
-    UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When,
+    InWheels, Install, KernelGroup, KernelNames, LintSettings, PackageSettings, Recipe, SITE_PACKAGES, Source,
+    SourcePart, UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When,
 };
 pub use need::Need;
 pub use parse::parse;

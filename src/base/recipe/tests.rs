@@ -233,6 +233,42 @@ fn all_kernels_are_no_fallback_for_what_ships_cut() {
     }
 }
 
+/// What ships cut may be for GPUs alone. All of it is, or none.
+#[test]
+fn a_slice_may_be_for_gpus_alone() {
+    let group = VOLLEY.find("[kernels.network]").unwrap();
+    let driver = group + VOLLEY[group..].find("[driver]").unwrap();
+    let slice = |name: &str, cpu: &str| format!("[kernels.{name}]\nform = \"slice\"\nfiles = [\"bin/{name}\"]\n{cpu}");
+    let cut = |groups: &str| format!("{}{groups}\n{}", &VOLLEY[..group], &VOLLEY[driver..]);
+    let recipe = load_with(&cut(&slice("one", "cpu = false")), &Selection::default()).unwrap();
+    assert!(recipe.needs_gpu());
+    assert!(!load_with(&cut(&slice("one", "cpu = true")), &Selection::default()).unwrap().needs_gpu());
+    let fallback = "[package.conda]\nfallback = \"cpu\"";
+    insta::assert_snapshot!(
+        [
+            shown(&cut(&slice("one", "cpu = 1"))),
+            shown(&cut(&format!("{}\n{}", slice("one", "cpu = false"), slice("two", "")))),
+            shown(&cut(&slice("one", "cpu = false")).replace("[package.conda]", fallback)),
+            shown(&VOLLEY.replace("form = \"cubin\"", "form = \"cubin\"\ncpu = false")),
+        ]
+        .join("\n")
+    );
+}
+
+/// A core of modules for every Python, and of data, is for every platform.
+#[test]
+fn modules_for_every_python_lie_in_site_packages() {
+    let core = |files: &str| {
+        let own = r#"["lib/libvolley.so.*", "bin/volley", "share/volley/examples/**", "share/licenses/volley/**"]"#;
+        assert!(VOLLEY.contains(own));
+        let recipe = load_with(&VOLLEY.replacen(own, files, 1), &Selection::default());
+        recipe.unwrap().component(ComponentKind::Core).unwrap().is_for_every_python()
+    };
+    assert!(core("[\"site-packages/**\", \"share/volley/**\"]"));
+    assert!(!core("[\"site-packages/**\", \"bin/volley\"]"));
+    assert!(!core("[\"share/volley/**\"]"));
+}
+
 /// Near the mistakes above, and right.
 #[test]
 fn look_alikes_are_no_mistakes() {

@@ -72,8 +72,10 @@ impl Built {
         };
         let opened = opened.complete()?;
         let cut = recipe.is_sliced();
+        // What ships cut has the same host code in all its packages.
+        let one = if recipe.needs_gpu() { recipe.targets.first().copied() } else { Some(KernelTarget::Cpu) };
         let has_host_code = |bundle: &&Bundle| match bundle.manifest.component {
-            ComponentKind::Kernels => cut && bundle.manifest.target == Some(KernelTarget::Cpu),
+            ComponentKind::Kernels => cut && bundle.manifest.target == one,
             _ => true,
         };
         let bundles: Vec<&Bundle> = opened.bundles.iter().filter(has_host_code).collect();

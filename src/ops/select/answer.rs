@@ -114,7 +114,10 @@ impl Selected {
             Some(shaders) => exactly(package, shaders.version),
             None => known(package).unwrap_or_else(|| package.clone()),
         };
-        let simulator = std::iter::once(source.simulator.clone()).chain(specs(source, variants)?);
+        // The whole cannot be installed where nothing of its device code runs: what is left is core.
+        let left = source.distribution.core.as_ref().filter(|_| fit.needs_gpu && packages.is_empty());
+        let whole = left.map_or_else(|| source.simulator.clone(), |core| exactly(&core.package, core.version));
+        let simulator = std::iter::once(whole).chain(specs(source, variants)?);
         let conda = simulator.chain(packages.iter().map(spec)).collect();
         let wheels = source.wheels.as_ref().map(|wheels| FromWheels::of(wheels, machine, smallest, manifests));
         Ok(Self {

@@ -255,7 +255,8 @@ fn text(selection: &Selection) -> String {
         let fit = &selected.fit;
         text.extend(selected.shaders.iter().map(|shaders| shaders.page(fit)));
         if fit.devices.is_empty() && selected.shaders.is_empty() {
-            text.push_str(&format!("no GPU    {} {}  -> the CPU\n", fit.simulator, fit.version));
+            let left = if fit.needs_gpu { "nothing: its programs are for GPUs alone" } else { "the CPU" };
+            text.push_str(&format!("no GPU    {} {}  -> {left}\n", fit.simulator, fit.version));
         }
         if let (None, Some(_)) = (&selected.channel, &selected.wheels) {
             continue;

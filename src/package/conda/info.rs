@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use rattler_conda_types::package::{
-    AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, RunExportsJson,
+    AboutJson, IndexJson, LinkJson, NoArchLinks, PackageFile, PathType, PathsEntry, PathsJson, PythonEntryPoints,
+    RunExportsJson,
 };
 use rattler_conda_types::utils::TimestampMs;
 use rattler_conda_types::{MatchSpec, NoArchType, PackageName, ParseStrictness, VersionWithSource};
@@ -28,7 +29,11 @@ pub(super) fn files(spec: &Rendered<'_>, artifacts: &[Artifact]) -> Result<BTree
         json_lines(&hash_input(&spec.package.manifest, &spec.depends, &spec.constrains))?,
     );
     if spec.subdir == "noarch" {
-        let link = LinkJson { noarch: NoArchLinks::Generic, package_metadata_version: 1 };
+        let noarch = match spec.package.manifest.is_for_every_python() {
+            true => NoArchLinks::Python(PythonEntryPoints { entry_points: Vec::new() }),
+            false => NoArchLinks::Generic,
+        };
+        let link = LinkJson { noarch, package_metadata_version: 1 };
         files.insert(path::<LinkJson>(), json_lines(&link)?);
     }
     if !spec.package.tests.is_empty() {
@@ -102,7 +107,11 @@ fn index(spec: &Rendered<'_>) -> Result<IndexJson> {
         license: spec.package.manifest.license.clone(),
         license_family: None,
         name: spec.package.name().parse::<PackageName>().map_err(|error| wrong(chain(&error)))?,
-        noarch: if spec.subdir == "noarch" { NoArchType::generic() } else { NoArchType::none() },
+        noarch: match spec.subdir == "noarch" {
+            true if spec.package.manifest.is_for_every_python() => NoArchType::python(),
+            true => NoArchType::generic(),
+            false => NoArchType::none(),
+        },
         platform,
         purls: None,
         python_site_packages_path: None,

@@ -193,6 +193,7 @@ mod tests {
                 versions,
                 provides: Vec::new(),
                 wheel: None,
+                headers_only: false,
             }))
         };
         assert_eq!(used(None, "hdf5", ""), "hdf5");

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::super::kept::KeptList;
+use super::super::modules::refuse_modules;
 use super::super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed, write_all};
 use super::archive::DebWriter;
 use super::relations::Names;
@@ -44,6 +45,7 @@ impl Format for Deb {
         dir: &Path,
         jobs: NonZeroUsize,
     ) -> Result<Vec<BuiltPackage>> {
+        refuse_modules(packages, "deb")?;
         let names = Names::of(packages, context);
         let wanted: Vec<Package> = packages.iter().filter(|package| is_packed(package)).map(as_installed).collect();
         let fields = wanted.iter().map(|package| control::fields(package, &names)).collect::<Result<Vec<_>>>()?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::super::modules::refuse_modules;
 use super::super::{Choice, FormatContext, Package, PackageKind, sbom};
 use super::layout::{Laid, Member, Place, lay, script};
 use super::names::{extra, kernel_abi_version, normalized, release};
@@ -25,6 +26,7 @@ pub(super) fn plan<'a>(
     context: &FormatContext<'_>,
     scratch: &Path,
 ) -> Result<Vec<Planned<'a>>> {
+    refuse_modules(packages, "wheel")?;
     let set = Set::of(packages, context);
     let mut planned = Vec::new();
     for package in &set.packages {

@@ -97,6 +97,7 @@ impl Tree {
             versions,
             provides: Vec::new(),
             wheel: None,
+            headers_only: false,
         }));
         self
     }

@@ -11,7 +11,7 @@ use self::writes::Writes;
 use super::hidden;
 use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, assemble};
 use super::pointers::{Targets, follow};
-use super::survey::{Sums, Survey, code_sections};
+use super::survey::{RELOCATABLE, Sums, Survey, code_sections};
 use crate::elf::{Dynamic, Image, Section};
 use crate::gpu::fatbin::fatbins_within;
 
@@ -81,10 +81,15 @@ pub(super) fn plan(image: &Image<'_>, order: Order<'_>) -> Result<SlicePlan, Sli
 }
 
 fn regions<'i, 'f>(image: &'i Image<'f>, survey: &mut Survey<'_, 'f>) -> Result<Vec<Region<'i>>, SliceError> {
-    let mut regions = Vec::new();
+    let mut found = Vec::new();
     for (index, section, bytes) in code_sections(image)? {
+        found.push((index, section, bytes, fatbins_within(bytes, &image.budget)?));
+    }
+    survey.is_linked(found.iter().filter(|(_, section, ..)| section.name != RELOCATABLE).flat_map(|(.., all)| all));
+    let mut regions = Vec::new();
+    for (index, section, bytes, containers) in found {
         let mut pieces = Vec::new();
-        for container in fatbins_within(bytes, &image.budget)? {
+        for container in containers {
             let (at, size) = (section.offset + container.at, container.size);
             let remains = survey.container(bytes, section.offset, container, &section.name)?;
             pieces.push(Piece { at, size, parts: remains.parts, new_size: remains.size });

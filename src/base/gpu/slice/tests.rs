@@ -91,6 +91,57 @@ fn the_fallback_chain_decides_per_container() {
     assert_eq!(kept(&plan), ["sm_75", "lto_80"]);
 }
 
+/// A library of what a link made, and of what it was made from.
+fn linked(link: &[Vec<u8>], relocatable: &[Vec<u8>]) -> Vec<u8> {
+    let dir = host::dir();
+    let mut source = String::new();
+    for (section, containers) in [(".nv_fatbin", link), ("__nv_relfatbin", relocatable)] {
+        let data = dir.path().join(section);
+        std::fs::write(&data, containers.concat()).unwrap();
+        source.push_str(&format!(
+            "asm(\".section {section},\\\"a\\\",@progbits\\n.balign 8\\n.incbin \\\"{}\\\"\\n.text\");\n",
+            data.display()
+        ));
+    }
+    std::fs::read(host::compile(dir.path(), "library.so", &source, &["-shared", "-fPIC"])).unwrap()
+}
+
+#[test]
+fn what_a_link_was_made_from_goes_where_its_result_serves() {
+    let first = [sass(80, 0), sass(90, 0), ptx(75)];
+    // The runtime's own library has machine code for every device, and PTX for none of these.
+    let runtime = [sass(80, 0), sass(90, 0), sass(100, 0)];
+    let file = linked(&[container(&[sass(80, 0), sass(90, 0)])], &[container(&first), container(&runtime)]);
+    for (capabilities, rule, expected) in [
+        (&["9.0"][..], PtxRule::Drop, &["sm_90"][..]),
+        // A device without machine code gets the driver's link.
+        (&["10.0"], PtxRule::Needed, &["compute_75", "sm_100"]),
+        (&["8.0"], PtxRule::Only, &["compute_75", "sm_80", "sm_90", "sm_100"]),
+        (&["9.0"], PtxRule::Keep, &["sm_90", "compute_75"]),
+    ] {
+        let asked = SliceSpec { ptx: rule, ..ask(capabilities) };
+        let (plan, bytes) = sliced(&file, &asked);
+        let mut found = listed(&bytes);
+        found.sort_by_key(|target| expected.iter().position(|known| known == target));
+        assert_eq!(found, expected, "{capabilities:?} {rule:?}");
+        assert!(plan.losses.is_empty(), "{capabilities:?} {rule:?}: {:?}", plan.losses);
+        let again = holds(&bytes, &asked, &manifests()).unwrap();
+        assert!(again.iter().all(|target| target.dropped == 0), "{capabilities:?} {rule:?}: {again:?}");
+    }
+}
+
+#[test]
+fn what_the_driver_cannot_link_is_lost() {
+    let only_sass = linked(&[container(&[sass(80, 0)])], &[container(&[sass(80, 0)])]);
+    let (plan, _) = sliced(&only_sass, &ask(&["9.0"]));
+    assert!(plan.losses.iter().any(|loss| loss.place == ".nv_fatbin" && !loss.in_fat), "{:?}", plan.losses);
+    // Two kernels were linked, and PTX is there of one.
+    let other = entry(2, 80, 0x11, &cubin(8, 0x0600_0004 | 80 << 8, &[], None), Store::Lz4);
+    let one_of_two = linked(&[container(&[other])], &[container(&[ptx(75)]), container(&[sass(80, 0)])]);
+    let (plan, _) = sliced(&one_of_two, &ask(&["9.0"]));
+    assert!(plan.losses.iter().any(|loss| loss.place == "__nv_relfatbin"), "{:?}", plan.losses);
+}
+
 #[test]
 fn what_nobody_knows_stays() {
     let file =

@@ -339,13 +339,17 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in
-        ["sources", "table", "flags", "variants", "exact", "when", "generator"].into_iter().filter(|key| !takes(key))
+    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "cpu"]
+        .into_iter()
+        .filter(|key| !takes(key))
     {
         if let Some(value) = fields.get(other) {
             let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
             reader.push(mistake.hint(match kind.compiler() {
+                _ if other == "cpu" => {
+                    "core is there without a GPU, too, and device code of this form is apart from it"
+                }
                 DeviceCompiler::Steps if other == "exact" => "what nvcc may join is a flag of its own: --fmad=false",
                 DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
@@ -369,6 +373,9 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     if takes("files") {
         let files = fields.required(reader, "files").and_then(|value| reader.list(value, "files", pattern));
         table.files = files.unwrap_or_default();
+    }
+    if takes("cpu") {
+        table.cpu = fields.get("cpu").and_then(|value| reader.switch(value, "cpu"));
     }
     if takes("variants") {
         table.variants = fields.get("variants").map(|value| variants(reader, value, kind)).unwrap_or_default();

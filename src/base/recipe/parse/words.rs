@@ -82,6 +82,11 @@ impl FromStr for Use {
         if !range.is_empty() && !range.split(',').all(is_constraint) {
             return Err(format!("`{range}` is not a version range such as \">=13.0,<14\""));
         }
+        // conda takes a version by itself neither for exactly that one nor for its series.
+        let is_bare = |part: &&str| part.starts_with(|letter: char| letter.is_ascii_digit()) && !part.ends_with('*');
+        if let Some(version) = range.split(',').find(is_bare) {
+            return Err(format!("`{version}` is not a version range: write \"=={version}\" or \"{version}.*\""));
+        }
         Ok(Self { name: name.to_owned(), verbatim, range, provides: Vec::new(), wheel: None })
     }
 }

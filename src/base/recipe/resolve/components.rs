@@ -421,7 +421,8 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
 fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<CudaVersion>) -> Option<Used> {
     let Use { name, verbatim, range, provides, wheel } = &dependency.value;
     let (package, provides) = (name.clone(), provides.clone());
-    let package = Used { library: None, package, versions: range.clone(), provides, wheel: wheel.clone() };
+    let wheel = wheel.clone();
+    let package = Used { library: None, package, versions: range.clone(), provides, headers_only: false, wheel };
     if *verbatim {
         return Some(package);
     }
@@ -444,6 +445,13 @@ fn used(resolver: &mut Resolver<'_>, dependency: &Spanned<Use>, cuda: Option<Cud
         Some(cuda) if range.is_empty() && library.versioned_with_cuda => format!(">={cuda},<{}", cuda.major + 1),
         _ => range.clone(),
     };
-    let (library, package) = (Some(library.name.clone()), library.conda.clone());
-    Some(Used { library, package, versions, provides: Vec::new(), wheel: None })
+    let (headers_only, package) = (library.headers_only, library.conda.clone());
+    Some(Used {
+        library: Some(library.name.clone()),
+        package,
+        versions,
+        provides: Vec::new(),
+        headers_only,
+        wheel: None,
+    })
 }

@@ -18,6 +18,7 @@ const MOST_VARIANTS: usize = 256;
 pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<KernelGroup>> {
     let file = resolver.file;
     one_form(resolver);
+    one_answer_for_the_cpu(resolver);
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, table) in &file.groups {
@@ -59,6 +60,19 @@ fn one_form(resolver: &mut Resolver<'_>) {
     }
 }
 
+/// All that ships cut is in one package for machines without a GPU, or there is none.
+fn one_answer_for_the_cpu(resolver: &mut Resolver<'_>) {
+    let file = resolver.file;
+    let is_cut = |group: &&GroupTable| form_of(group).is_exclusive();
+    let answers = || file.groups.values().filter(is_cut).map(|group| group.cpu.as_ref());
+    let is_for_cpu = |answer: Option<&Spanned<bool>>| answer.is_none_or(|cpu| cpu.value);
+    let Some(without) = answers().flatten().find(|cpu| !cpu.value) else { return };
+    if answers().any(is_for_cpu) {
+        let mistake = resolver.mistake(without, "another kernel group has a package for machines without a GPU");
+        resolver.mistakes.push(mistake.hint("all that ships cut lies in one package: write the same of all groups"));
+    }
+}
+
 /// Where a group's form stands, or its name.
 fn span_of(group: &GroupTable) -> std::ops::Range<usize> {
     group.form.as_ref().map_or_else(|| group.span.clone(), |form| form.span.clone())
@@ -96,6 +110,7 @@ fn group(
             .collect(),
         form,
         files: plain(&group.files),
+        gpu_only: group.cpu.as_ref().is_some_and(|cpu| !cpu.value),
         flags: plain(&group.flags),
         variants: variants?,
         generator: group.generator.clone(),

@@ -236,6 +236,10 @@ impl Resolver<'_> {
             let hint = "leave the key out for those of the lowest environment, or write \"all\" or \"cpu\"";
             self.mistakes.push(mistake.hint(hint));
         }
+        if fallback.value == Fallback::Cpu && groups.iter().any(|group| group.gpu_only) {
+            let mistake = self.mistake(fallback, "there is no package for the CPU: a kernel group says `cpu = false`");
+            self.mistakes.push(mistake.hint("write \"ptx\", or leave the key out"));
+        }
         if fallback.value == Fallback::All && groups.iter().any(|group| group.form.is_exclusive()) {
             let mistake = self.mistake(fallback, "libraries that ship cut exclude each other: nothing can bring all");
             self.mistakes.push(mistake.hint("write \"ptx\" or \"cpu\", or leave the key out"));

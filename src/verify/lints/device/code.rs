@@ -115,10 +115,15 @@ fn kernel_capability(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let Some(target) = is_kernels_for_gpu(package) else { continue };
         let mut right = 0;
         for file in package.files() {
+            // What the driver links with relocatable PTX may be machine code for every device.
+            let is_linked_later = |image: &CodeImage| {
+                image.relocatable && matches!(target, KernelTarget::Ptx(_)) && package.manifest.is_slice()
+            };
             for image in &file.device.images {
-                if image.target() == Some(target) {
-                    right += 1;
-                } else if image.capability.is_some() || file.device.unexamined.is_empty() {
+                let is_right = image.target() == Some(target);
+                right += usize::from(is_right);
+                let is_known = image.capability.is_some() || file.device.unexamined.is_empty();
+                if !is_right && !is_linked_later(image) && is_known {
                     let place = if image.place.is_file() { String::new() } else { format!(" in {}", image.place) };
                     hits.add(
                         package.subject(&file.path),

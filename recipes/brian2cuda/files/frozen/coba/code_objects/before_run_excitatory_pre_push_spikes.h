@@ -1,0 +1,6 @@
+#ifndef _INCLUDED_excitatory_pre_push_spikes_before
+#define _INCLUDED_excitatory_pre_push_spikes_before
+
+void _before_run_excitatory_pre_push_spikes();
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef _INCLUDED_inhibitory_pre_push_spikes_before
+#define _INCLUDED_inhibitory_pre_push_spikes_before
+
+void _before_run_inhibitory_pre_push_spikes();
+
+#endif

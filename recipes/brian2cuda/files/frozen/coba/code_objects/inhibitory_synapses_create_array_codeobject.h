@@ -1,0 +1,7 @@
+#ifndef _INCLUDED_inhibitory_synapses_create_array_codeobject
+#define _INCLUDED_inhibitory_synapses_create_array_codeobject
+
+void _run_inhibitory_synapses_create_array_codeobject();
+
+
+#endif

@@ -1,0 +1,5 @@
+
+void brian_start();
+void brian_end();
+
+

@@ -1,0 +1,6 @@
+#ifndef _INCLUDED_neurons_spike_thresholder_codeobject_after
+#define _INCLUDED_neurons_spike_thresholder_codeobject_affer
+
+void _after_run_neurons_spike_thresholder_codeobject();
+
+#endif

@@ -1,0 +1,8 @@
+#ifndef _INCLUDED_neurons_spike_thresholder_codeobject
+#define _INCLUDED_neurons_spike_thresholder_codeobject
+
+void _run_neurons_spike_thresholder_codeobject();
+
+__global__ void _reset_neurons_spike_thresholder_codeobject(int32_t*);
+
+#endif

@@ -1,0 +1,36 @@
+#include<stdlib.h>
+#include "brianlib/cuda_utils.h"
+#include "objects.h"
+#include<ctime>
+
+#include "code_objects/input_spikes_codeobject.h"
+#include "code_objects/neurons_spike_resetter_codeobject.h"
+#include "code_objects/neurons_spike_thresholder_codeobject.h"
+#include "code_objects/neurons_stateupdater_codeobject.h"
+#include "code_objects/plastic_post_codeobject.h"
+#include "code_objects/plastic_post_push_spikes.h"
+#include "code_objects/plastic_pre_codeobject.h"
+#include "code_objects/plastic_pre_push_spikes.h"
+#include "code_objects/plastic_synapses_create_array_codeobject.h"
+#include "code_objects/spikes_codeobject.h"
+
+
+void brian_start()
+{
+    _init_arrays();
+    _load_arrays();
+    srand(time(NULL));
+
+    // Initialize clocks (link timestep and dt to the respective arrays)
+    brian::defaultclock.timestep = brian::_array_defaultclock_timestep;
+    brian::defaultclock.t = brian::_array_defaultclock_t;
+    brian::defaultclock.dt = brian::_array_defaultclock_dt;
+}
+
+void brian_end()
+{
+    _write_arrays();
+    _dealloc_arrays();
+}
+
+
