@@ -152,7 +152,7 @@ fn overrides(recipe: &Recipe) -> Vec<String> {
     let builds = recipe.components.iter().filter_map(|component| Some((component.kind, component.build.as_ref()?)));
     let named = builds.flat_map(|(kind, build)| {
         let is_own = |value: &str| ["{cxx}", "{nvcc}"].iter().any(|own| value.split(' ').next() == Some(own));
-        let named = |(name, value): &(&String, &String)| TOOL_OPTIONS.contains(&name.as_str()) && !is_own(value);
+        let named = move |(name, value): &(&String, &String)| TOOL_OPTIONS.contains(&name.as_str()) && !is_own(value);
         let options = build.options.iter().filter(named);
         options.map(move |(name, value)| format!("option {name} = {value} of component `{kind}`"))
     });
