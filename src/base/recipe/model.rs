@@ -497,8 +497,7 @@ pub struct KernelGroup {
     #[serde(default)]
     pub files: Vec<String>,
     /// Whether what is cut is for GPUs alone, and does not ship without device code.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[serde(default)]
+    #[serde(rename = "gpu-only", default, skip_serializing_if = "std::ops::Not::not")]
     pub gpu_only: bool,
     /// Compiler flags for every step.
     pub flags: Vec<String>,

@@ -244,15 +244,19 @@ fn a_slice_may_be_for_gpus_alone() {
     assert!(recipe.needs_gpu());
     assert!(!load_with(&cut(&slice("one", "cpu = true")), &Selection::default()).unwrap().needs_gpu());
     let fallback = "[package.conda]\nfallback = \"cpu\"";
-    insta::assert_snapshot!(
-        [
-            shown(&cut(&slice("one", "cpu = 1"))),
-            shown(&cut(&format!("{}\n{}", slice("one", "cpu = false"), slice("two", "")))),
-            shown(&cut(&slice("one", "cpu = false")).replace("[package.conda]", fallback)),
-            shown(&VOLLEY.replace("form = \"cubin\"", "form = \"cubin\"\ncpu = false")),
-        ]
-        .join("\n")
-    );
+    let both = format!("{}\n{}", slice("one", "cpu = false"), slice("two", ""));
+    for (text, mistake) in [
+        (cut(&slice("one", "cpu = 1")), "true or false"),
+        (cut(&both), "another kernel group has a package for machines without a GPU"),
+        (cut(&slice("one", "cpu = false")).replace("[package.conda]", fallback), "there is no package for the CPU"),
+        (
+            VOLLEY.replace("form = \"cubin\"", "form = \"cubin\"\ncpu = false"),
+            "`cpu` cannot be combined with form = \"cubin\"",
+        ),
+    ] {
+        let mistakes = load_with(&text, &Selection::default()).unwrap_err();
+        assert!(mistakes.contains(mistake) && mistakes.contains("--> "), "{mistakes}");
+    }
 }
 
 /// A core of modules for every Python, and of data, is for every platform.
