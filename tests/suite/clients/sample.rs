@@ -83,6 +83,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
             form: KernelForm::Cubin,
             files: Vec::new(),
+            gpu_only: false,
             flags: Vec::new(),
             exact: BTreeSet::new(),
             variants: vec![VariantChoice {
