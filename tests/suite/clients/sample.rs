@@ -38,7 +38,8 @@ pub fn manifests() -> Manifests {
 /// What a recipe's word for a package of conda becomes.
 pub fn used(text: &str) -> Used {
     let (package, versions) = text.split_once(' ').unwrap_or((text, ""));
-    Used { library: None, package: package.to_owned(), versions: versions.to_owned(), provides: Vec::new() }
+    let (package, versions) = (package.to_owned(), versions.to_owned());
+    Used { library: None, package, versions, provides: Vec::new(), headers_only: false }
 }
 
 pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
