@@ -16,6 +16,7 @@ mod need;
 mod parse;
 mod places;
 mod resolve;
+mod ships;
 mod smoke;
 mod soname;
 mod table_keys;
@@ -39,8 +40,8 @@ pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Generator,
-    InWheels, Install, KernelGroup, KernelNames, LintSettings, PackageSettings, Recipe, SITE_PACKAGES, Source,
-    SourcePart, UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When,
+    InWheels, Install, KernelGroup, KernelNames, LintSettings, PackageSettings, Recipe, Source, SourcePart,
+    UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When,
 };
 pub use need::Need;
 pub use parse::parse;
@@ -49,6 +50,7 @@ pub use parse::table::scalars_of;
 pub use parse::words::{AtLeast, CapabilityRange, Use};
 pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};
+pub use ships::SITE_PACKAGES;
 pub use smoke::Smoke;
 pub use soname::Soname;
 pub use table_keys::KernelTableKeys;

@@ -134,16 +134,6 @@ impl Recipe {
         self.variant_source(kind).and_then(Component::default_variant).as_ref() == Some(host)
     }
 
-    /// Products of the CUDA toolkit that what compiles device code is given, by their names among the vendor's.
-    pub fn toolkit_libraries(&self) -> BTreeSet<&str> {
-        let compiles = |component: &&Component| {
-            let runs = component.build.as_ref().is_some_and(|build| !build.driver.system().tools().is_empty());
-            self.is_cuda() && (runs || component.kind == ComponentKind::Kernels)
-        };
-        let used = self.components.iter().filter(compiles).flat_map(|component| &component.uses);
-        used.filter_map(|used| used.library.as_deref()).collect()
-    }
-
     /// All declared kernels of all groups, sorted by name.
     pub fn kernels(&self) -> Vec<KernelSignature> {
         let mut kernels: Vec<_> = self.groups.iter().flat_map(|group| group.table.iter().cloned()).collect();
@@ -185,11 +175,6 @@ impl Recipe {
     /// simulator's version, and cannot be kept free of device code.
     pub fn is_sliced(&self) -> bool {
         self.groups.iter().any(|group| group.form.is_exclusive())
-    }
-
-    /// Whether what ships cut is for GPUs alone: there is no package of it for machines without one.
-    pub fn needs_gpu(&self) -> bool {
-        self.groups.iter().any(|group| group.gpu_only)
     }
 
     /// Variants that the host part is built for, the first of them as it ships: those of libraries that ship cut. One
@@ -349,9 +334,6 @@ impl fmt::Display for ComponentKind {
     }
 }
 
-/// Where modules for every Python lie in a package.
-pub const SITE_PACKAGES: &str = "site-packages/";
-
 /// One component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Component {
@@ -382,20 +364,6 @@ pub struct Component {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     pub compile: Option<Compile>,
-}
-
-impl Component {
-    /// Whether it is modules that every Python takes, and data: the same on every platform. They lie in `site-packages`, where conda
-    /// looks for what it puts into the Python of an environment.
-    pub fn is_for_every_python(&self) -> bool {
-        let (modules, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|glob| glob.starts_with(SITE_PACKAGES));
-        !modules.is_empty() && others.iter().all(|glob| glob.starts_with("share/"))
-    }
-
-    /// What its packages need of others; a build may use more.
-    pub fn used_by_packages(&self) -> impl Iterator<Item = &Used> {
-        self.uses.iter().filter(|used| !used.headers_only)
-    }
 }
 
 /// A package that simpack does not make, with the versions that do.
@@ -515,8 +483,7 @@ pub struct KernelGroup {
     #[serde(default)]
     pub files: Vec<String>,
     /// Whether what is cut is for GPUs alone, and does not ship without device code.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[serde(default)]
+    #[serde(rename = "gpu-only", default, skip_serializing_if = "std::ops::Not::not")]
     pub gpu_only: bool,
     /// Compiler flags for every step.
     pub flags: Vec<String>,

@@ -8,7 +8,7 @@ use crate::arch::{Capability, CudaVersion, GlibcVersion};
 use crate::data::Data;
 use crate::manifest::Manifests;
 
-const VOLLEY: &str = include_str!("../../../recipes/volley/simpack.toml");
+pub(super) const VOLLEY: &str = include_str!("../../../recipes/volley/simpack.toml");
 
 const TABLE: &str = r#"
 edition = 1
@@ -32,7 +32,7 @@ fn files(table: &str) -> RecipeMemory {
     RecipeMemory::new(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())))
 }
 
-fn load_with(text: &str, selection: &Selection) -> Result<Recipe, String> {
+pub(super) fn load_with(text: &str, selection: &Selection) -> Result<Recipe, String> {
     let dir = Path::new("recipes/volley");
     load(text, "recipes/volley/simpack.toml", dir, &files(TABLE), manifests(), selection)
         .map_err(|mistakes| render_all(&mistakes))
@@ -231,42 +231,6 @@ fn all_kernels_are_no_fallback_for_what_ships_cut() {
         let mistakes = load_with(&with, &Selection::default()).err().unwrap_or_default();
         assert_eq!(mistakes.contains(refusal), refused, "{fallback}: {mistakes}");
     }
-}
-
-/// What ships cut may be for GPUs alone. All of it is, or none.
-#[test]
-fn a_slice_may_be_for_gpus_alone() {
-    let group = VOLLEY.find("[kernels.network]").unwrap();
-    let driver = group + VOLLEY[group..].find("[driver]").unwrap();
-    let slice = |name: &str, cpu: &str| format!("[kernels.{name}]\nform = \"slice\"\nfiles = [\"bin/{name}\"]\n{cpu}");
-    let cut = |groups: &str| format!("{}{groups}\n{}", &VOLLEY[..group], &VOLLEY[driver..]);
-    let recipe = load_with(&cut(&slice("one", "cpu = false")), &Selection::default()).unwrap();
-    assert!(recipe.needs_gpu());
-    assert!(!load_with(&cut(&slice("one", "cpu = true")), &Selection::default()).unwrap().needs_gpu());
-    let fallback = "[package.conda]\nfallback = \"cpu\"";
-    insta::assert_snapshot!(
-        [
-            shown(&cut(&slice("one", "cpu = 1"))),
-            shown(&cut(&format!("{}\n{}", slice("one", "cpu = false"), slice("two", "")))),
-            shown(&cut(&slice("one", "cpu = false")).replace("[package.conda]", fallback)),
-            shown(&VOLLEY.replace("form = \"cubin\"", "form = \"cubin\"\ncpu = false")),
-        ]
-        .join("\n")
-    );
-}
-
-/// A core of modules for every Python, and of data, is for every platform.
-#[test]
-fn modules_for_every_python_lie_in_site_packages() {
-    let core = |files: &str| {
-        let own = r#"["lib/libvolley.so.*", "bin/volley", "share/volley/examples/**", "share/licenses/volley/**"]"#;
-        assert!(VOLLEY.contains(own));
-        let recipe = load_with(&VOLLEY.replacen(own, files, 1), &Selection::default());
-        recipe.unwrap().component(ComponentKind::Core).unwrap().is_for_every_python()
-    };
-    assert!(core("[\"site-packages/**\", \"share/volley/**\"]"));
-    assert!(!core("[\"site-packages/**\", \"bin/volley\"]"));
-    assert!(!core("[\"share/volley/**\"]"));
 }
 
 /// Near the mistakes above, and right.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy, VersionRange};
 use simpack::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, Ecosystem, MANIFEST_SCHEMA, Provenance, ToolVersion,
+    Artifact, ArtifactKind, Bundle, BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion,
 };
 use simpack::data::Data;
 use simpack::elf::edit::PathTag;
@@ -38,7 +38,8 @@ pub fn manifests() -> Manifests {
 /// What a recipe's word for a package of conda becomes.
 pub fn used(text: &str) -> Used {
     let (package, versions) = text.split_once(' ').unwrap_or((text, ""));
-    Used { library: None, package: package.to_owned(), versions: versions.to_owned(), provides: Vec::new() }
+    let (package, versions) = (package.to_owned(), versions.to_owned());
+    Used { library: None, package, versions, provides: Vec::new(), headers_only: false, wheel: None }
 }
 
 pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
@@ -67,7 +68,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
         cuda_cxx: None,
         cuda: cuda.parse().unwrap(),
         targets: targets.iter().map(|text| text.parse().unwrap()).collect(),
-        host: HostToolchain::System { min_cxx: Some(12) },
+        host: HostToolchain::System { min_cxx: Some(12), glibc: None },
         cpu: None,
         channels: Vec::new(),
         components: vec![
@@ -83,6 +84,7 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             table: vec![KernelSignature::new("step", vec![Param { offset: 0, size: 8 }])],
             form: KernelForm::Cubin,
             files: Vec::new(),
+            gpu_only: false,
             flags: Vec::new(),
             exact: BTreeSet::new(),
             variants: vec![VariantChoice {
@@ -299,11 +301,7 @@ pub fn write_format(
 }
 
 pub fn surroundings(manifests: &Manifests) -> PackContext<'_> {
-    let libstdcxx = Dependency::Package {
-        ecosystem: Ecosystem::Conda,
-        name: "libstdcxx".to_owned(),
-        versions: VersionRange::at_least(Version::from(12u32)).into(),
-    };
+    let libstdcxx = Dependency::of_conda("libstdcxx", VersionRange::at_least(Version::from(12u32)).into());
     PackContext {
         manifests,
         outside: BTreeMap::from([(("volley-core".to_owned(), None, None), [libstdcxx].into_iter().collect())]),
