@@ -111,7 +111,7 @@ impl Files {
         let mut found = imports(code, module);
         follow(code, "self", module, &mut found);
         for child in self.children.get(module).into_iter().flatten() {
-            follow(code, child, &[module.as_slice(), &[child.clone()]].concat(), &mut found);
+            follow(code, child, &[module.as_slice(), std::slice::from_ref(child)].concat(), &mut found);
         }
         // Of a module with files below it counts what is named there.
         let (wide, mut paths): (BTreeSet<Path>, BTreeSet<Path>) =
