@@ -19,6 +19,7 @@ mod model;
 mod nix;
 mod render;
 mod spack;
+mod structures;
 
 pub use escape::{
     cmake, easyconfig, github_text, markdown, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
@@ -34,6 +35,7 @@ pub use model::{
     Release, Revision, Use, library_base, licence_ids,
 };
 pub use render::Templates;
+pub use structures::with_structures;
 
 use std::fmt;
 
