@@ -14,7 +14,7 @@
 // Floors 0 to 2
 pub use simpack_base::{
     amount, arch, budget, build_system, bundle, config, container, data, elf, error, fs, gpu, index_page, lastrun,
-    lock, machine, manifest, near, parallel, printable, process, recipe, report, table, ui, wrap,
+    layout, lock, machine, manifest, near, parallel, printable, process, recipe, report, table, ui, wrap,
 };
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ pub mod bundle;
 pub mod elf;
 pub mod gpu;
 pub mod lastrun;
+pub mod layout;
 pub mod lock;
 pub mod machine;
 pub mod manifest;

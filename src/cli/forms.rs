@@ -4,6 +4,7 @@ use crate::abi::{BASELINE_SCHEMA, Baseline};
 use crate::bundle::{BundleManifest, KERNELS_SCHEMA, KernelsList, MANIFEST_SCHEMA};
 use crate::doctor::{DOCTOR_SCHEMA, DoctorJson};
 use crate::error::ErrorJson;
+use crate::layout::{STRUCTURES_SCHEMA, StructuresDump};
 use crate::lock::{LOCK_EDITION, Lock};
 use crate::ops::cache::{Collected, Stat, Verdict};
 use crate::ops::check::Checked;
@@ -27,7 +28,7 @@ use crate::recipe::{KernelTableKeys, RecipeKeys, toml_schema};
 use crate::report::{REPORT_SCHEMA, ReportJson};
 
 /// All forms, sorted by name.
-pub const FORMS: [Form; 34] = [
+pub const FORMS: [Form; 35] = [
     Form {
         name: "abi",
         version: BASELINE_SCHEMA,
@@ -101,5 +102,11 @@ pub const FORMS: [Form; 34] = [
     Form { name: "select", version: SELECT_SCHEMA, about: "`simpack select --json`", schema: of::<Selection> },
     Form { name: "shard", version: 1, about: "`simpack build --shard I/N --json`", schema: of::<ShardSummary> },
     Form { name: "slice", version: 1, about: "`simpack slice --json`", schema: of::<slice::SliceReport> },
+    Form {
+        name: "structures",
+        version: STRUCTURES_SCHEMA,
+        about: "structures of the host, as `command` in [kernels.NAME.structures] prints them",
+        schema: of::<StructuresDump>,
+    },
     Form { name: "vendor", version: 1, about: "`simpack vendor --json`", schema: of::<VendorAnswer> },
 ];

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::config;
 use crate::error::Result;
 use crate::generate::Target;
-use crate::ops::generate::{GenerateRequest, generate};
+use crate::ops::generate::{GenerateRequest, TableRequest, generate, table};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -93,6 +93,35 @@ Examples:
   simpack generate docs recipes/strata --output doc
   simpack generate docs recipes/strata --output doc --check      (for CI)")]
     Docs(GenerateArgs),
+    /// The structures of kernel tables, as the host has them
+    #[command(after_help = "\
+Kernel groups name headers of the host, or a command that prints its structures: [kernels.NAME.structures].
+What differs is written into the [[struct]]s of their tables; comments and all else stay as they are.
+
+Exit codes: 0 done, 3 the recipe is wrong, 5 the host's structures cannot be read, 8 with --check: a table is not current
+
+Examples:
+  simpack generate table recipes/strata
+  simpack generate table recipes/strata --check     (for CI)")]
+    Table(TableArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TableArgs {
+    /// Recipe: a directory, a file, or a name below recipes/ [default: that of the current directory]
+    recipe: Option<String>,
+
+    /// Write nothing; show how the tables differ from the host, and fail when they do
+    #[arg(long)]
+    check: bool,
+
+    /// Directory of logs and intermediate files
+    #[arg(long, value_name = "DIR", default_value = "target/simpack")]
+    work: PathBuf,
+
+    /// Use no network: what the host part is compiled by must be in the cache
+    #[arg(long)]
+    offline: bool,
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +160,10 @@ impl GenerateCommand {
             Self::Spack(args) => (Target::Spack, args),
             Self::Easybuild(args) => (Target::Easybuild, args),
             Self::Docs(args) => (Target::Docs, args),
+            Self::Table(TableArgs { recipe, check, work, offline }) => {
+                let offline = offline || config::current().is_on("offline");
+                return table(&TableRequest { recipe, check, offline, work }, ui);
+            }
         };
         let request = GenerateRequest {
             target,

@@ -53,7 +53,7 @@ fn expect(index: usize, step: &Step, history: &History, options: &BuildOptions) 
     let (tool, source, processes) = match &step.action {
         Action::Kernel { source, .. } => ("nvcc", Some(options.source.join(source)), 1),
         Action::Host { .. } => ("host", None, options.jobs.max(1) as u64),
-        Action::Generate { .. } => ("host", None, 1),
+        Action::Generate { .. } | Action::Structures { .. } => ("host", None, 1),
     };
     let peak = match took.peak {
         0..SMALLEST => {
@@ -96,7 +96,7 @@ pub fn expectations(
     let (weights, _) = weights(plan, Some(known), source, time);
     let unit = |step: &Step| match &step.action {
         Action::Kernel { source, .. } => Some(source.clone()),
-        Action::Host { .. } | Action::Generate { .. } => None,
+        Action::Host { .. } | Action::Generate { .. } | Action::Structures { .. } => None,
     };
     // What a unit left for other capabilities is the best guess for this one.
     let mut units: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -112,7 +112,7 @@ pub fn expectations(
         let (seconds, had) = (weight.micros as f64 / 1e6, took.unwrap_or_default());
         let model = match &step.action {
             Action::Kernel { source, .. } => memory.expected("nvcc", bytes(source)),
-            Action::Host { .. } | Action::Generate { .. } => memory.expected("host", 0),
+            Action::Host { .. } | Action::Generate { .. } | Action::Structures { .. } => memory.expected("host", 0),
         };
         let like = unit(step).and_then(|unit| units.get(&unit)).map(|(sum, count)| sum / count);
         Expectation {
@@ -148,7 +148,7 @@ pub fn weights(plan: &BuildPlan, known: Option<&Cache>, source: &Path, model: &T
             None => model.expected("nvcc", bytes(source)),
         },
         (Action::Host { driver: BuildDriver::Copy, .. }, None) => 0,
-        (Action::Host { .. } | Action::Generate { .. }, None) => {
+        (Action::Host { .. } | Action::Generate { .. } | Action::Structures { .. }, None) => {
             model.expected("host", step.inputs().map(|(path, _)| bytes(path)).fold(0, u64::saturating_add))
         }
     };

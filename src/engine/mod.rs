@@ -35,6 +35,7 @@ pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};
 pub use step::launcher::{LauncherUse, try_launcher};
 pub use step::nvcc::{same_file_names, same_source_path};
+pub use step::structures::STRUCTURES_FILE;
 pub(crate) use step::told;
 pub use step::toolset::{CudaCompiler, Toolset};
 pub use step::{remove_leftovers, scratch};

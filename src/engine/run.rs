@@ -159,7 +159,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
 /// How many processes a step has.
 fn processes(step: &Step, tokens: &Tokens) -> Processes {
     match &step.action {
-        Action::Kernel { .. } | Action::Generate { .. } => Processes::One,
+        Action::Kernel { .. } | Action::Generate { .. } | Action::Structures { .. } => Processes::One,
         Action::Host { driver, .. } if tokens.is_shared_with(*driver) => Processes::Shared,
         Action::Host { .. } => Processes::Unknown,
     }

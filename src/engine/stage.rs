@@ -470,7 +470,7 @@ fn stage_kernels(
                 place(entry, super::step::cached_name(step), bundle, output)?;
                 variants.push(variant);
             }
-            Action::Generate { .. } => {}
+            Action::Generate { .. } | Action::Structures { .. } => {}
             Action::Host { .. } => {
                 let (variant, name) = (UNNAMED_VARIANT, recipe.plugin(target));
                 let installed = format!("lib/{name}");

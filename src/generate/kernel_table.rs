@@ -59,6 +59,8 @@ struct Buffer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Structure {
     name: String,
+    /// The type of the host that it is, where the recipe says so.
+    host: Option<String>,
     /// Bytes of one, up to the next in an array.
     size: u32,
     fields: Vec<BufferField>,
@@ -119,8 +121,9 @@ fn structures(group: &KernelGroup) -> Vec<Structure> {
         }
     }
     let structure = |(name, (size, fields)): (&str, (u32, &[BufferField]))| {
-        let (name, fields) = (name.to_owned(), fields.to_vec());
-        Structure { name, size, fields }
+        let types = group.host_structures.iter().flat_map(|from| &from.types);
+        let host = types.filter(|one| one.name == name).map(|one| one.host.clone()).next();
+        Structure { name: name.to_owned(), host, size, fields: fields.to_vec() }
     };
     found.into_iter().map(structure).collect()
 }

@@ -20,6 +20,7 @@ mod model;
 mod nix;
 mod render;
 mod spack;
+mod structures;
 mod target;
 
 pub use escape::{
@@ -36,4 +37,5 @@ pub use model::{
     Release, Revision, Use, library_base, licence_ids,
 };
 pub use render::Templates;
+pub use structures::with_structures;
 pub use target::Target;

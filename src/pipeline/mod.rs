@@ -4,6 +4,7 @@
 mod dist;
 mod finish;
 mod given;
+mod host_structures;
 mod inputs;
 mod job;
 mod origin;
@@ -26,6 +27,7 @@ pub use shards::ShardSummary;
 pub use summary::{Row, Summary};
 
 pub(crate) use dist::MARK;
+pub(crate) use host_structures::host_tables;
 pub(crate) use job::Job;
 pub(crate) use packages::by_floors;
 pub(crate) use parts::divided;

@@ -113,6 +113,8 @@ pub struct BuildRequest {
     pub allow: Vec<String>,
     /// Lints at `deny`.
     pub deny: Vec<String>,
+    /// Whether structures of kernel tables are about to be written, and so need not be there.
+    pub writes_structures: bool,
 }
 
 impl Default for BuildRequest {
@@ -147,6 +149,7 @@ impl Default for BuildRequest {
             warn: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),
+            writes_structures: false,
         }
     }
 }
@@ -214,6 +217,7 @@ impl BuildRequest {
             ptx: self.ptx.clone(),
             environments: self.environments.clone(),
             host: self.host,
+            writes_structures: self.writes_structures,
         };
         RecipeRequest { recipe: self.recipe.clone(), selection, offline: self.offline }
     }

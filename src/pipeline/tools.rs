@@ -14,7 +14,7 @@ use crate::fs;
 use crate::gpu::NAGA_VERSION;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
-use crate::plan::generator_tool;
+use crate::plan::program_tool;
 use crate::recipe::{BuildSpec, CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
 use crate::toolchain::{
     Ceiling, HostCommands, HostCompiler, HostSearch, HostSource, Launcher, STEP_PATH, ShaderCompiler, Store,
@@ -43,8 +43,8 @@ pub(crate) struct Tools {
     compiler: Option<Box<dyn HostSource>>,
     /// That of shaders in GLSL and HLSL, where there are any.
     shaders: Option<ShaderCompiler>,
-    /// Programs that write sources, by the names that the recipe gives.
-    generators: BTreeMap<String, PathBuf>,
+    /// Programs of the machine that kernel groups name, by the names that the recipe gives.
+    programs: BTreeMap<String, PathBuf>,
     answers: VersionCache,
 }
 
@@ -89,7 +89,7 @@ fn found(
         cuda: BTreeMap::new(),
         compiler: None,
         shaders: None,
-        generators: BTreeMap::new(),
+        programs: BTreeMap::new(),
         answers,
     };
     let shaders = recipe.groups.iter().filter(|group| group.form == KernelForm::Spirv);
@@ -102,25 +102,20 @@ fn found(
         let naga = ToolVersion { version: NAGA_VERSION.to_owned(), sha256: None };
         tools.host.insert(KernelCompiler::Naga.name().to_owned(), naga);
     }
-    for generator in recipe.groups.iter().filter_map(|group| group.generator.as_ref()) {
-        let Some(name) = generator.command.first().filter(|_| generator.is_of_machine()) else { continue };
-        // Where steps look for programs comes first: what the user put before it (a shim, say) may not run in a sandbox.
-        let found = which::which_in(name, Some(STEP_PATH), "/").or_else(|_| which::which(name)).map_err(|_| {
-            Error::toolchain(format!("`{name}`, which writes sources of kernels, is not in PATH"))
-                .detail(format!("the recipe calls: {}", generator.line()))
-        })?;
-        let program = fs_err::canonicalize(found)?;
+    for (name, command) in recipe.commands_of_machine() {
+        let program = program_of_machine(name, &tools.answers)
+            .map_err(|error| error.detail(format!("the recipe calls: {}", command.join(" "))))?;
         let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let tool = ToolVersion { version, sha256: Some(fs::Digest::of_file(&program)?) };
-        tools.host.insert(generator_tool(name), tool);
-        tools.generators.insert(name.clone(), program);
+        tools.host.insert(program_tool(name), tool);
+        tools.programs.insert(name.to_owned(), program);
     }
     for recipe in recipes.iter().filter(|recipe| recipe.is_cuda()) {
         tools.cuda.insert(recipe.cuda, cuda_tools(recipe, source, manifests, store, &tools.answers)?);
     }
     let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
     let drivers: Vec<BuildDriver> = builds.filter(|build| compiles(build)).map(|build| build.driver).collect();
-    if drivers.is_empty() {
+    if drivers.is_empty() && !recipe.compiles_headers() {
         return Ok(tools);
     }
     for name in recipe.build_tools() {
@@ -133,6 +128,22 @@ fn found(
         tools.host.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
     }
     Ok(tools)
+}
+
+/// A program that a kernel group names.
+fn program_of_machine(name: &str, answers: &VersionCache) -> Result<PathBuf> {
+    let missing = || Error::toolchain(format!("`{name}`, which a kernel group calls, is not in PATH"));
+    // Where steps look for programs comes first: what the user put before it (a shim, say) may not run in a sandbox.
+    let found = which::which_in(name, Some(STEP_PATH), "/").or_else(|_| which::which(name)).map_err(|_| missing())?;
+    let program = fs_err::canonicalize(&found)?;
+    // rustup's programs are one, which looks at the name that it was called by and at the user's settings.
+    let is_rustup = program.file_name().is_some_and(|file| file == "rustup") && name != "rustup";
+    if !is_rustup {
+        return Ok(program);
+    }
+    let said = answers.ask(&crate::process::Call::new(program).args(["which", name]));
+    let said = said.map_err(|error| missing().because(error))?;
+    fs_err::canonicalize(said.trim()).map_err(Error::from)
 }
 
 /// The compiler of a recipe's release.
@@ -246,6 +257,12 @@ impl Tools {
             .collect()
     }
 
+    /// Those of the host part alone.
+    pub(super) fn of_host(mut self) -> Self {
+        self.cuda.clear();
+        self
+    }
+
     /// Major version of the machine's host compiler, when the recipe uses it.
     pub(crate) fn host_major(&self) -> Option<u32> {
         self.compiler.as_ref().and_then(|compiler| compiler.major())
@@ -270,7 +287,7 @@ impl Tools {
             paths.push(dir);
         }
         paths.extend(self.shaders.as_ref().map(|compiler| compiler.program.clone()));
-        paths.extend(self.generators.values().cloned());
+        paths.extend(self.programs.values().cloned());
         paths.extend(self.compiler.iter().flat_map(|compiler| compiler.looked_at()));
         paths.extend(self.cuda.values().filter_map(|tools| tools.ceiling.as_ref()).flat_map(Ceiling::looked_at));
         paths.extend(self.cuda.values().filter_map(|tools| tools.system.as_ref()).flat_map(Toolchain::looked_at));
@@ -357,7 +374,7 @@ impl Tools {
             compiler_cache: cache,
             runtime,
             shaders: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
-            generators: self.generators.clone(),
+            programs: self.programs.clone(),
             launcher: None,
             source_date_epoch: epoch,
         })

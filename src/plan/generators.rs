@@ -3,11 +3,11 @@
 use super::kernels::{data_part, tool_part};
 use super::{Action, KeyPart, PlanInputs, Step, key_of};
 use crate::error::{Error, Result};
-use crate::recipe::{ComponentKind, Generator, KernelGroup, Recipe};
+use crate::recipe::{ComponentKind, Generator, KernelGroup, Recipe, program_of_machine};
 
-/// Name among the tools of a generator's program.
-pub fn generator_tool(program: &str) -> String {
-    format!("generator {program}")
+/// Name among the tools of a program of the machine that a kernel group names.
+pub fn program_tool(program: &str) -> String {
+    format!("program {program}")
 }
 
 /// A step for each group that has a generator. Its key holds what the generator reads and what it is to write: while both
@@ -17,6 +17,13 @@ pub(super) fn steps(recipe: &Recipe, inputs: &PlanInputs) -> Result<Vec<Step>> {
     groups.map(|(group, generator)| step(recipe, inputs, group, generator)).collect()
 }
 
+/// A command, and the program of the machine that it calls.
+pub(super) fn command_parts(recipe: &Recipe, inputs: &PlanInputs, command: &[String]) -> Result<Vec<KeyPart>> {
+    let program = program_of_machine(command).map(|program| tool_part(inputs, recipe.cuda, &program_tool(program)));
+    let words = command.iter().enumerate().map(|(at, word)| KeyPart::new(format!("argument {at}"), word));
+    Ok(program.transpose()?.into_iter().chain(words).collect())
+}
+
 fn step(recipe: &Recipe, inputs: &PlanInputs, group: &KernelGroup, generator: &Generator) -> Result<Step> {
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
@@ -24,10 +31,7 @@ fn step(recipe: &Recipe, inputs: &PlanInputs, group: &KernelGroup, generator: &G
         KeyPart::new("source-date-epoch", inputs.source_date_epoch),
     ];
     parts.extend(data_part(inputs, recipe.cuda));
-    if let Some(program) = generator.command.first().filter(|_| generator.is_of_machine()) {
-        parts.push(tool_part(inputs, recipe.cuda, &generator_tool(program))?);
-    }
-    parts.extend(generator.command.iter().enumerate().map(|(at, word)| KeyPart::new(format!("argument {at}"), word)));
+    parts.extend(command_parts(recipe, inputs, &generator.command)?);
     let reads = generator.reads()?;
     let is_read =
         |path: &&String| reads.contain(path, inputs.left_out.contains(*path)) && !group.sources.contains(path);

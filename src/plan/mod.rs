@@ -10,15 +10,17 @@ mod model;
 mod shard;
 #[cfg(test)]
 mod simulated_tests;
+mod structures;
 mod tasks;
 
-pub use generators::generator_tool;
+pub use generators::program_tool;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill};
 pub use kernels::{ShaderCall, glslc_calls, nvcc_arguments};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
+pub use structures::{structures_plan, structures_step};
 pub use tasks::tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +41,7 @@ pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
     let tag = recipe.kernel_abi_tag();
     let mut steps = host::steps(recipes, inputs, tag.as_ref())?;
     steps.extend(generators::steps(recipe, inputs)?);
+    steps.extend(structures::steps(recipe, inputs)?);
     for recipe in recipes.compiling() {
         steps.extend(kernels::steps(recipe, inputs, tag.as_ref())?);
     }

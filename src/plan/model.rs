@@ -10,7 +10,10 @@ use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget, Platf
 use crate::build_system::BuildDriver;
 use crate::bundle::{BundleManifest, Dependency, MANIFEST_SCHEMA, Provenance, ToolVersion};
 use crate::fs::Digest;
-use crate::recipe::{Component, ComponentKind, HostVariant, Install, KernelForm, Recipe, Soname};
+use crate::layout::Structure;
+use crate::recipe::{
+    Component, ComponentKind, HostType, HostVariant, Install, KernelForm, LayoutSource, Recipe, Soname,
+};
 
 /// Version of the plan's JSON schema.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -154,6 +157,17 @@ pub enum Action {
         /// Translation units below the source root.
         sources: Vec<String>,
     },
+    /// Asks the host how structures lie, and compares them with those of the kernel table.
+    Structures {
+        /// Name of the kernel group.
+        group: String,
+        /// What says how they lie.
+        source: LayoutSource,
+        /// The types.
+        types: Vec<HostType>,
+        /// The structures as the table has them, with those that they hold.
+        declared: Vec<Structure>,
+    },
     /// Compiles one translation unit for one target and variant into one file.
     Kernel {
         /// What compiles it.
@@ -182,7 +196,7 @@ impl Step {
         match &self.action {
             Action::Kernel { target, .. } => Some(*target),
             Action::Host { target, .. } => *target,
-            Action::Generate { .. } => None,
+            Action::Generate { .. } | Action::Structures { .. } => None,
         }
     }
 

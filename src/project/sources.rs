@@ -101,7 +101,8 @@ impl<'a> Named<'a> {
         let builds = recipe.components.iter().filter_map(|component| component.build.as_ref());
         let of_builds = builds.filter(|build| build.inputs.is_some()).map(BuildSpec::reads);
         let of_generators = recipe.groups.iter().filter_map(|group| group.generator.as_ref()).map(Generator::reads);
-        let inputs = of_builds.chain(of_generators).collect::<Result<_>>()?;
+        let of_structures = recipe.host_structures().map(|(_, structures)| structures.reads());
+        let inputs = of_builds.chain(of_generators).chain(of_structures).collect::<Result<_>>()?;
         let sources = recipe.groups.iter().flat_map(|group| &group.sources).map(String::as_str).collect();
         Ok(Self { inputs, sources })
     }

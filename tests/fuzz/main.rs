@@ -48,6 +48,7 @@ targets! {
     slice,
     solve,
     spirv,
+    structures,
     symbols,
     wheel,
 }

@@ -23,7 +23,7 @@ const FLOORS: [&[&str]; 8] = [
         "wrap",
     ],
     &["arch", "container", "index_page", "report"],
-    &["build_system", "bundle", "elf", "gpu", "lastrun", "lock", "machine", "manifest", "recipe"],
+    &["build_system", "bundle", "elf", "gpu", "lastrun", "layout", "lock", "machine", "manifest", "recipe"],
     &["abi", "fit", "lint", "package", "plan", "probe", "toolchain"],
     &["attest", "engine", "doctor", "generate", "inspect", "pack", "patch", "project", "slice", "verify"],
     &["offers", "pipeline"],
@@ -32,7 +32,8 @@ const FLOORS: [&[&str]; 8] = [
 ];
 
 /// Modules that are functions of their arguments: no clock, environment, network, terminal.
-const PURE: [&str; 11] = ["abi", "elf", "fit", "gpu", "lock", "machine", "recipe", "arch", "report", "lint", "plan"];
+const PURE: [&str; 12] =
+    ["abi", "elf", "fit", "gpu", "layout", "lock", "machine", "recipe", "arch", "report", "lint", "plan"];
 
 fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))

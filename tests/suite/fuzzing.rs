@@ -87,6 +87,7 @@ targets! {
     slice,
     solve,
     spirv,
+    structures,
     symbols,
     wheel,
 }

@@ -143,7 +143,8 @@ fn kernels_of_another_table_are_not_taken() {
     let kernels = prefix.path().join("lib/volley/kernels");
     let tag = fs_err::read_dir(&kernels).unwrap().next().unwrap().unwrap().path();
     fs_err::rename(tag, kernels.join("k000000000000")).unwrap();
-    Machine { prefix: &prefix, settings: &[] }.falls_back(&["no `fixed` kernels are installed in ", "(9.0)"]);
+    let said = "; code of another kernel ABI tag is there (k000000000000), and this library wants k";
+    Machine { prefix: &prefix, settings: &[] }.falls_back(&["no `fixed` kernels are installed in ", "(9.0)", said]);
 }
 
 /// The CUDA backend with the packed kernels' files, carried out on the host: the CPU's spikes.

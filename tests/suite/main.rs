@@ -100,6 +100,7 @@ mod source;
 mod starting;
 mod starting_here;
 mod stores;
+mod structures;
 mod toolchain;
 mod unchanged;
 mod upstreams;

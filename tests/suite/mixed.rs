@@ -143,6 +143,18 @@ fn says_why(prefix: &Path) {
     let model = checkout("tests/volley/models/lif_user.toml");
     let model = said(&[model.to_str().unwrap()]);
     assert!(model.contains("user models need CUDA"), "{model}");
+    // Shaders of another table lie under its tag: both tags are named, and the processor runs where nobody asked for a device.
+    let kernels = prefix.join("lib/volley/kernels");
+    let tag = fs_err::read_dir(&kernels).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    fs_err::rename(kernels.join(&tag), kernels.join("k000000000000")).unwrap();
+    let stale =
+        format!("; code of another kernel ABI tag is there (k000000000000), and this library wants {tag}: rebuild it");
+    let refused = said(&[net]);
+    assert!(refused.contains("no `fixed` shaders are installed") && refused.contains(&stale), "{refused}");
+    let mut program = Command::new(prefix.join("bin/volley"));
+    let report = Ran::of(program.env_clear().args(["run", net, "--json", "--backend", "auto"])).exit(0).json();
+    assert!(report["backend"] == "cpu" && report["reason"].as_str().unwrap().contains(&stale), "{report}");
+    fs_err::rename(kernels.join("k000000000000"), kernels.join(&tag)).unwrap();
 }
 
 /// The recipe with shaders is the other one, and shaders.

@@ -145,7 +145,9 @@ fn refuses_shaders_of_other_tables(copy: &Path, prefix: &Path, tag: &str) {
     fs_err::rename(kernels.join(tag), kernels.join("k0123456789ab")).unwrap();
     let mut program = Command::new(copy.join("bin/shaded"));
     let said = Ran::of(program.args(["--backend", "vulkan", "--variant", "fixed"]).env_clear()).exit(1).stderr;
-    let expected = format!("; those of k0123456789ab were made for other kernel tables than this program's ({tag})");
+    let expected = format!(
+        "; shaders of another kernel ABI tag are there: k0123456789ab, and this program wants {tag}: rebuild them"
+    );
     assert!(said.contains(&expected), "{said}");
 }
 
@@ -239,11 +241,11 @@ fn generated_shaders_are_compiled_together_and_found_when_they_are_stale() {
         let args = ["plan", "recipe", "--json", "--environment", environment];
         Ran::of(simpack(dir.path(), &args).env("SIMPACK_CACHE_DIR", path("cache")))
     };
-    assert_eq!(plan("vulkan1.2").exit(0).json()["steps"].as_array().unwrap().len(), 30 * 2 + 2);
+    assert_eq!(plan("vulkan1.2").exit(0).json()["steps"].as_array().unwrap().len(), 30 * 2 + 3);
     assert!(plan("vulkan1").exit(3).stderr.contains("unknown environment `vulkan1`"));
     let summary = build(&[]).exit(0).json();
     assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
-    assert_eq!(compiled(&summary).len(), 30 * 3 * 2 + 2);
+    assert_eq!(compiled(&summary).len(), 30 * 3 * 2 + 3);
     // One call of the compiler for all shaders of an environment and a variant: their logs say the same command.
     let logs: Vec<_> = files(&path("target/simpack/logs")).into_iter().filter(|file| file.contains("comp-")).collect();
     let command = |log: &String| {
@@ -280,11 +282,43 @@ fn generated_shaders_are_compiled_together_and_found_when_they_are_stale() {
     let again = build(&[]).exit(0).json();
     // The header that all share says the leak, too.
     assert!(compiled(&again).contains(&"generate network".to_owned()), "{:?}", compiled(&again));
+    core_of_another_table_refuses_old_shaders(dir.path(), &prefix, summary["kernel-abi"].as_str().unwrap());
     edit("recipe/shaders/pool_it.comp", "uint firing = 0;", "uint firing = 1;");
     let said = build(&[]).exit(8);
     assert!((said.stdout + &said.stderr).contains("shaders/pool_it.comp is stale"));
     let said = Ran::of(&mut simpack(dir.path(), &["verify", "--provenance", "--recipe", "recipe", "dist"]));
     assert!(said.code != Some(0) && said.stdout.contains("wrong  source"), "{said:?}");
+}
+
+/// A field more in the structures of host and shaders makes another tag. A core that was built with it, beside shaders that were
+/// not, says which tag it wants and which is there, and computes on the processor; who asks for a device gets the error.
+fn core_of_another_table_refuses_old_shaders(dir: &Path, prefix: &Path, tag: &str) {
+    let recipe = dir.join("recipe");
+    let generator = recipe.join("generate.py");
+    let text = fs_err::read_to_string(&generator).unwrap();
+    let field = "        (\"spikes\", \"u32\", \"\"),\n";
+    assert!(text.contains(field));
+    fs_err::write(&generator, text.replace(field, &format!("{field}        (\"late\", \"u32\", \"\"),\n"))).unwrap();
+    Ran::of(Command::new("python3").arg("generate.py").current_dir(&recipe)).exit(0);
+    let mut build = simpack(dir, &["build", "recipe", "--component", "core", "--dist", "core", "--json"]);
+    let built = Ran::of(build.env("SIMPACK_CACHE_DIR", dir.join("cache"))).exit(0).json();
+    let wanted = built["kernel-abi"].as_str().unwrap();
+    assert_ne!(wanted, tag);
+    fs_err::copy(dir.join("target/simpack/bundles/strata-core/bin/strata"), prefix.join("bin/strata")).unwrap();
+    let run = |args: &[&str]| {
+        Ran::of(Command::new(prefix.join("bin/strata")).args(["--cycles", "20"]).args(args).env_clear())
+    };
+    let said =
+        format!("; shaders of another kernel ABI tag are there: {tag}, and this program wants {wanted}: rebuild them");
+    let fallen = run(&[]).exit(0);
+    assert!(fallen.stderr.contains(&said) && fallen.stderr.contains("the processor computes instead"), "{fallen:?}");
+    let (fallen, cpu) = (fallen.json(), run(&["--backend", "cpu"]).exit(0).json());
+    assert_eq!((&fallen, &fallen["device_code"]), (&cpu, &Value::from("cpu")));
+    for args in [&["--backend", "vulkan"][..], &["--code", "vulkan1.1"]] {
+        assert!(run(args).exit(1).stderr.contains(&said), "{args:?}");
+    }
+    fs_err::write(&generator, text).unwrap();
+    Ran::of(Command::new("python3").arg("generate.py").current_dir(&recipe)).exit(0);
 }
 
 /// Each compiler makes modules that verification takes: glslc, glslang where there is no other, naga for WGSL.

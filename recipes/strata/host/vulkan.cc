@@ -195,8 +195,9 @@ std::string stale(const std::string &variant_dir) {
     std::error_code unreadable;
     for (const fs::directory_entry &entry : fs::directory_iterator(own.parent_path(), unreadable))
         if (entry.path() != own) others += " " + entry.path().filename().string();
-    if (others.empty()) return "";
-    return "; those of" + others + " were made for other kernel tables than this program's (" + own.filename().string() + ")";
+    if (others.empty() || std::filesystem::exists(own)) return "";
+    return "; shaders of another kernel ABI tag are there:" + others + ", and this program wants " + own.filename().string() +
+           ": rebuild them";
 }
 
 // The highest version of Vulkan that the device has and the packages are made for, or the one that is asked for.

@@ -10,6 +10,7 @@ use super::compile::Compile;
 use super::diagnostic::{Document, Spanned};
 use super::form::KernelForm;
 use super::host::HostKind;
+use super::host_structures::{HeaderLanguage, HostType};
 use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Generator, Source, WheelExperiment};
 use super::need::Need;
 use super::parse::words::{CapabilityRange, Use};
@@ -239,6 +240,35 @@ pub struct GroupTable {
     pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
     /// What writes the translation units.
     pub generator: Option<Generator>,
+    /// What says how the structures of the table lie in the host.
+    pub structures: Option<StructuresTable>,
+}
+
+/// `[kernels.*.structures]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StructuresTable {
+    /// The types.
+    pub types: Vec<Spanned<HostType>>,
+    /// What says how they lie.
+    pub source: LayoutTable,
+    /// Globs over what that reads.
+    pub inputs: Option<Vec<Spanned<String>>>,
+}
+
+/// What says how types of the host lie, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LayoutTable {
+    /// Headers of C or C++.
+    Headers {
+        /// Their paths.
+        headers: Vec<Spanned<String>>,
+        /// What they are written in.
+        language: HeaderLanguage,
+        /// Flags of the compiler.
+        flags: Vec<String>,
+    },
+    /// Program and arguments.
+    Command(Vec<String>),
 }
 
 /// What a variant or a range of capabilities adds.

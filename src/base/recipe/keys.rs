@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::form::KernelForm;
+use super::host_structures::HeaderLanguage;
 use super::model::{CondaProfile, CpuLevel, Fallback, WheelExperiment};
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, VersionPolicy};
 use crate::build_system::BuildDriver;
@@ -503,6 +504,35 @@ struct KernelGroup {
     /// What writes the sources, which lie in the source tree all the same: a build runs it and refuses sources that are not
     /// what it writes today. Of the forms `cubin` and `spirv`.
     generator: Option<Generator>,
+    /// Where the structures of the table come from. A build compares them with the host's own types, and stops where they
+    /// differ; `simpack generate table` writes them. Of form `spirv`.
+    structures: Option<Structures>,
+}
+
+/// The types of the host that structures of the kernel table are: out of `headers` of C or C++, or by a `command`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename_all = "kebab-case")]
+struct Structures {
+    /// The types, as the host names them. In the table a structure has the last of its names, and so have the structures that it
+    /// holds.
+    #[schemars(example = ["Neuron", "mysim::Pool"])]
+    types: Vec<String>,
+    /// Headers that declare them, relative to the source: the host compiler says how they lie, by debug information.
+    #[schemars(example = ["host/network.h"])]
+    headers: Option<Vec<String>>,
+    /// What the headers are written in.
+    #[schemars(extend("default" = "c++"), example = &"c++")]
+    language: Option<HeaderLanguage>,
+    /// Flags of the compiler that change how headers are read: those of the build that the structures depend on.
+    #[schemars(example = ["-Ihost", "-std=c++20"])]
+    flags: Option<Vec<String>>,
+    /// Program and arguments that print the structures as JSON (`simpack schema structures`), in the place of `headers`: a
+    /// program of the machine by its name, or a file of the source by its path.
+    #[schemars(example = ["go", "run", "./layouts"])]
+    command: Option<Vec<String>>,
+    /// Globs over all files that are read, relative to the source; left out, the headers alone.
+    #[schemars(example = ["host/**/*.h"])]
+    inputs: Option<Vec<String>>,
 }
 
 /// A command that writes the sources of a kernel group.

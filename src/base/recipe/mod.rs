@@ -6,6 +6,7 @@ mod file;
 mod files;
 mod form;
 mod host;
+mod host_structures;
 mod inputs;
 mod keys;
 #[cfg(test)]
@@ -29,24 +30,26 @@ mod waiver;
 pub use compile::{Compile, CompilerRange, is_of_cuda};
 pub use diagnostic::{Diagnostic, DiagnosticRecord, Document, Spanned, as_error, render_all};
 pub use file::{
-    Additions, BuildTable, ComponentTable, DependenciesTable, DriverTable, GroupTable, HostTable, LintTable,
-    MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable, VariantTable,
+    Additions, BuildTable, ComponentTable, DependenciesTable, DriverTable, GroupTable, HostTable, LayoutTable,
+    LintTable, MatrixTable, OptionValue, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, StructuresTable,
+    ToolchainTable, VariantTable,
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
 pub use host::{HostKind, HostToolchain};
+pub use host_structures::{HeaderLanguage, HostStructures, HostType, LayoutSource};
 pub use inputs::Inputs;
 pub use keys::{RecipeKeys, toml_schema};
 pub use matrix::{RecipeMatrix, load_matrix};
 pub use model::{
     BuildSpec, Component, ComponentKind, CondaProfile, CpuLevel, CudaToolchain, DriverPolicy, Fallback, Generator,
     InWheels, Install, KernelGroup, KernelNames, LintSettings, PackageSettings, Recipe, Source, SourcePart,
-    UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When,
+    UNNAMED_VARIANT, Used, VariantChoice, WheelExperiment, When, program_of_machine,
 };
 pub use need::Need;
 pub use parse::parse;
-pub use parse::table::declared_kernels;
 pub use parse::table::scalars_of;
+pub use parse::table::{declared_kernels, declared_structures};
 pub use parse::words::{AtLeast, CapabilityRange, Use};
 pub use places::{KernelPlace, Places};
 pub use resolve::{Selection, load};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::compile::Compile;
 use super::form::{DeviceCompiler, KernelForm};
 use super::host::HostToolchain;
+use super::host_structures::HostStructures;
 use super::inputs::Inputs;
 use super::need::Need;
 use super::places::Places;
@@ -23,6 +24,7 @@ use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;
 use crate::error::Result;
 use crate::gpu::{KernelSignature, kernel_abi_tag};
+use crate::layout::Structure;
 use crate::report::Level;
 
 /// A resolved recipe: one platform, one CUDA release.
@@ -501,6 +503,12 @@ pub struct KernelGroup {
     /// What people call what its kernels' signatures count, by kernel. No key and no package follows from it.
     #[serde(skip)]
     pub names: BTreeMap<String, KernelNames>,
+    /// The structures that its table declares. They are in the signatures of kernels, as far as these bind them.
+    #[serde(skip)]
+    pub structures: Vec<Structure>,
+    /// What says how those lie in the host.
+    #[serde(skip)]
+    pub host_structures: Option<HostStructures>,
 }
 
 /// Names in a kernel table, for people who read about it.
@@ -525,11 +533,6 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Whether its program is one of the machine's, found by its name.
-    pub fn is_of_machine(&self) -> bool {
-        self.command.first().is_some_and(|program| !program.contains('/'))
-    }
-
     /// The files that it reads.
     ///
     /// # Errors
@@ -537,11 +540,11 @@ impl Generator {
     pub fn reads(&self) -> Result<Inputs> {
         Inputs::below("", Some(&self.inputs))
     }
+}
 
-    /// The command as people type it.
-    pub fn line(&self) -> String {
-        self.command.join(" ")
-    }
+/// The program of a command that is one of the machine's, found by its name; others are files of the source.
+pub fn program_of_machine(command: &[String]) -> Option<&str> {
+    command.first().map(String::as_str).filter(|program| !program.contains('/'))
 }
 
 /// Name of the one combination of a group without variant axes.

@@ -82,6 +82,8 @@ enum ParameterType {
     F64,
     /// A `float`.
     F32,
+    /// Half a `float`: `_Float16` of C and C++.
+    F16,
     /// Anything passed by value; it takes `size` and `align`, a field of a structure `of`.
     Struct,
 }
@@ -123,13 +125,17 @@ struct Constant {
     name: String,
 }
 
-/// A structure that host and shaders share, laid out as in C and in `std430` blocks: by natural alignment.
+/// A structure that host and shaders share, laid out as in C and in `std430` blocks: by natural alignment, where it says nothing
+/// else.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename_all = "kebab-case")]
 struct StructKeys {
     /// Its name, for bindings and fields.
     #[schemars(example = &"Cell")]
     name: String,
+    /// Bytes of one, up to the next in an array; left out, they follow from the fields.
+    #[schemars(example = 32)]
+    size: Option<u32>,
     /// Its fields in order, by the names that the shaders use.
     fields: Vec<FieldKeys>,
 }
@@ -150,6 +156,10 @@ struct FieldKeys {
     /// Elements of an array, or of a vector.
     #[schemars(extend("default" = 1), example = 4)]
     count: Option<u32>,
+    /// Bytes from the start of the structure, where these do not follow from natural alignment: of a vector, or of what is
+    /// declared `alignas`.
+    #[schemars(example = 16)]
+    offset: Option<u32>,
 }
 
 /// Kind of a buffer.

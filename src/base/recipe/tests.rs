@@ -289,6 +289,7 @@ fn the_command_line_may_choose_otherwise() {
         ptx: Some(Vec::new()),
         environments: None,
         host: Some(HostKind::System),
+        writes_structures: false,
     };
     let recipe = load_with(VOLLEY, &chosen).unwrap();
     assert_eq!(joined(&recipe.targets), "sm_70 sm_80");

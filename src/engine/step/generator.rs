@@ -22,11 +22,7 @@ pub(super) struct GeneratorStep<'a> {
 
 impl GeneratorStep<'_> {
     pub(super) fn call(&self, tools: &Toolset) -> Result<Call> {
-        let Some((name, args)) = self.command.split_first() else {
-            return Err(Error::bug("a generator without a program"));
-        };
-        let program = tools.generators.get(name).cloned().unwrap_or_else(|| self.source.join(name));
-        Ok(tools.call(program, self.work)?.dir(self.source).args(args))
+        tools.command(self.command, (self.source, self.work))
     }
 
     /// The directory with what it has written.

@@ -11,6 +11,7 @@ pub(in crate::engine) mod launcher;
 pub(in crate::engine) mod nvcc;
 pub(in crate::engine) mod shared;
 mod soname;
+pub(in crate::engine) mod structures;
 pub(in crate::engine) mod toolset;
 mod undeclared;
 
@@ -27,6 +28,7 @@ use self::host::HostStep;
 use self::isolation::{copy_declared, outside_links, plain};
 use self::kernel::KernelPlace;
 use self::launcher::{LauncherUse, Launching};
+use self::structures::StructuresStep;
 use self::toolset::Toolset;
 use self::undeclared::{Keys, Scene, explain};
 use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
@@ -199,26 +201,18 @@ impl<'a> StepRun<'a> {
                 (place.finish(step, &made)?, spent, made.dir)
             }
             Action::Generate { command, sources } => {
-                let copy = work.join("source");
-                copy_declared(root, "", step.inputs(), &copy)?;
+                let copy = self.copy(step, work)?;
                 let generator = GeneratorStep { command, sources, source: &copy, work };
-                let sandbox = isolation.sandbox(work, [], [])?;
-                let call = generator.call(self.tools)?.within(sandbox);
-                let declared = |path: &Path| step.inputs().any(|(input, _)| Path::new(input) == path);
-                let scene = Scene {
-                    seen_as: &copy,
-                    source: root,
-                    declared: &declared,
-                    files: &options.sources,
-                    below: ".",
-                    keys: Keys::Generator,
-                    vendor: &options.vendor,
-                    isolation,
-                    given: None,
-                    work,
-                };
-                let spent = self.call_all(step, (&[call], None), &scene, &mut |_| {})?;
+                let call = generator.call(self.tools)?;
+                let (spent, _) = self.call_on_copy(step, call, Keys::Generator, (&copy, work))?;
                 (step.clone(), spent, generator.finish(step, &options.sources)?)
+            }
+            Action::Structures { group, source: by, types, declared } => {
+                let copy = self.copy(step, work)?;
+                let structures = StructuresStep { group, by, types, declared, source: &copy, work };
+                let call = structures.call(self.tools)?;
+                let (spent, outcome) = self.call_on_copy(step, call, Keys::Structures, (&copy, work))?;
+                (step.clone(), spent, structures.finish(outcome.as_ref())?)
             }
             Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
@@ -263,7 +257,7 @@ impl<'a> StepRun<'a> {
                     given: prefix,
                     work,
                 };
-                let hear = &mut |said: &str| unused.extend(driver.system().unused(said));
+                let hear = &mut |outcome: Outcome| unused.extend(driver.system().unused(&outcome.all_text()));
                 let spent = self.call_all(step, (&calls, launching.as_ref()), &scene, hear)?;
                 host.finish(&step.id, &tree)?;
                 (step.clone(), spent, tree)
@@ -275,13 +269,49 @@ impl<'a> StepRun<'a> {
         Ok(self.cache.put(step.key, &made, &tree)?)
     }
 
+    /// A copy of what a step declares to read, and nothing else.
+    fn copy(&self, step: &Step, work: &Path) -> Result<PathBuf> {
+        let copy = work.join("source");
+        copy_declared(&self.root, "", step.inputs(), &copy)?;
+        Ok(copy)
+    }
+
+    /// Makes the one call of a step that works on a copy of the source's root; answers what it took and said.
+    fn call_on_copy(
+        &self,
+        step: &Step,
+        call: Call,
+        keys: Keys,
+        (copy, work): (&Path, &Path),
+    ) -> Result<((u64, Duration), Option<Outcome>), StepFailure> {
+        let isolation = &self.options.isolation;
+        let sandbox = isolation.sandbox(work, [], self.tools.compiler_cache.iter().cloned())?;
+        let declared = |path: &Path| step.inputs().any(|(input, _)| Path::new(input) == path);
+        let scene = Scene {
+            seen_as: copy,
+            source: &self.root,
+            declared: &declared,
+            files: &self.options.sources,
+            below: ".",
+            keys,
+            vendor: &self.options.vendor,
+            isolation,
+            given: None,
+            work,
+        };
+        let mut last = None;
+        let spent =
+            self.call_all(step, (&[call.within(sandbox)], None), &scene, &mut |outcome| last = Some(outcome))?;
+        Ok((spent, last))
+    }
+
     /// Makes the calls; answers the memory of the largest process, and the processors' time of all. `hear` is given what each said that succeeded.
     fn call_all(
         &self,
         step: &Step,
         (calls, launching): (&[Call], Option<&Launching<'_>>),
         scene: &Scene<'_>,
-        hear: &mut dyn FnMut(&str),
+        hear: &mut dyn FnMut(Outcome),
     ) -> Result<(u64, Duration), StepFailure> {
         let mut log = Log::of(self.logs, step);
         let (mut peak, mut cpu) = (0, Duration::ZERO);
@@ -317,7 +347,7 @@ impl<'a> StepRun<'a> {
                     failure.error = Box::new(explain(*failure.error, &said, scene));
                     return Err(failure);
                 }
-                Ended::Itself => hear(&said),
+                Ended::Itself => hear(watched.outcome),
             }
         }
         Ok((peak, cpu))
@@ -438,7 +468,7 @@ fn is_error(line: &str) -> bool {
 pub(in crate::engine) fn kind_of(step: &Step) -> StepKind {
     match step.action {
         Action::Host { .. } => StepKind::Host,
-        Action::Kernel { .. } | Action::Generate { .. } => StepKind::Kernel,
+        Action::Kernel { .. } | Action::Generate { .. } | Action::Structures { .. } => StepKind::Kernel,
     }
 }
 
@@ -446,7 +476,7 @@ pub(in crate::engine) fn kind_of(step: &Step) -> StepKind {
 pub(in crate::engine) fn cached_name(step: &Step) -> &str {
     match &step.action {
         Action::Kernel { output, .. } => output.rsplit('/').next().unwrap_or(output),
-        Action::Host { .. } | Action::Generate { .. } => "",
+        Action::Host { .. } | Action::Generate { .. } | Action::Structures { .. } => "",
     }
 }
 

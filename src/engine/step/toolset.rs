@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::arch::CudaVersion;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fs;
 use crate::process::Call;
 use crate::recipe::HostVariant;
@@ -21,6 +21,9 @@ const TUNABLES: &str =
 pub(in crate::engine) fn temporary(work: &Path) -> PathBuf {
     work.join("tmp")
 }
+
+/// Where steps look for programs of the system.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The compiler of a CUDA release.
 #[derive(Debug, Clone)]
@@ -48,8 +51,8 @@ pub struct Toolset {
     pub companions: BTreeMap<String, Vec<String>>,
     /// Compiler of shaders in GLSL and HLSL; none when no such shader is built.
     pub shaders: Option<PathBuf>,
-    /// Programs that write sources of kernel groups, by the names that recipes give.
-    pub generators: BTreeMap<String, PathBuf>,
+    /// Programs of the machine that kernel groups name, by the names that recipes give.
+    pub programs: BTreeMap<String, PathBuf>,
     /// Tools of the build systems that simpack pins, by name.
     pub pinned: BTreeMap<&'static str, PathBuf>,
     /// The prefixes of the packages that the lock holds for builds, by host variant, where builds need any.
@@ -80,11 +83,28 @@ impl Toolset {
         let cuda = self.cuda.iter().flat_map(|compiler| [&compiler.nvcc, &compiler.cxx]);
         let single = cuda
             .chain(&self.shaders)
-            .chain(self.generators.values())
+            .chain(self.programs.values())
             .chain(self.pinned.values())
             .chain(&self.behind)
             .cloned();
         commands.chain(single).filter(|program| program.is_absolute()).collect()
+    }
+
+    /// A call of a command of a kernel group in `source`, which holds a copy of what it declares: its program is one of the
+    /// machine's, beside which its own programs are found, or a file of that copy.
+    pub(in crate::engine) fn command(&self, command: &[String], (source, work): (&Path, &Path)) -> Result<Call> {
+        let Some((name, args)) = command.split_first() else {
+            return Err(Error::bug("a kernel group calls a command without a program"));
+        };
+        let Some(program) = self.programs.get(name) else {
+            return Ok(self.call(source.join(name), work)?.dir(source).args(args));
+        };
+        let call = self.call(program, work)?.dir(source).args(args);
+        let beside = program.parent().and_then(Path::to_str).filter(|dir| !PATH.split(':').any(|known| known == *dir));
+        Ok(match beside {
+            Some(beside) => call.env("PATH", format!("{PATH}:{beside}")),
+            None => call,
+        })
     }
 
     /// A call with the environment of a step: nothing of the caller's but a plain `PATH`; home and
@@ -95,7 +115,7 @@ impl Toolset {
         fs_err::create_dir_all(&home)?;
         fs_err::create_dir_all(&temporary)?;
         let mut call = Call::new(program)
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", PATH)
             .env("HOME", fs::utf8(&home)?)
             .env("TMPDIR", fs::utf8(&temporary)?)
             .env("TZ", "UTC")

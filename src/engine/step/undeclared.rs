@@ -66,6 +66,8 @@ pub(in crate::engine) enum Keys {
     Kernels,
     /// `inputs` of a kernel group's generator.
     Generator,
+    /// `inputs` of what says its structures.
+    Structures,
 }
 
 /// Adds to the error of a failed step which undeclared files its output names, and that it has no network.
@@ -79,7 +81,7 @@ pub(in crate::engine) fn explain(mut error: Error, text: &str, scene: &Scene<'_>
             error = error.hint(match (first.strip_prefix(scene.source), scene.keys) {
                 (Ok(below), Keys::Build(kind)) => declare(&below.display().to_string(), kind),
                 (Ok(below), Keys::Kernels) => format!("add {} to the source", below.display()),
-                (Ok(below), Keys::Generator) => to_generator(&below.display().to_string()),
+                (Ok(below), Keys::Generator | Keys::Structures) => to_inputs(&below.display().to_string(), scene.keys),
                 (Err(_), _) => format!("copy {} into the source: what lies outside is in no key", first.display()),
             });
         }
@@ -100,8 +102,9 @@ fn declare(file: &str, kind: ComponentKind) -> String {
     format!("add \"{file}\"{all} to `inputs` of [component.{kind}.build]; `simpack check` lists what counts")
 }
 
-fn to_generator(file: &str) -> String {
-    format!("add \"{file}\" to `inputs` of the generator")
+fn to_inputs(file: &str, keys: Keys) -> String {
+    let of = if matches!(keys, Keys::Structures) { "the structures" } else { "the generator" };
+    format!("add \"{file}\" to `inputs` of {of} of the kernel group")
 }
 
 /// Files of the source that end in a name that was not found: compilers tell what an `#include` says, not where they
@@ -128,7 +131,14 @@ fn sought_elsewhere(mut error: Error, text: &str, scene: &Scene<'_>) -> Error {
                         "{file} is in the source and among the `inputs`, but the compiler does not search there"
                     ))
                     .hint(format!("compile with {search}, seen from the source directory")),
-                (Keys::Generator, _) => error.detail(format!("{file} is in the source")).hint(to_generator(file)),
+                (Keys::Structures, true) => error
+                    .detail(format!(
+                        "{file} is in the source and among the `inputs`, but the compiler does not search there"
+                    ))
+                    .hint(format!("add \"{search}\" to `flags` of the structures of the kernel group")),
+                (Keys::Generator | Keys::Structures, _) => {
+                    error.detail(format!("{file} is in the source")).hint(to_inputs(file, scene.keys))
+                }
                 (Keys::Kernels, _) => error
                     .detail(format!("{file} is in the source, but the compiler does not search there"))
                     .hint(format!("add \"{search}\" to `flags` of the kernel group")),

@@ -3,6 +3,8 @@
 mod built;
 mod generated;
 mod run;
+mod table;
 
 pub use built::Standing;
 pub use run::{GenerateRequest, Generated, GeneratedFile, generate};
+pub use table::{TableRequest, table};

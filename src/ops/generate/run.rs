@@ -57,6 +57,14 @@ pub struct Generated {
     otherwise: Vec<String>,
 }
 
+impl Generated {
+    /// The answer about files that follow from the recipe and its source alone.
+    pub(super) fn of(target: &str, output: &str, files: Vec<GeneratedFile>, written: bool) -> Self {
+        let (target, output) = (target.to_owned(), output.to_owned());
+        Self { schema: 1, target, output, files, written, built: None, otherwise: Vec::new() }
+    }
+}
+
 /// One file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -65,6 +73,25 @@ pub struct GeneratedFile {
     path: String,
     /// What was there.
     status: Status,
+}
+
+impl GeneratedFile {
+    pub(super) fn new(path: &str, status: Status) -> Self {
+        Self { path: path.to_owned(), status }
+    }
+}
+
+/// What became of a file, in a word.
+pub(super) fn word(status: Status, written: bool) -> &'static str {
+    match (status, written) {
+        (Status::Current, _) => "current",
+        (Status::Stale, true) => "changed",
+        (Status::Stale, false) => "stale",
+        (Status::Missing, true) => "new",
+        (Status::Missing, false) => "missing",
+        (Status::Superfluous, true) => "removed",
+        (Status::Superfluous, false) => "superfluous",
+    }
 }
 
 /// Where a build leaves packages when nobody says.
@@ -343,7 +370,7 @@ fn say(
     written: bool,
     ui: &Ui,
 ) -> Result<bool> {
-    let files = found.iter().map(|one| GeneratedFile { path: one.path.clone(), status: one.status }).collect();
+    let files = found.iter().map(|one| GeneratedFile::new(&one.path, one.status)).collect();
     let shown = output.strip_prefix("./").unwrap_or(output).display().to_string();
     let answer = Generated {
         schema: 1,
@@ -357,16 +384,8 @@ fn say(
     if ui.json(&answer)? {
         return Ok(true);
     }
-    let word = |status| match (status, written) {
-        (Status::Current, _) => "current",
-        (Status::Stale, true) => "changed",
-        (Status::Stale, false) => "stale",
-        (Status::Missing, true) => "new",
-        (Status::Missing, false) => "missing",
-        (Status::Superfluous, true) => "removed",
-        (Status::Superfluous, false) => "superfluous",
-    };
-    let lines: Vec<String> = found.iter().map(|one| format!("  {:<12} {}", word(one.status), one.path)).collect();
+    let lines: Vec<String> =
+        found.iter().map(|one| format!("  {:<12} {}", word(one.status, written), one.path)).collect();
     ui.say(format!("{} in {shown}\n{}", request.target, lines.join("\n")));
     Ok(false)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::cubin::kernel;
 use super::fixture::{Sealed, Tree, context, report, said};
-use crate::gpu::{BufferBinding, SpirvResource, kernel_abi_tag};
+use crate::gpu::{BufferBinding, BufferField, SpirvResource, kernel_abi_tag};
 use crate::recipe::ComponentKind;
 
 /// A compute shader in GLSL with a workgroup size, push constants and the members of its buffer.
@@ -174,6 +174,38 @@ fn one_buffer_may_be_seen_by_several_types() {
     // The other variant sees it by one of the two, or by none.
     assert_eq!(found(&[("a/k.spv", both.clone()), ("b/k.spv", module("vec4", "vec4"))]), [""; 0]);
     assert_eq!(found(&[("a/k.spv", both), ("b/k.spv", module("vec2", "vec2"))]).len(), 1);
+}
+
+/// The fields that the table declares are looked for in the type that has a structure, whichever is the first.
+#[test]
+fn one_buffer_may_be_seen_as_structures_and_as_words() {
+    if !has_glslang() {
+        return;
+    }
+    let module = |views: [&str; 2]| {
+        let views = views.map(|view| format!("layout(std430, binding = 0) buffer {view};\n")).concat();
+        compiled(
+            "vulkan1.1",
+            &format!(
+                "#version 450\nlayout({SIZE}) in;\nlayout(push_constant) uniform P {{ {PUSHED} }} p;\n\
+                 struct Cell {{ float potential; uint rest; }};\n{views}\
+                 void main() {{ c.cells[w.words[p.n]].potential = p.dt; }}\n"
+            ),
+        )
+    };
+    let declared = |rest| {
+        let field = |name: &str, offset| BufferField { name: name.to_owned(), offset, size: 4 };
+        let fields = vec![field("potential", 0), field("rest", rest)];
+        let resource = SpirvResource::StorageBuffer;
+        BufferBinding { set: 0, binding: 0, resource, size: 0, stride: Some(8), fields }
+    };
+    let (words, cells) = ("W { uint words[]; } w", "C { Cell cells[]; } c");
+    for views in [[words, cells], [cells, words]] {
+        let both = module(views);
+        assert_eq!(found_beside(&[declared(4)], &[("k.spv", both.clone())]), [""; 0]);
+        let said = found_beside(&[declared(12)], &[("k.spv", both)]);
+        assert!(said.len() == 1 && said[0].contains("`rest` is at 12 in the core, 4 in the shader"), "{said:?}");
+    }
 }
 
 /// Fields are named where host and shader have them otherwise.

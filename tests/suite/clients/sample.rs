@@ -96,6 +96,8 @@ pub fn recipe(targets: &[&str], cuda: &str) -> Recipe {
             when: Vec::new(),
             generator: None,
             names: BTreeMap::new(),
+            structures: Vec::new(),
+            host_structures: None,
         }],
         driver: DriverPolicy { profiles: Vec::new(), directories: Vec::new(), tag: PathTag::Runpath },
         lint: LintSettings::default(),

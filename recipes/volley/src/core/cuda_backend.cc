@@ -279,7 +279,7 @@ Outcome run_cuda(const Network &net, u64 seed, Accumulate accumulate, int ordina
     const std::string gpu = device.name + " (" + device.capability.text() + ")";
     if (selection.trace.empty())
       throw no_device("no `" + std::string(accumulate_name(accumulate)) + "` kernels " +
-                      (only.empty() ? "" : "`" + only + "` ") + "are installed in " + kernel_root() + " for " + gpu);
+                      (only.empty() ? "" : "`" + only + "` ") + "are installed in " + kernel_root() + " for " + gpu + other_tags_note());
     throw no_device(selection.summary);
   }
   const Context context(cu, device.handle);

@@ -119,6 +119,16 @@ std::string stale_note() {
   return "";
 }
 
+std::string other_tags_note() {
+  const std::string root = kernel_root();
+  std::error_code ignored;
+  if (fs::is_directory(root, ignored)) return "";
+  std::string others;
+  for (const std::string &tag : directories(parent_of(root))) others += (others.empty() ? "" : ", ") + tag;
+  if (others.empty()) return "";
+  return "; code of another kernel ABI tag is there (" + others + "), and this library wants " + kernel_abi() + ": rebuild it";
+}
+
 std::vector<DeviceCode> available_code(Accumulate accumulate) {
   std::vector<DeviceCode> found = installed_code(compiled_root(), accumulate);
   for (DeviceCode &code : found) code.compiled_here = true;

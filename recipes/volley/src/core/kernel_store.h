@@ -17,6 +17,9 @@ std::string compiled_root();
 // A word on what was compiled here for another release or another kernel ABI, which is ignored; empty without any.
 std::string stale_note();
 
+// A word on code that is installed for cores with other kernel tables, where there is none for this one; empty without any.
+std::string other_tags_note();
+
 // Everything below the root for one variant: newest CUDA first, then SASS before PTX, ascending; incomplete entries carry a problem.
 std::vector<DeviceCode> installed_code(const std::string &root, Accumulate accumulate);
 

@@ -186,7 +186,7 @@ Outcome run_vulkan(const Network &net, u64 seed, Accumulate accumulate, int ordi
                     installed.end());
   if (installed.empty())
     throw no_device("no `" + variant + "` shaders " + (only.empty() ? "" : "`" + only + "` ") + "are installed in " +
-                    root + "/spirv");
+                    root + "/spirv" + other_tags_note());
   const VulkanDriver &driver = VulkanDriver::get();
   if (only_gpu && std::none_of(driver.devices.begin(), driver.devices.end(), [](const VulkanDevice &d) { return d.is_gpu; }))
     throw no_device("Vulkan has no GPU");

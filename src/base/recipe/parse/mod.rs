@@ -1,6 +1,7 @@
 //! Text to `RecipeFile`: every key, type and word is checked here, and every mistake is kept.
 
 mod bindings;
+mod host_structures;
 mod parts;
 pub(in crate::recipe) mod reader;
 mod sources;

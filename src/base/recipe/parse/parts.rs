@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::host_structures::host_structures;
 use super::reader::{Fields, Reader, Value};
 use super::words::{Use, is_part_name, is_project_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
@@ -339,7 +340,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "cpu"]
+    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "cpu", "structures"]
         .into_iter()
         .filter(|key| !takes(key))
     {
@@ -350,6 +351,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
                 _ if other == "cpu" => {
                     "core is there without a GPU, too, and device code of this form is apart from it"
                 }
+                _ if other == "structures" => "the buffers of shaders alone have structures",
                 DeviceCompiler::Steps if other == "exact" => "what nvcc may join is a flag of its own: --fmad=false",
                 DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
@@ -396,33 +398,38 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     if takes("generator") {
         table.generator = fields.get("generator").and_then(|value| generator(reader, value));
     }
+    if takes("structures") {
+        table.structures = fields.get("structures").and_then(|value| host_structures(reader, value));
+    }
     fields.finish(reader);
     table
 }
 
 fn generator(reader: &mut Reader, value: &Value<'_>) -> Option<Generator> {
     let mut fields = reader.fields(value, "generator")?;
-    let command = fields.required(reader, "command").and_then(|value| {
-        let words = reader.list(value, "command", |reader, value| reader.text(value, "a word of the command"))?;
-        match words.first() {
-            None => {
-                reader.wrong(value.span(), "a generator needs a program to run");
-                return None;
-            }
-            Some(program) if program.value.contains('/') => {
-                if let Some(why) = not_relative(&program.value) {
-                    reader.wrong(program.span.clone(), format!("program `{}` {why}", program.value));
-                    return None;
-                }
-            }
-            Some(_) => {}
-        }
-        Some(words)
-    });
+    let command = fields.required(reader, "command").and_then(|value| command(reader, value, "a generator needs"));
     let inputs = fields.required(reader, "inputs").and_then(|value| reader.list(value, "inputs", pattern));
     fields.finish(reader);
-    let plain = |list: Vec<Spanned<String>>| list.into_iter().map(|item| item.value).collect();
-    Some(Generator { command: plain(command?), inputs: plain(inputs?) })
+    Some(Generator { command: command?, inputs: inputs?.into_iter().map(|item| item.value).collect() })
+}
+
+/// Program and arguments: a program of the machine by its name, or a file of the source by its path. `who` needs one.
+pub(super) fn command(reader: &mut Reader, value: &Value<'_>, who: &str) -> Option<Vec<String>> {
+    let words = reader.list(value, "command", |reader, value| reader.text(value, "a word of the command"))?;
+    match words.first() {
+        None => {
+            reader.wrong(value.span(), format!("{who} a program to run"));
+            return None;
+        }
+        Some(program) if program.value.contains('/') => {
+            if let Some(why) = not_relative(&program.value) {
+                reader.wrong(program.span.clone(), format!("program `{}` {why}", program.value));
+                return None;
+            }
+        }
+        Some(_) => {}
+    }
+    Some(words.into_iter().map(|word| word.value).collect())
 }
 
 fn variants(reader: &mut Reader, value: &Value<'_>, form: KernelForm) -> BTreeMap<String, BTreeMap<String, Additions>> {
@@ -559,7 +566,7 @@ fn below(reader: &mut Reader, value: &Value<'_>, what: &str) -> Option<Spanned<S
 }
 
 /// A glob below a directory.
-fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
+pub(super) fn pattern(reader: &mut Reader, value: &Value<'_>) -> Option<Spanned<String>> {
     below(reader, value, "glob").filter(|path| is_glob(reader, path))
 }
 

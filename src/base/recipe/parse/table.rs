@@ -1,12 +1,13 @@
 //! The kernel table: kernels and parameters as declared, to signatures with offsets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bindings::{bindings, constants, workgroup};
 use super::reader::{Fields, Reader, Value, edition, read};
-use super::structs::{Structs, structs};
+use super::structs::{Structs, awaiting, structs, structures};
 use super::words::is_symbol;
 use crate::gpu::{KernelSignature, Param};
+use crate::layout::{Scalar, Structure};
 use crate::recipe::diagnostic::{Diagnostic, Document, Spanned};
 use crate::recipe::model::KernelNames;
 
@@ -25,48 +26,50 @@ pub struct DeclaredKernel {
     pub signature: KernelSignature,
 }
 
-/// Scalar types: name, size in bytes, which is their alignment too.
-pub(super) const SCALARS: [(&str, u32); 11] = [
-    ("ptr", 8),
-    ("u64", 8),
-    ("i64", 8),
-    ("f64", 8),
-    ("u32", 4),
-    ("i32", 4),
-    ("f32", 4),
-    ("u16", 2),
-    ("i16", 2),
-    ("u8", 1),
-    ("i8", 1),
-];
-
 /// Bytes of parameters that a kernel may have from sm_70 on ("CUDA C++ Programming Guide", `__global__` parameters).
 const MOST_BYTES: u32 = 32764;
 
 /// Names of the scalar types of so many bytes.
 pub fn scalars_of(size: u32) -> impl Iterator<Item = &'static str> {
-    SCALARS.into_iter().filter(move |(_, bytes)| *bytes == size).map(|(name, _)| name)
+    Scalar::ALL.into_iter().filter(move |scalar| scalar.size() == size).map(Scalar::name)
 }
 
-/// Reads a kernel table. `path` is how the file is named in mistakes.
-pub(in crate::recipe) fn kernel_table(text: &str, path: &str) -> (Document, Vec<DeclaredKernel>, Vec<Diagnostic>) {
+/// What a kernel table declares.
+pub(in crate::recipe) struct DeclaredTable {
+    pub document: Document,
+    pub kernels: Vec<DeclaredKernel>,
+    pub structures: Vec<Structure>,
+    pub mistakes: Vec<Diagnostic>,
+}
+
+/// Reads a kernel table. `path` is how the file is named in mistakes; structures that are `awaited` are about to be written
+/// into it, and need not be there.
+pub(in crate::recipe) fn kernel_table(text: &str, path: &str, awaited: &BTreeSet<String>) -> DeclaredTable {
     let document = Document::new(path, text);
     let (found, mistakes) = read(document.clone(), "the kernel table", |reader, mut top| {
         edition(reader, &mut top);
-        let structs = top.get("struct").map(|value| structs(reader, value)).unwrap_or_default();
+        let structs = top.get("struct").map(|value| structs(reader, value, awaited));
+        let structs = structs.unwrap_or_else(|| awaiting(awaited));
         let kernels = top
             .required(reader, "kernel")
             .and_then(|value| reader.list(value, "kernel", |reader, value| kernel(reader, value, &structs)));
         top.finish(reader);
-        Some(first_of_each(reader, kernels.unwrap_or_default()))
+        Some((first_of_each(reader, kernels.unwrap_or_default()), structures(structs)))
     });
-    (document, found.unwrap_or_default(), mistakes)
+    let (kernels, structures) = found.unwrap_or_default();
+    DeclaredTable { document, kernels, structures, mistakes }
 }
 
 /// The signatures of a table without mistakes; none of one with.
 pub fn declared_kernels(text: &str) -> Option<Vec<KernelSignature>> {
-    let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+    let DeclaredTable { kernels, mistakes, .. } = kernel_table(text, "table.toml", &BTreeSet::new());
     mistakes.is_empty().then(|| kernels.into_iter().map(|kernel| kernel.signature).collect())
+}
+
+/// The structures of a table without mistakes; none of one with.
+pub fn declared_structures(text: &str) -> Option<Vec<Structure>> {
+    let DeclaredTable { structures, mistakes, .. } = kernel_table(text, "table.toml", &BTreeSet::new());
+    mistakes.is_empty().then_some(structures)
 }
 
 fn first_of_each(reader: &mut Reader, kernels: Vec<DeclaredKernel>) -> Vec<DeclaredKernel> {
@@ -145,8 +148,11 @@ struct DeclaredParam {
 fn param(reader: &mut Reader, value: &Value<'_>) -> Option<DeclaredParam> {
     let mut fields = reader.fields(value, "a parameter")?;
     let name = fields.required(reader, "name").and_then(|value| reader.text(value, "name"));
-    let types: Vec<(&str, (&'static str, Option<u32>))> =
-        SCALARS.iter().map(|&(name, size)| (name, (name, Some(size)))).chain([("struct", ("struct", None))]).collect();
+    let types: Vec<(&str, (&'static str, Option<u32>))> = Scalar::ALL
+        .iter()
+        .map(|&scalar| (scalar.name(), (scalar.name(), Some(scalar.size()))))
+        .chain([("struct", ("struct", None))])
+        .collect();
     let kind = fields.required(reader, "type").and_then(|value| reader.choice(value, "type", &types));
     let kind = kind.map(|kind| kind.value);
     let size = match kind.map(|(_, size)| size) {
@@ -207,7 +213,7 @@ params = [
   { name = "f", type = "i64" },
 ]
 "#;
-        let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+        let DeclaredTable { kernels, mistakes, .. } = kernel_table(text, "table.toml", &BTreeSet::new());
         assert_eq!(mistakes, []);
         let offsets: Vec<_> = kernels[0].signature.params.iter().map(|param| (param.offset, param.size)).collect();
         assert_eq!(offsets, [(0, 1), (4, 4), (8, 8), (16, 2), (20, 12), (32, 8)]);
@@ -224,11 +230,12 @@ bindings = [
   { set = 0, binding = 0, type = "storage-buffer", size = 4, stride = 8 },
 ]
 "#;
-        let (_, kernels, mistakes) = kernel_table(text, "table.toml");
+        let DeclaredTable { kernels, mistakes, .. } = kernel_table(text, "table.toml", &BTreeSet::new());
         assert_eq!(mistakes, []);
         let found: Vec<_> = kernels[0].signature.bindings.iter().map(ToString::to_string).collect();
         assert_eq!(found, ["0.0 storage 4+n*8", "0.1 uniform 16"]);
-        let (_, _, mistakes) = kernel_table(&text.replace("binding = 1", "binding = 0"), "table.toml");
+        let DeclaredTable { mistakes, .. } =
+            kernel_table(&text.replace("binding = 1", "binding = 0"), "table.toml", &BTreeSet::new());
         assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Resolver;
+use super::{Resolver, host_structures};
 use crate::arch::KernelTarget;
 use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
+use crate::layout::Structure;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
 use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
 use crate::recipe::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
-use crate::recipe::parse::table::{DeclaredKernel, kernel_table};
+use crate::recipe::parse::table::{DeclaredKernel, DeclaredTable, kernel_table};
 
 /// Combinations of variants that one group may have: more is a slip, not a plan.
 const MOST_VARIANTS: usize = 256;
@@ -88,10 +89,14 @@ fn group(
     for source in group.sources.iter().flat_map(|sources| &sources.value) {
         resolver.must_be_in_source(source);
     }
-    let declared = if form.has_table() { table(resolver, group, seen, name) } else { Some(Vec::new()) };
+    let table = if form.has_table() { table(resolver, group, seen, name) } else { Some(Default::default()) };
     if form == KernelForm::Spirv {
-        shaders(resolver, group, declared.as_deref());
+        shaders(resolver, group, table.as_ref().map(|(declared, _)| declared.as_slice()));
     }
+    let host_structures = group.structures.as_ref().zip(group.table.as_ref()).zip(table.as_ref());
+    let host_structures = host_structures.map(|((written, path), (_, declared))| {
+        host_structures::host_structures(resolver, written, (&path.value, declared))
+    });
     let variants = variants(resolver, group);
     let exact = exact(resolver, group, variants.as_deref().unwrap_or_default());
     let plain = |list: &[Spanned<String>]| list.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
@@ -99,7 +104,7 @@ fn group(
         DeviceCompiler::Steps => plain(&group.sources.as_ref()?.value),
         _ => Vec::new(),
     };
-    let declared = declared?;
+    let (declared, structures) = table?;
     Some(KernelGroup {
         name: name.to_owned(),
         sources,
@@ -115,6 +120,8 @@ fn group(
         variants: variants?,
         generator: group.generator.clone(),
         exact,
+        structures,
+        host_structures,
         when: group
             .when
             .iter()
@@ -238,14 +245,14 @@ fn beside_wgsl(resolver: &Resolver<'_>, group: &GroupTable, source: &Spanned<Str
     Some(mistake.hint("in WGSL a definition is the value of a constant that is declared `override`: a number"))
 }
 
-/// The declared kernels, sorted by name. The table is part of the recipe, so it is looked for in the recipe's
+/// The declared kernels, sorted by name, and structures. The table is part of the recipe, so it is looked for in the recipe's
 /// directory, and then in a source tree that was fetched.
 fn table(
     resolver: &mut Resolver<'_>,
     group: &GroupTable,
     seen: &mut BTreeMap<String, String>,
     name: &str,
-) -> Option<Vec<DeclaredKernel>> {
+) -> Option<(Vec<DeclaredKernel>, Vec<Structure>)> {
     let at = group.table.as_ref()?;
     let files = table_files(resolver, at)?;
     let text = match files.text(&at.value) {
@@ -260,7 +267,8 @@ fn table(
         Some((dir, _)) => format!("{dir}/{}", at.value),
         None => at.value.clone(),
     };
-    let (document, kernels, mistakes) = kernel_table(&text, &path);
+    let DeclaredTable { document, kernels, structures, mistakes } =
+        kernel_table(&text, &path, &awaited(resolver, group));
     resolver.mistakes.extend(mistakes);
     resolver.places.add_table(&document, &kernels);
     if kernels.is_empty() {
@@ -287,7 +295,13 @@ fn table(
             resolver.mistakes.push(mistake);
         }
     }
-    Some(kernels)
+    Some((kernels, structures))
+}
+
+/// Structures of the host that are about to be written into the table.
+fn awaited(resolver: &Resolver<'_>, group: &GroupTable) -> BTreeSet<String> {
+    let types = group.structures.iter().flat_map(|structures| &structures.types);
+    types.filter(|_| resolver.selection.writes_structures).map(|one| one.value.name.clone()).collect()
 }
 
 /// Where a kernel table is; none and a mistake when it is nowhere.

@@ -1,6 +1,7 @@
 //! `RecipeFile` to `Recipe`: defaults, the manifests' knowledge, and what contradicts itself.
 
 mod components;
+mod host_structures;
 mod kernels;
 mod licence;
 mod targets;
@@ -33,6 +34,8 @@ pub struct Selection {
     pub environments: Option<Vec<String>>,
     /// Host compiler. The recipe's settings for it hold, too.
     pub host: Option<HostKind>,
+    /// Structures that the host says need not be in the kernel tables: they are about to be written.
+    pub writes_structures: bool,
 }
 
 /// Resolves a recipe for one `release` of its matrix, or for its own choice. `dir` is its directory, for those who build;

@@ -222,7 +222,11 @@ fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String
         let Some(first) = views.first() else { continue };
         match known.bindings.iter().find(|one| (one.set, one.binding) == place) {
             Some(one) if views.iter().any(|found| differs(one, found).is_none()) => {}
-            Some(one) => wrong.extend(differs(one, first)),
+            Some(one) => {
+                // The host's type is the one with its elements, if any is.
+                let is_its = |found: &&BufferBinding| found.stride == one.stride && !found.fields.is_empty();
+                wrong.extend(differs(one, views.iter().find(is_its).unwrap_or(first)));
+            }
             None => wrong.push(format!("binding {first} is not in the table (set.binding type bytes)")),
         }
     }
