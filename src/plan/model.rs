@@ -146,6 +146,9 @@ pub enum Action {
         /// The variant of the libraries that ship cut, where it builds one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         variant: Option<String>,
+        /// Ids of the steps that compile the shaders that it embeds: it begins when they have ended.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        shaders: Vec<String>,
     },
     /// Runs what writes translation units, and compares what it writes with those in the source.
     Generate {
@@ -245,6 +248,7 @@ impl PlannedBundle {
             kernels: Vec::new(),
             exact: BTreeMap::new(),
             needs: BTreeMap::new(),
+            embedded: Vec::new(),
             glibc: None,
             uses: component.map(|component| component.uses.iter().map(Dependency::from).collect()).unwrap_or_default(),
             dependencies: BTreeSet::new(),

@@ -30,6 +30,7 @@ mod doctor_roots;
 mod doctor_smoke;
 mod doctoring;
 mod drivers;
+mod embedding;
 mod failing;
 mod failures;
 mod fitting;

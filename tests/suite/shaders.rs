@@ -110,7 +110,7 @@ fn shaders_are_built_installed_and_run() {
 }
 
 /// Ids of the steps that were not found in the cache, sorted.
-fn compiled(summary: &Value) -> Vec<String> {
+pub fn compiled(summary: &Value) -> Vec<String> {
     let steps = summary["steps"].as_array().unwrap().iter().filter(|step| step["cached"] == false);
     let mut ids: Vec<String> = steps.map(|step| step["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();

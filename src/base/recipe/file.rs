@@ -237,6 +237,8 @@ pub struct GroupTable {
     pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
     /// What writes the translation units.
     pub generator: Option<Generator>,
+    /// Whether the build of core puts its modules into core.
+    pub embed: Option<Spanned<bool>>,
 }
 
 /// What a variant or a range of capabilities adds.

@@ -33,7 +33,7 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 16] = [
+const PLACEHOLDERS: [&str; 17] = [
     "kernel-abi",
     "version",
     "prefix",
@@ -46,6 +46,7 @@ const PLACEHOLDERS: [&str; 16] = [
     "variant",
     "source",
     "work",
+    "shaders",
     "cxx",
     "cuda-root",
     "nvcc",
@@ -319,13 +320,15 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in
-        ["sources", "table", "flags", "variants", "exact", "when", "generator"].into_iter().filter(|key| !takes(key))
+    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "embed"]
+        .into_iter()
+        .filter(|key| !takes(key))
     {
         if let Some(value) = fields.get(other) {
             let message = format!("`{other}` cannot be combined with form = \"{}\"", kind.name());
             let mistake = reader.mistake(value.span(), message);
             reader.push(mistake.hint(match kind.compiler() {
+                _ if other == "embed" => "shaders alone are handed to the build of core",
                 DeviceCompiler::Steps if other == "exact" => "what nvcc may join is a flag of its own: --fmad=false",
                 DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
@@ -368,6 +371,9 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     }
     if takes("generator") {
         table.generator = fields.get("generator").and_then(|value| generator(reader, value));
+    }
+    if takes("embed") {
+        table.embed = fields.get("embed").and_then(|value| reader.boolean(value, "embed"));
     }
     fields.finish(reader);
     table

@@ -103,6 +103,17 @@ impl Reader {
         None
     }
 
+    /// `true` or `false`.
+    pub fn boolean(&mut self, value: &Value<'_>, what: &str) -> Option<Spanned<bool>> {
+        match value.get_ref() {
+            DeValue::Boolean(switch) => Some(Spanned { value: *switch, span: value.span() }),
+            _ => {
+                self.wrong_type(value, what, "true or false");
+                None
+            }
+        }
+    }
+
     /// An integer in a range.
     pub fn integer(
         &mut self,

@@ -32,6 +32,11 @@ pub(super) fn form_of(group: &GroupTable) -> KernelForm {
     group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
 }
 
+/// Whether the build of core puts a group's modules into core.
+pub(super) fn embeds(group: &GroupTable) -> bool {
+    group.embed.as_ref().is_some_and(|embed| embed.value)
+}
+
 /// A target has one package, which holds all groups for it: those of CUDA ship in one form. Shaders have targets of their
 /// own, and stand beside any form that core launches by a kernel table, as they are.
 fn one_form(resolver: &mut Resolver<'_>) {
@@ -99,6 +104,7 @@ fn group(
         flags: plain(&group.flags),
         variants: variants?,
         generator: group.generator.clone(),
+        embed: embeds(group),
         exact,
         when: group
             .when

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Resolver;
-use super::kernels::form_of;
+use super::kernels::{embeds, form_of};
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
@@ -172,10 +172,12 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
             }
         }
     }
-    if is_alone && is_asked && resolver.selection.environments.iter().flatten().next().is_none() {
-        let mistake = Diagnostic::asked("the recipe's device code is shaders alone, and they are for no environment");
-        wrong.push(mistake.hint("leave out `--environment none`"));
-    }
+    let is_none = is_asked && resolver.selection.environments.iter().flatten().next().is_none();
+    let why = match resolver.file.groups.values().any(embeds) {
+        true => Some("the build of core embeds the shaders, and they are for no environment"),
+        false => is_alone.then_some("the recipe's device code is shaders alone, and they are for no environment"),
+    };
+    wrong.extend(why.filter(|_| is_none).map(|why| Diagnostic::asked(why).hint("leave out `--environment none`")));
     resolver.mistakes.extend(wrong);
     found.sort();
     found.dedup();
