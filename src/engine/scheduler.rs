@@ -126,7 +126,7 @@ impl Scheduler {
     /// Lets those start that waited for nothing but these.
     fn made(&mut self, steps: &[usize]) {
         for (_, others) in self.held.values_mut() {
-            steps.iter().for_each(|step| drop(others.remove(step)));
+            others.retain(|other| !steps.contains(other));
         }
         let ready = self.held.extract_if(.., |_, (_, others)| others.is_empty());
         ready.for_each(|(_, (step, _))| self.slots.insert(step));

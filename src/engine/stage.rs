@@ -170,11 +170,14 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         staged.bundles.push(bundle);
     }
     let embedded = embedded(inputs, &staged)?;
+    let is_shader = |step: &&Step| step.target().is_some_and(KernelTarget::is_shader);
+    let compiling: Vec<&Step> = inputs.plan.steps.iter().filter(is_shader).collect();
     let has_it = |bundle: &&mut Bundle| bundle.manifest.component == ComponentKind::Core;
     for core in staged.bundles.iter_mut().filter(has_it).filter(|_| !embedded.is_empty()) {
         core.manifest.embedded.clone_from(&embedded);
         core.manifest.kernels = kernels_of(recipe, true);
         core.manifest.exact = recipe.exact();
+        core.manifest.provenance.sources = sources(&compiling);
     }
     Ok(staged)
 }

@@ -226,7 +226,8 @@ impl Distribution {
                 (&own.package, own.target, &own.kernel_abi) == (&offer.package, offer.target, &offer.kernel_abi)
             };
             // What core embeds comes with core, and that is there.
-            if !(offer.embedded && self.core.is_some()) && !self.shaders.iter().any(is_same) {
+            let is_there = offer.embedded && self.core.is_some();
+            if !is_there && !self.shaders.iter().any(is_same) {
                 self.shaders.push(ShaderPackage { installed: false, ..offer });
             }
         }

@@ -61,7 +61,8 @@ fn core_embeds_the_shaders_and_runs_them() {
     let why = cached(&["plan", "recipe/embedded.toml", "--why", "host core"]).exit(0).stdout;
     assert!(why.contains("  modules  known when they are compiled"), "{why}");
 
-    let summary = build(&["--format", "conda,wheel,oci,deb"]).exit(0).json();
+    let formats = ["--format", "conda,wheel,oci,deb"];
+    let summary = build(&formats).exit(0).json();
     assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
     let packages = summary["packages"].as_array().unwrap();
     let names: Vec<&str> = packages.iter().map(|package| package["package"].as_str().unwrap()).collect();
@@ -69,7 +70,8 @@ fn core_embeds_the_shaders_and_runs_them() {
     assert_eq!(compiled(&summary).len(), 2 * 2 * 2 + 1);
     run(&["verify", "dist", "--recipe", "recipe/embedded.toml"]).exit(0);
     // What is settled now is found without compiling, and says what core was made of.
-    assert_eq!(compiled(&build(&[]).exit(0).json()), [""; 0]);
+    fs_err::remove_dir_all(path("target")).unwrap();
+    assert_eq!(compiled(&build(&formats).exit(0).json()), [""; 0]);
     let why = cached(&["plan", "recipe/embedded.toml", "--why", "host core"]).exit(0).stdout;
     assert_eq!(why.matches("\n  module shaders/").count(), 8, "{why}");
 
@@ -88,6 +90,10 @@ fn core_embeds_the_shaders_and_runs_them() {
     edit(&path("recipe/host/main.cc"), "state = 42", "state = 43");
     assert_eq!(compiled(&build(&[]).exit(0).json()), ["host core"]);
     edit(&path("recipe/shaders/integrate.comp"), "? 3 :", "? 4 :");
+    let stale = run(&["verify", "dist", "--recipe", "recipe/embedded.toml", "--json"]).exit(1).json();
+    let stale: Vec<&Value> =
+        stale["findings"].as_array().unwrap().iter().filter(|one| one["lint"] == "stale-kernels").collect();
+    assert!(stale.len() == 1 && stale[0]["subject"] == "shaded-core", "{stale:?}");
     let again = compiled(&build(&[]).exit(0).json());
     assert!(again.len() == 5 && again[0] == "host core", "{again:?}");
     assert!(again[1..].iter().all(|step| step.contains("integrate.comp")), "{again:?}");
@@ -208,6 +214,7 @@ fn mistakes_about_embedded_shaders_show_their_place() {
         said(&[("embed = true", "embed = false")]),
         said(&[("embed = true", "embed = \"yes\"")]),
         said(&[("\n[driver]", other)]),
+        said(&[("\n[kernels.network]", "\n[component.kernels]\n\n[kernels.network]")]),
         said(&[("\n[driver]", "\n[package.conda]\nfallback = \"all\"\n\n[driver]")]),
         said(&[
             (

@@ -1,6 +1,7 @@
 //! Modules of SPIR-V that a build put into a program. The format has no length, so that one is found by the size and the
 //! digest that it had when it was compiled.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
@@ -38,8 +39,8 @@ pub fn embedded_modules(
             let digest: [u8; 32] = hash.clone().finalize().into();
             let digest = Digest::from(digest);
             if digests.contains(&digest) {
-                if !found.contains_key(&digest) {
-                    found.insert(digest, spirv_within(&rest[..end], budget)?);
+                if let Entry::Vacant(place) = found.entry(digest) {
+                    place.insert(spirv_within(&rest[..end], budget)?);
                 }
                 break;
             }
