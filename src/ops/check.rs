@@ -16,7 +16,7 @@ use crate::project::{files_of, find, licences, source_elsewhere, source_root, un
 use crate::recipe::{
     self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, Selection, Source,
 };
-use crate::toolchain::{Store, not_asked};
+use crate::toolchain::{Store, has_dxc, not_asked};
 use crate::ui::{Ui, size};
 
 /// `simpack check --json`.
@@ -51,10 +51,15 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
     let fetched = fetched(&text, &path, dir, offline, ui)?;
     let files = files_of(dir, fetched.as_deref());
     let answer = recipe::load_matrix(&text, &path, dir, &*files, &manifests, &Selection::default());
-    let (recipes, mistakes) = match &answer {
-        Ok(recipes) => (recipes.as_slice(), [].as_slice()),
-        Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
+    let (recipes, mut mistakes) = match &answer {
+        Ok(recipes) => (recipes.as_slice(), Vec::new()),
+        Err(mistakes) => ([].as_slice(), mistakes.clone()),
     };
+    // What no compiler of this machine makes is refused here, not by a build.
+    if let (Ok(file), false) = (recipe::parse(&text, &path), has_dxc()) {
+        mistakes.extend(recipe::beyond_glslang(&file));
+    }
+    let (recipes, mistakes) = if mistakes.is_empty() { (recipes, &[][..]) } else { (&[][..], mistakes.as_slice()) };
     let mut warnings = match recipes.first().filter(|recipe| matches!(recipe.source, Source::Path(_))) {
         Some(recipe) => warnings(recipe, &text, &path)?,
         None => Vec::new(),

@@ -47,6 +47,7 @@ mod generating_nix;
 mod growing;
 mod headers;
 mod hermetic;
+mod hlsl;
 mod host_compiler;
 mod hostile_output;
 mod hostile_power;

@@ -5,6 +5,7 @@ mod diagnostic;
 mod file;
 mod files;
 mod form;
+mod hlsl;
 mod host;
 mod inputs;
 mod keys;
@@ -33,6 +34,7 @@ pub use file::{
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
+pub use hlsl::{WITHOUT_DXC, beyond_glslang, needs_dxc};
 pub use host::{HostKind, HostToolchain};
 pub use inputs::Inputs;
 pub use keys::{RecipeKeys, toml_schema};

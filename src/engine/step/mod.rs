@@ -200,8 +200,8 @@ impl<'a> StepRun<'a> {
                     given: None,
                     work,
                 };
-                let (call, made) = place.call(step)?;
-                let spent = self.call_all(step, (call.as_slice(), None), &scene, &mut |_| {})?;
+                let (calls, made) = place.calls(step)?;
+                let spent = self.call_all(step, (calls.as_slice(), None), &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, spent, made.dir)
             }
             Action::Generate { command, sources } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::arch::CudaVersion;
+use crate::arch::{CudaVersion, KernelCompiler};
 use crate::error::Result;
 use crate::fs;
 use crate::process::Call;
@@ -44,8 +44,8 @@ pub struct Toolset {
     pub cxx: Vec<String>,
     /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
     pub companions: BTreeMap<String, Vec<String>>,
-    /// Compiler of shaders in GLSL and HLSL; none when no such shader is built.
-    pub shaders: Option<PathBuf>,
+    /// Compilers of shaders in GLSL and HLSL; none when no such shader is built.
+    pub shaders: BTreeMap<KernelCompiler, PathBuf>,
     /// Programs that write sources of kernel groups, by the names that recipes give.
     pub generators: BTreeMap<String, PathBuf>,
     /// Tools of the build systems that simpack pins, by name.
@@ -76,7 +76,8 @@ impl Toolset {
         let commands = [&self.cc, &self.cxx].into_iter().chain(self.companions.values());
         let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
         let cuda = self.cuda.iter().flat_map(|compiler| [&compiler.nvcc, &compiler.cxx]);
-        let single = cuda.chain(&self.shaders).chain(self.generators.values()).chain(self.pinned.values()).cloned();
+        let single =
+            cuda.chain(self.shaders.values()).chain(self.generators.values()).chain(self.pinned.values()).cloned();
         commands.chain(single).filter(|program| program.is_absolute()).collect()
     }
 

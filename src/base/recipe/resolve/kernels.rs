@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Resolver;
-use crate::arch::KernelTarget;
 use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
@@ -176,11 +175,9 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         };
         match ShaderLanguage::of(file) {
             Some(ShaderLanguage::Wgsl) => wrong.extend(beside_wgsl(resolver, group, source)),
-            Some(ShaderLanguage::Hlsl) => {
-                wrong.extend(beyond_hlsl(resolver, source));
+            Some(ShaderLanguage::Glsl | ShaderLanguage::Hlsl) => {
                 wrong.extend(beside_precise(resolver, group, source));
             }
-            Some(ShaderLanguage::Glsl) => wrong.extend(beside_precise(resolver, group, source)),
             None => {}
         }
         if let Some(declared) = declared.filter(|all| !all.iter().any(|kernel| kernel.name.value == stem)) {
@@ -190,16 +187,6 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         }
     }
     resolver.mistakes.extend(wrong);
-}
-
-/// An environment that no compiler makes of HLSL: glslang, alone and in shaderc, writes its buffers as SPIR-V had them up to
-/// 1.3 (`BufferBlock`), whatever it is told to write, and says nothing.
-fn beyond_hlsl(resolver: &Resolver<'_>, source: &Spanned<String>) -> Option<Diagnostic> {
-    let written = resolver.file.matrix.environments.iter().flat_map(|list| &list.value).map(|item| &item.value);
-    let mut targets = written.filter_map(|name| name.parse::<KernelTarget>().ok());
-    let beyond = targets.find(|target| target.spirv().is_some_and(|version| version > (1, 3)))?;
-    let mistake = resolver.mistake(source, format!("`{}` cannot be compiled for {beyond}: it is HLSL", source.value));
-    Some(mistake.hint("compile for vulkan1.1, which later devices take, too; or write it in GLSL or WGSL"))
 }
 
 /// A flag that compilers of GLSL and HLSL do not know: the languages have a word for it.

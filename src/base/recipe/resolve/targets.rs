@@ -119,6 +119,10 @@ fn unknown_in_all(resolver: &mut Resolver<'_>) {
     }
 }
 
+/// Why there is no such environment.
+const WEBGPU: &str =
+    "browsers and wgpu take the text of a shader in WGSL, and compile it themselves: install that by the build of core";
+
 /// Whether its device code is shaders and nothing else.
 fn is_of_shaders(file: &RecipeFile) -> bool {
     has_shaders(file) && file.groups.values().all(|group| !form_of(group).is_cuda())
@@ -168,7 +172,11 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
             Some(_) => {}
             None => {
                 let mistake = placed(resolver, at, format!("unknown environment `{name}`"));
-                wrong.push(mistake.known("known", names()).near(name, names()));
+                let mistake = mistake.known("known", names()).near(name, names());
+                wrong.push(match name.starts_with("webgpu") {
+                    true => mistake.hint(WEBGPU),
+                    false => mistake,
+                });
             }
         }
     }
