@@ -1,6 +1,6 @@
 //! What steps are expected to take, and which of them one call may take: by which the engine arranges them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::cache::Cache;
@@ -152,13 +152,18 @@ pub fn weights(plan: &BuildPlan, known: Option<&Cache>, source: &Path, model: &T
             model.expected("host", step.inputs().map(|(path, _)| bytes(path)).fold(0, u64::saturating_add))
         }
     };
+    // What is embedded, and what embeds it, is one family: the first.
+    let embedded: BTreeSet<&str> = plan.steps.iter().flat_map(|step| step.embeds()).map(String::as_str).collect();
+    let is_bound = |step: &Step| !step.embeds().is_empty() || embedded.contains(step.id.as_str());
     let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
     let weight = |step| {
-        let family = shareable(step).map(|common| {
-            let next = families.len();
+        let bound = is_bound(step);
+        let of_call = shareable(step).filter(|_| !bound).map(|common| {
+            let next = families.len() + 1;
             *families.entry(common).or_insert(next)
         });
-        Weight { micros: expected(step), family }
+        let family = if bound { Some(0) } else { of_call };
+        Weight { micros: expected(step), family, bound }
     };
     let found = plan.steps.iter().map(weight).collect();
     (found, plan.steps.iter().filter(|step| measured(step).is_some()).count())

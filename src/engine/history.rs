@@ -134,6 +134,7 @@ mod tests {
         let mut history = History::read(dir.path(), "sim");
         assert_eq!(history.of("a"), None);
         history.note(&CacheEntry {
+            key: crate::fs::Digest::of(b"a"),
             root: PathBuf::new(),
             artifacts: Vec::new(),
             made: Made {

@@ -12,6 +12,7 @@ use super::memory;
 use super::scheduler::{Assignment, Release};
 use super::step::{Share, StepFailure, StepRun};
 use super::tokens::Tokens;
+use crate::arch::KernelTarget;
 use crate::error::{Error, Result};
 use crate::plan::{BuildPlan, Step};
 
@@ -21,6 +22,8 @@ pub(super) struct Site<'a> {
     pub cache: &'a Cache,
     pub tokens: &'a Tokens,
     pub run: StepRun<'a>,
+    /// What steps embed, as far as it is made, by the ids of the steps that make it.
+    pub found: Mutex<BTreeMap<String, CacheEntry>>,
 }
 
 /// A step's artifact, and whether it came from the cache.
@@ -64,22 +67,51 @@ impl Site<'_> {
         let steps: Vec<&Step> = call.steps().map(|index| &self.plan.steps[index]).collect();
         match steps.as_slice() {
             [step] => match self.one(step, call) {
-                Ok(made) => End::Made(vec![(call.index, made)]),
+                Ok(made) => {
+                    self.keep(step, &made.0);
+                    End::Made(vec![(call.index, made)])
+                }
                 Err(failure) => End::Failed(failure),
             },
             steps => match self.run.run_together(steps) {
-                Ok(entries) => End::Made(call.steps().zip(entries.into_iter().map(|entry| (entry, false))).collect()),
+                Ok(entries) => {
+                    steps.iter().zip(&entries).for_each(|(step, entry)| self.keep(step, entry));
+                    End::Made(call.steps().zip(entries.into_iter().map(|entry| (entry, false))).collect())
+                }
                 Err(why) => End::Apart(why),
             },
         }
     }
 
+    /// Keeps what another step may embed.
+    fn keep(&self, step: &Step, entry: &CacheEntry) {
+        if step.target().is_some_and(KernelTarget::is_shader) {
+            self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(step.id.clone(), entry.clone());
+        }
+    }
+
+    /// What a step embeds, with the steps that made it.
+    fn modules(&self, step: &Step) -> Result<Vec<(&Step, CacheEntry)>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |id: &String| {
+            let maker = self.plan.steps.iter().find(|other| other.id == *id);
+            let module = maker.zip(found.get(id).cloned());
+            module.ok_or_else(|| Error::bug(format!("{} begins before {id} is made", step.id)))
+        };
+        step.embeds().iter().map(of).collect()
+    }
+
     fn one(&self, step: &Step, call: &Assignment) -> Result<Made, StepFailure> {
         let share = Share { jobs: call.jobs, tokens: call.shared.then_some(self.tokens) };
+        let modules = self.modules(step)?;
+        let key = |id: &str| modules.iter().find(|(maker, _)| maker.id == id).map(|(_, entry)| entry.key);
+        // Its key was not known before these were made.
+        let settled = step.embedding(key);
+        let step = settled.as_ref().unwrap_or(step);
         match self.cache.get(step.key)? {
             // Another run was faster.
             Some(entry) => Ok((entry, true)),
-            None => self.run.run(step, share).map(|entry| (entry, false)),
+            None => self.run.run(step, &modules, share).map(|entry| (entry, false)),
         }
     }
 }

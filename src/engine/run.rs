@@ -1,8 +1,9 @@
 //! Runs the steps of a plan: cache first, then what is missing; the first failure told whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -117,7 +118,9 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let jobs = options.jobs.max(1);
     let tokens = Tokens::new(&options.work, jobs, plan)?;
     let to_run = missing.iter().map(|index| &plan.steps[*index]);
-    let site = Site { plan, cache, tokens: &tokens, run: StepRun::new((tools, cache, options, &logs), to_run)? };
+    let run = StepRun::new((tools, cache, options, &logs), to_run)?;
+    let after = missing.iter().map(|&index| (index, taken_by(plan, index, &missing))).collect();
+    let site = Site { plan, cache, tokens: &tokens, run, found: Mutex::new(embedded(plan, &found)) };
     let steps = waiting(plan, &missing, &history, options).into_iter();
     let steps = steps.map(|step| (step, processes(&plan.steps[step.index], &tokens))).collect();
     let expected = match missing.is_empty() {
@@ -131,7 +134,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let mut progress = Progress { plan, ui, shown, jobs, done: found, failures: BTreeMap::new(), told };
     progress.tell(&(0..plan.steps.len()).filter(|index| progress.done.contains_key(index)).collect::<Vec<_>>());
     site.with_threads(jobs.min(missing.len()), |local| {
-        let mut scheduler = Scheduler::new(jobs, local.memory(), options.keep_going, steps);
+        let mut scheduler = Scheduler::new((jobs, local.memory(), options.keep_going), steps, after);
         drive(&mut scheduler, local, || interrupted().is_some(), |event| progress.note(event))
     })?;
     let Progress { done, failures, .. } = progress;
@@ -154,6 +157,19 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
         ui.note(format!("  cache      what the steps took is not remembered: {error}"));
     }
     finish(plan, (done, failures), site.run.launched(), &logs)
+}
+
+/// Those of the steps that are to run whose modules a step embeds.
+fn taken_by(plan: &BuildPlan, index: usize, missing: &[usize]) -> BTreeSet<usize> {
+    let embeds: BTreeSet<&str> = plan.steps[index].embeds().iter().map(String::as_str).collect();
+    missing.iter().copied().filter(|&other| embeds.contains(plan.steps[other].id.as_str())).collect()
+}
+
+/// What others embed of what the cache has, by the ids of its steps.
+fn embedded(plan: &BuildPlan, found: &Finished) -> BTreeMap<String, CacheEntry> {
+    let embedded: BTreeSet<&String> = plan.steps.iter().flat_map(|step| step.embeds()).collect();
+    let taken = found.iter().map(|(index, (entry, _))| (&plan.steps[*index].id, entry));
+    taken.filter(|(id, _)| embedded.contains(id)).map(|(id, entry)| (id.clone(), entry.clone())).collect()
 }
 
 /// How many processes a step has.

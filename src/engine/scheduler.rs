@@ -1,7 +1,7 @@
 //! Decides which call starts next, with how many processes and tokens, which steps run once more, and when nothing
 //! more begins. It sees numbers only: an executor (`executor`) does the work and says how it ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::slots::{Next, Slots, Waiting};
 
@@ -92,23 +92,44 @@ pub(super) struct Scheduler {
     running: BTreeMap<usize, Assignment>,
     /// Processes that steps had for which memory was not enough.
     again: BTreeMap<usize, usize>,
+    /// Steps that take what others make, with those of these that are not made yet.
+    held: BTreeMap<usize, (Waiting, BTreeSet<usize>)>,
     is_stopped: bool,
 }
 
 impl Scheduler {
     /// `jobs` calls at a time at most, within `memory` bytes; after a failure nothing more starts, unless the build is
-    /// to `keep_going`.
-    pub(super) fn new(jobs: usize, memory: u64, keep_going: bool, steps: Vec<(Waiting, Processes)>) -> Self {
+    /// to `keep_going`. A step in `after` starts when those with these indices are made, and never if one of them fails.
+    pub(super) fn new(
+        (jobs, memory, keep_going): (usize, u64, bool),
+        steps: Vec<(Waiting, Processes)>,
+        mut after: BTreeMap<usize, BTreeSet<usize>>,
+    ) -> Self {
         let processes = steps.iter().filter(|(_, processes)| *processes != Processes::One);
+        let processes = processes.map(|(step, processes)| (step.index, *processes)).collect();
+        after.retain(|_, others| !others.is_empty());
+        let (held, free): (Vec<Waiting>, Vec<Waiting>) =
+            steps.into_iter().map(|(step, _)| step).partition(|step| after.contains_key(&step.index));
+        let held = held.into_iter().filter_map(|step| Some((step.index, (step, after.remove(&step.index)?))));
         Self {
             jobs: jobs.max(1),
             keep_going,
-            processes: processes.map(|(step, processes)| (step.index, *processes)).collect(),
-            slots: Slots::new(jobs, memory, steps.into_iter().map(|(step, _)| step).collect()),
+            processes,
+            held: held.collect(),
+            slots: Slots::new(jobs, memory, free),
             running: BTreeMap::new(),
             again: BTreeMap::new(),
             is_stopped: false,
         }
+    }
+
+    /// Lets those start that waited for nothing but these.
+    fn made(&mut self, steps: &[usize]) {
+        for (_, others) in self.held.values_mut() {
+            others.retain(|other| !steps.contains(other));
+        }
+        let ready = self.held.extract_if(.., |_, (_, others)| others.is_empty());
+        ready.for_each(|(_, (step, _))| self.slots.insert(step));
     }
 
     /// Nothing more starts; what runs comes to its end.
@@ -160,7 +181,10 @@ impl Scheduler {
         let call = self.running.remove(&index)?;
         let mut once_more = false;
         match fate {
-            Fate::Made => self.slots.ended(index),
+            Fate::Made => {
+                self.slots.ended(index);
+                self.made(&call.steps().collect::<Vec<_>>());
+            }
             Fate::Apart { slow } => {
                 self.slots.apart(index);
                 if slow {

@@ -26,6 +26,8 @@ struct Work {
     fails: bool,
     /// It cannot share a call.
     apart: bool,
+    /// Steps whose results it takes.
+    takes: Vec<usize>,
 }
 
 impl Work {
@@ -54,6 +56,7 @@ struct Simulated<'a> {
     tries: BTreeMap<usize, u32>,
     /// Processes of the first try of those that ran out of memory.
     had: BTreeMap<usize, usize>,
+    made: BTreeSet<usize>,
     has_failed: bool,
     is_cancelled: bool,
 }
@@ -70,6 +73,7 @@ impl<'a> Simulated<'a> {
             running: BTreeMap::new(),
             tries: BTreeMap::new(),
             had: BTreeMap::new(),
+            made: BTreeSet::new(),
             has_failed: false,
             is_cancelled: false,
         }
@@ -115,6 +119,8 @@ impl Executor for Simulated<'_> {
         let memory: u64 = running.iter().map(|other| self.peak(other)).chain([self.peak(call)]).sum();
         assert!(running.is_empty() || memory <= self.memory, "{memory} bytes of {}", self.memory);
         for index in call.steps() {
+            let takes = &self.works[index].takes;
+            assert!(takes.iter().all(|other| self.made.contains(other)), "{call:?} starts before {takes:?} are made");
             *self.tries.entry(index).or_default() += 1;
         }
         if let Some(had) = self.had.get(&call.index) {
@@ -136,6 +142,21 @@ impl Executor for Simulated<'_> {
     }
 
     fn collect(&mut self, call: usize) -> End<()> {
+        let end = self.end_of(call);
+        if let End::Made(made) = &end {
+            self.made.extend(made.iter().map(|(index, ())| *index));
+        }
+        end
+    }
+
+    fn cancel(&mut self) {
+        self.is_cancelled = true;
+        self.running.values_mut().for_each(|running| running.until = self.now);
+    }
+}
+
+impl Simulated<'_> {
+    fn end_of(&mut self, call: usize) -> End<()> {
         let Running { call, taken, .. } = self.running.remove(&call).unwrap();
         let steps: Vec<usize> = call.steps().collect();
         let works = self.works;
@@ -167,11 +188,6 @@ impl Executor for Simulated<'_> {
             steps => End::Made(steps.iter().map(|index| (*index, ())).collect()),
         }
     }
-
-    fn cancel(&mut self) {
-        self.is_cancelled = true;
-        self.running.values_mut().for_each(|running| running.until = self.now);
-    }
 }
 
 /// What came of the steps.
@@ -185,7 +201,8 @@ struct Came {
 fn simulate(executor: &mut Simulated<'_>, is_interrupted: impl Fn(usize) -> bool) -> Came {
     let works = executor.works.iter().enumerate();
     let steps = works.map(|(index, work)| (work.waiting(index), work.processes)).collect();
-    let mut scheduler = Scheduler::new(executor.jobs, executor.memory, executor.keep_going, steps);
+    let takes = executor.works.iter().enumerate().map(|(index, work)| (index, work.takes.iter().copied().collect()));
+    let mut scheduler = Scheduler::new((executor.jobs, executor.memory, executor.keep_going), steps, takes.collect());
     let mut came = Came::default();
     let looks = std::cell::Cell::new(0);
     let is_interrupted = || is_interrupted(looks.replace(looks.get() + 1));
@@ -208,7 +225,7 @@ fn work() -> impl Strategy<Value = Work> {
         |(millis, memory, family, processes, (too_small, fails, apart))| {
             // Only calls of a compiler are shared.
             let family = family.filter(|_| processes == Processes::One);
-            Work { millis, memory, family, processes, too_small, fails, apart }
+            Work { millis, memory, family, processes, too_small, fails, apart, takes: Vec::new() }
         },
     )
 }
@@ -224,6 +241,25 @@ proptest! {
         let made: BTreeSet<usize> = came.made.iter().copied().collect();
         prop_assert_eq!(made.len(), came.made.len(), "made twice");
         prop_assert_eq!(made, (0..works.len()).filter(|index| !expected.contains(index)).collect());
+    }
+
+    /// What takes the results of others begins after them, and never where one of them fails.
+    #[test]
+    fn what_embeds_others_begins_after_them(
+        works in prop::collection::vec(work(), 1..60),
+        takes in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+        jobs in 1..9_usize,
+        keep_going in any::<bool>(),
+    ) {
+        let takes: Vec<usize> = takes.iter().map(|index| index.index(works.len())).collect();
+        let last = Work { too_small: 0, fails: false, family: None, takes: takes.clone(), ..works[0].clone() };
+        let works = [works, vec![last]].concat();
+        let mut executor = Simulated::new(&works, jobs, 1_000, keep_going);
+        let came = simulate(&mut executor, |_| false);
+        let fails = |index: &usize| works[*index].too_small > 1 || works[*index].fails;
+        let is_made = came.made.contains(&(works.len() - 1));
+        prop_assert!(!is_made || !takes.iter().any(fails));
+        prop_assert!(is_made || takes.iter().any(fails) || !keep_going);
     }
 
     /// The executor refuses what starts after a failure.
@@ -259,6 +295,7 @@ fn all_jobs_are_busy_to_the_end() {
         too_small: 0,
         fails: false,
         apart: false,
+        takes: Vec::new(),
     };
     let works: Vec<Work> = [1_000, 500, 2_000, 500, 1_000].map(step).to_vec();
     let mut executor = Simulated::new(&works, 2, 1_000, false);
@@ -279,6 +316,7 @@ fn overhead() {
             too_small: 0,
             fails: false,
             apart: false,
+            takes: Vec::new(),
         };
         let works: Vec<Work> = (0..50_000).map(work).collect();
         let mut executor = Simulated::new(&works, 16, 1_000, false);

@@ -75,7 +75,8 @@ impl Slots {
         slots
     }
 
-    fn insert(&mut self, step: Waiting) {
+    /// One more that waits.
+    pub(super) fn insert(&mut self, step: Waiting) {
         let rank = Rank::of(&step);
         if let Some(family) = step.family {
             self.families.entry(family).or_default().insert(rank);

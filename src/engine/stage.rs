@@ -10,12 +10,12 @@ use super::run::BuildOutcome;
 use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget};
 use crate::build_system::BuildDriver;
 use crate::bundle::{
-    Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, KERNELS_LIST, KERNELS_SCHEMA, KernelsList,
-    OutsideLibrary, Provenance, ToolVersion,
+    Artifact, ArtifactKind, Bundle, BundleManifest, DeviceSources, EmbeddedModule, EmbeddedShaders, KERNELS_LIST,
+    KERNELS_SCHEMA, KernelsList, OutsideLibrary, Provenance, ToolVersion,
 };
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, Tree};
-use crate::gpu::ShaderNeeds;
+use crate::gpu::{KernelSignature, ShaderNeeds};
 use crate::plan::{Action, BuildPlan, PlannedBundle, Step, kernel_dir};
 use crate::process::check_interrupted;
 use crate::recipe::{
@@ -169,7 +169,45 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         }
         staged.bundles.push(bundle);
     }
+    let embedded = embedded(inputs, &staged)?;
+    let is_shader = |step: &&Step| step.target().is_some_and(KernelTarget::is_shader);
+    let compiling: Vec<&Step> = inputs.plan.steps.iter().filter(is_shader).collect();
+    let has_it = |bundle: &&mut Bundle| bundle.manifest.component == ComponentKind::Core;
+    for core in staged.bundles.iter_mut().filter(has_it).filter(|_| !embedded.is_empty()) {
+        core.manifest.embedded.clone_from(&embedded);
+        core.manifest.kernels = kernels_of(recipe, true);
+        core.manifest.exact = recipe.exact();
+        core.manifest.provenance.sources = sources(&compiling);
+    }
     Ok(staged)
+}
+
+/// What the build of core was given of shaders: their bundles are there to be examined, and are not packed.
+fn embedded(inputs: &StageInputs<'_>, staged: &Staged) -> Result<Vec<EmbeddedShaders>> {
+    let mut found = Vec::new();
+    for bundle in &staged.bundles {
+        let target = bundle.manifest.target.filter(|target| inputs.recipes.own().is_embedded(*target));
+        let (Some(target), Some(lists)) = (target, staged.lists.get(&bundle.root)) else { continue };
+        let mut shaders = EmbeddedShaders { target, needs: BTreeMap::new(), modules: Vec::new() };
+        for PendingList { dir, list } in lists {
+            let modules = artifacts(bundle, dir)?;
+            shaders.needs.insert(list.variant.clone(), needs(bundle, dir, &modules)?);
+            shaders.modules.extend(modules.into_iter().filter_map(|module| {
+                let ArtifactKind::File { sha256, size, .. } = module.kind else { return None };
+                let kernel = module.path.split('.').next().unwrap_or_default().to_owned();
+                Some(EmbeddedModule { kernel, variant: list.variant.clone(), size, sha256 })
+            }));
+        }
+        found.push(shaders);
+    }
+    Ok(found)
+}
+
+/// Declared kernels, sorted by name: of shaders, or of CUDA.
+fn kernels_of(recipe: &Recipe, shaders: bool) -> Vec<KernelSignature> {
+    let mut kernels = recipe.kernels();
+    kernels.retain(|kernel| kernel.shader == shaders);
+    kernels
 }
 
 /// What host builds installed, as it is for one CUDA release.
@@ -487,8 +525,7 @@ fn stage_kernels(
     }
     variants.sort_unstable();
     variants.dedup();
-    let mut kernels = recipe.kernels();
-    kernels.retain(|kernel| kernel.shader == target.is_shader());
+    let kernels = kernels_of(recipe, target.is_shader());
     let mut lists = Vec::new();
     for variant in variants {
         let dir = kernel_dir(recipe, tag, variant, target);
@@ -573,7 +610,11 @@ fn manifest(inputs: &StageInputs<'_>, planned: &PlannedBundle) -> BundleManifest
     let is_kernels = planned.component == ComponentKind::Kernels;
     let steps = steps_of_bundle(plan, inputs.recipes, planned);
     let keys = steps.iter().fold(DigestBuilder::default(), |digest, step| digest.field(step.key.as_bytes()));
-    let is_tied = matches!(planned.component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Kernels);
+    // A core that holds all its device code meets no packages of it.
+    let is_tied = match planned.component {
+        ComponentKind::Core | ComponentKind::Rtc => recipe.ships_kernels(),
+        component => component == ComponentKind::Kernels,
+    };
     BundleManifest {
         kernel_abi: plan.kernel_abi.clone().filter(|_| is_tied),
         kernels: if is_kernels { recipe.kernels() } else { Vec::new() },

@@ -94,6 +94,9 @@ pub struct ShaderPackage {
     /// What its variants need of a device.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub needs: BTreeMap<String, ShaderNeeds>,
+    /// Whether they are in core, and it is core's package.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub embedded: bool,
     /// Why it cannot be used although it is there: a file is missing or damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -148,7 +151,19 @@ impl Distribution {
         };
         self.as_wheels |= manifest.as_wheel;
         match (manifest.component, manifest.target, manifest.cuda) {
-            (ComponentKind::Core, ..) => self.core = Some(part()),
+            (ComponentKind::Core, ..) => {
+                self.core = Some(part());
+                self.shaders.extend(manifest.embedded.iter().map(|shaders| ShaderPackage {
+                    package: manifest.package.clone(),
+                    version: manifest.version,
+                    target: shaders.target,
+                    kernel_abi: manifest.kernel_abi.clone(),
+                    needs: shaders.needs.clone(),
+                    embedded: true,
+                    installed,
+                    problem: None,
+                }));
+            }
             (ComponentKind::Rtc, ..) => self.rtc = Some(part()),
             (ComponentKind::Kernels, Some(target), None) if target.is_shader() && !manifest.artifacts.is_empty() => {
                 self.shaders.push(ShaderPackage {
@@ -157,6 +172,7 @@ impl Distribution {
                     target,
                     kernel_abi: manifest.kernel_abi.clone(),
                     needs: manifest.needs.clone(),
+                    embedded: false,
                     installed,
                     problem: None,
                 });
@@ -210,10 +226,23 @@ impl Distribution {
     #[must_use]
     pub fn with_shaders(mut self, offered: impl IntoIterator<Item = ShaderPackage>) -> Self {
         for offer in offered {
-            if !self.shaders.iter().any(|own| (&own.package, &own.kernel_abi) == (&offer.package, &offer.kernel_abi)) {
+            let is_same = |own: &ShaderPackage| {
+                (&own.package, own.target, &own.kernel_abi) == (&offer.package, offer.target, &offer.kernel_abi)
+            };
+            // What core embeds comes with core, and that is there.
+            let is_there = offer.embedded && self.core.is_some();
+            if !is_there && !self.shaders.iter().any(is_same) {
                 self.shaders.push(ShaderPackage { installed: false, ..offer });
             }
         }
+        self.settle();
+        self
+    }
+
+    /// The same with the shaders that its core embeds, as core itself says.
+    #[must_use]
+    pub fn with_embedded(mut self, core: &Self) -> Self {
+        self.shaders.extend(core.shaders.iter().filter(|shaders| shaders.embedded).cloned());
         self.settle();
         self
     }

@@ -26,6 +26,9 @@ pub struct ShaderFit {
     pub runs: Option<String>,
     /// Their environment.
     pub target: Option<KernelTarget>,
+    /// Whether they are in core, and in no package of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub embedded: bool,
     /// Why it runs none.
     pub why_not: Option<String>,
     /// Package of a higher environment that it takes, too, and that is not installed.
@@ -44,9 +47,15 @@ impl ShaderFit {
         self.better.as_ref().or(self.runs.as_ref())
     }
 
+    /// The same, where it is one beside core.
+    pub fn beside_core(&self) -> Option<&String> {
+        if self.embedded { None } else { self.best() }
+    }
+
     /// `shaders vulkan1.1; it takes vulkan1.3: install volley-shaders-vulkan1.3`.
     pub fn words(&self) -> String {
         let runs = match (self.target, &self.why_not) {
+            (Some(target), _) if self.embedded => format!("shaders {target}, embedded in core"),
             (Some(target), _) => format!("shaders {target}"),
             (None, why) => format!("CPU: {}", why.as_deref().unwrap_or("no shaders are installed")),
         };
@@ -116,6 +125,7 @@ pub fn shader_fits(
             takes,
             why_not: now.is_none().then(why_not),
             target: now.as_ref().map(|it| it.target),
+            embedded: now.as_ref().is_some_and(|it| it.embedded),
             variants: now
                 .iter()
                 .flat_map(|it| it.needs.keys())
@@ -213,6 +223,7 @@ mod tests {
             target: target.parse().unwrap(),
             kernel_abi: None,
             needs: BTreeMap::new(),
+            embedded: false,
             installed,
             problem: None,
         }

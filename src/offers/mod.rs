@@ -1,5 +1,6 @@
 //! What there is to install, and where it lies: a `dist/` directory, a channel, wheels, a prefix, package files.
 
+mod embedded;
 mod wheels;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fit::Distribution;
 use crate::fs::{self, Root};
 use crate::pack::{self, Offer};
-use crate::package::conda::{exactly, spelled};
+use crate::package::conda::{exactly, records, spelled};
 use crate::package::manifest;
 use crate::recipe::HostVariant;
 use crate::verify;
@@ -175,15 +176,25 @@ fn of_channel(path: &Path, channel: &Path) -> Result<Vec<Source>> {
         // The newest release of each stands first.
         if !found.iter().any(|other| other.distribution.simulator == distribution.simulator) {
             let channel = Some(channel.to_owned());
-            let is_same = |wheels: &&Wheels| {
-                let other = &wheels.distribution;
-                (&other.simulator, other.version) == (&distribution.simulator, distribution.version)
-            };
-            let wheels = wheels.iter().find(is_same).cloned();
-            found.push(Source { distribution, channel, simulator, kernels, builds, wheels });
+            found.push(Source { distribution, channel, simulator, kernels, builds, wheels: None });
         }
     }
+    let mut all = Vec::new();
+    for index in &indexes {
+        let read = records(index).map_err(|error| Error::file(channel, "its index cannot be read").because(error))?;
+        all.extend(read);
+    }
+    embedded::add(channel, &all, &mut found)?;
+    for source in found.iter_mut().filter(|source| source.wheels.is_none()) {
+        source.wheels = wheels.iter().find(|wheels| is_of(wheels, &source.distribution)).cloned();
+    }
     Ok(found)
+}
+
+/// Whether wheels are those of a distribution.
+fn is_of(wheels: &Wheels, distribution: &Distribution) -> bool {
+    let other = &wheels.distribution;
+    (&other.simulator, other.version) == (&distribution.simulator, distribution.version)
 }
 
 /// Wheels alone.

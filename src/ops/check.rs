@@ -18,7 +18,7 @@ use crate::recipe::{
     self, Component, CudaToolchain, Diagnostic, DiagnosticRecord, Document, Fallback, Recipe, RecipeMatrix, Selection,
     Source,
 };
-use crate::toolchain::{Store, not_asked};
+use crate::toolchain::{Store, has_dxc, not_asked};
 use crate::ui::{Ui, size};
 
 /// `simpack check --json`.
@@ -57,10 +57,15 @@ pub fn check(asked: Option<&str>, offline: bool, ui: &Ui) -> Result<u8> {
         Some(mistake) => Err(vec![mistake]),
         None => Ok(recipes),
     });
-    let (recipes, mistakes) = match &answer {
-        Ok(recipes) => (recipes.as_slice(), [].as_slice()),
-        Err(mistakes) => ([].as_slice(), mistakes.as_slice()),
+    let (recipes, mut mistakes) = match &answer {
+        Ok(recipes) => (recipes.as_slice(), Vec::new()),
+        Err(mistakes) => ([].as_slice(), mistakes.clone()),
     };
+    // What no compiler of this machine makes is refused here, not by a build.
+    if let (Ok(file), false) = (recipe::parse(&text, &path), has_dxc()) {
+        mistakes.extend(recipe::beyond_glslang(&file));
+    }
+    let (recipes, mistakes) = if mistakes.is_empty() { (recipes, &[][..]) } else { (&[][..], mistakes.as_slice()) };
     let mut warnings = match recipes.first().filter(|recipe| matches!(recipe.source, Source::Path(_))) {
         Some(recipe) => warnings(recipe, &text, &path)?,
         None => Vec::new(),

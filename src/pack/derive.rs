@@ -70,7 +70,8 @@ pub struct PackContext<'a> {
 /// # Errors
 /// A bundle contradicts the recipe, or a time stamp fits no archive.
 pub fn packages(recipe: &Recipe, bundles: &[Bundle], context: &PackContext<'_>) -> Result<Vec<Package>> {
-    let derivation = Derivation { recipe, bundles, context, tag: recipe.kernel_abi_tag() };
+    let derivation =
+        Derivation { recipe, bundles, context, tag: recipe.kernel_abi_tag().filter(|_| recipe.ships_kernels()) };
     derivation.check()?;
     let mut packages = Vec::new();
     if let Some(tag) = derivation.tag.as_ref().filter(|_| !bundles.is_empty()) {
@@ -510,6 +511,7 @@ impl Derivation<'_> {
             kernels: Vec::new(),
             exact: BTreeMap::new(),
             needs: BTreeMap::new(),
+            embedded: Vec::new(),
             glibc: None,
             uses: Vec::new(),
             dependencies: BTreeSet::new(),

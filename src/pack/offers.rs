@@ -89,6 +89,7 @@ fn shaders(record: &Record) -> Option<(String, ShaderPackage)> {
         target,
         kernel_abi: kernel_abi(record, simulator),
         needs: BTreeMap::new(),
+        embedded: false,
         installed: false,
         problem: None,
     };

@@ -19,8 +19,8 @@ use super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Named, Package, PackageWriter, feed, with_files,
     with_licences, write_all,
 };
-use crate::arch::CudaVersion;
-use crate::bundle::{Artifact, ArtifactKind};
+use crate::arch::{CudaVersion, KernelTarget};
+use crate::bundle::{Artifact, ArtifactKind, Dependency};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::recipe::ComponentKind;
@@ -73,7 +73,7 @@ impl Format for Oci {
             feed(package, &beside, LayerWriter::new(package, &blobs)?)
         })?;
         let mut manifests = Vec::new();
-        for (tag, of) in images(&layers) {
+        for (tag, of) in images(&layers, packages) {
             manifests.push(image(&tag, &of, &blobs)?);
         }
         let index = json!({
@@ -87,9 +87,14 @@ impl Format for Oci {
 
 /// Images by tag, each with its layers: core with one kernel package, with all of them, with none, and with everything
 /// that programs are compiled against. Packages of several CUDA releases lie at the same paths, so an image has those
-/// of one.
-fn images<'a>(layers: &'a [Layer<'a>]) -> BTreeMap<String, Vec<&'a Layer<'a>>> {
+/// of one. An image for a GPU of CUDA has the shaders that the simulator's own package, among `packages`, brings too: the
+/// machine may have other GPUs.
+fn images<'a>(layers: &'a [Layer<'a>], packages: &[Package]) -> BTreeMap<String, Vec<&'a Layer<'a>>> {
     let component = |layer: &&Layer<'_>| layer.package.manifest.component;
+    let is_shader = |layer: &&Layer<'_>| layer.package.manifest.target.is_some_and(KernelTarget::is_shader);
+    let meta = packages.iter().find(|package| package.manifest.component == ComponentKind::Meta);
+    let brought: BTreeSet<&str> =
+        meta.iter().flat_map(|meta| &meta.manifest.dependencies).filter_map(Dependency::name).collect();
     let releases: BTreeSet<CudaVersion> = layers.iter().filter_map(|layer| layer.package.manifest.cuda).collect();
     let releases: Vec<Option<CudaVersion>> = match releases.is_empty() {
         true => vec![None],
@@ -111,7 +116,10 @@ fn images<'a>(layers: &'a [Layer<'a>]) -> BTreeMap<String, Vec<&'a Layer<'a>>> {
         };
         for kernel in &kernels {
             let Some(target) = kernel.package.manifest.target else { continue };
-            found.insert(format!("{start}-{target}"), [base.clone(), vec![*kernel]].concat());
+            let is_beside =
+                |layer: &&Layer<'_>| !target.is_shader() && is_shader(layer) && brought.contains(layer.package.name());
+            let shaders = kernels.iter().copied().filter(is_beside).collect();
+            found.insert(format!("{start}-{target}"), [base.clone(), vec![*kernel], shaders].concat());
         }
         // Libraries that ship cut lie at one path: no image has two of them.
         let exclusive = kernels.iter().any(|kernel| kernel.package.manifest.is_slice());

@@ -71,7 +71,7 @@ impl<'a> Finish<'a> {
         let _group = ui.group("packages");
         let Self { request, key, symbols, licences, context, settings, jobs } = self;
         let staged = stage(job, &outcome, (request, dependencies), context, &settings, (jobs, ui));
-        let (bundles, report, tests) = staged.map_err(|error| match outcome.lost() {
+        let (mut bundles, report, tests) = staged.map_err(|error| match outcome.lost() {
             0 => error,
             lost => Error::file(cache.root(), format!("{lost} finished steps were removed from the cache meanwhile"))
                 .hint("build again, and leave the cache alone meanwhile; `simpack cache gc` spares running builds"),
@@ -79,6 +79,9 @@ impl<'a> Finish<'a> {
         if report.is_denied() || !report.incomplete.is_empty() {
             return Ok(BuildResult::Stopped(report));
         }
+        // What core embeds was examined as it was compiled, and is in core.
+        let own = job.inputs.recipes.own();
+        bundles.retain(|bundle| !bundle.manifest.target.is_some_and(|target| own.is_embedded(target)));
         say_left_out(job, request, &bundles, ui);
         let mut built = publish(job, (&bundles, &symbols, licences), (outcome, report), (request, key), jobs)?;
         built.tests = tests;
@@ -168,13 +171,14 @@ fn publish(
     (request, key): (&BuildRequest, Option<&SigningKey>),
     jobs: usize,
 ) -> Result<Built> {
+    let own = job.inputs.recipes.own();
     let dist = Dist::begin(&request.dist)?;
     let packed = pack(job, (bundles, symbols, licences), &request.formats, dist.root(), &request.dist, jobs)?;
     let stated = origin_of(job, bundles, &outcome);
     let built = Built {
-        simulator: job.inputs.recipes.own().name.clone(),
-        version: job.inputs.recipes.own().version.to_string(),
-        kernel_abi: job.plan.kernel_abi.as_ref().map(ToString::to_string),
+        simulator: own.name.clone(),
+        version: own.version.to_string(),
+        kernel_abi: job.plan.kernel_abi.as_ref().filter(|_| own.ships_kernels()).map(ToString::to_string),
         isolation: outcome.isolation(),
         formats: formats(&packed, dist.root()),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),

@@ -10,7 +10,7 @@ use crate::arch::KernelTarget;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::lastrun::StepKeys;
-use crate::plan::{self, BuildPlan, PlanIdentity, Step};
+use crate::plan::{self, BuildPlan, PlanIdentity, PlannedBundle, Step};
 use crate::recipe::{ComponentKind, Recipe};
 use crate::ui::Ui;
 
@@ -107,7 +107,8 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
     if components.is_empty() {
         return Ok(());
     }
-    let known: Vec<ComponentKind> = recipe.components.iter().map(|component| component.kind).collect();
+    let is_own = |kind: &ComponentKind| *kind != ComponentKind::Kernels || recipe.ships_kernels();
+    let known: Vec<ComponentKind> = recipe.components.iter().map(|component| component.kind).filter(is_own).collect();
     let mut asked = Vec::new();
     for name in components {
         let found = known.iter().find(|kind| kind.to_string() == *name).copied();
@@ -116,13 +117,18 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
             Error::usage(format!("the recipe has no component `{name}`")).hint(format!("it has {}", names.join(", ")))
         })?);
     }
-    plan.bundles.retain(|bundle| asked.contains(&bundle.component));
+    // What core embeds is examined with it.
+    let is_of_core = |bundle: &PlannedBundle| {
+        asked.contains(&ComponentKind::Core) && bundle.target.is_some_and(|target| recipe.is_embedded(target))
+    };
+    plan.bundles.retain(|bundle| asked.contains(&bundle.component) || is_of_core(bundle));
     let wants_host = asked.iter().any(|kind| match kind {
         ComponentKind::Kernels => recipe.is_sliced(),
         kind => *kind != ComponentKind::Meta,
     });
+    let embedding = wants_host && recipe.embeds_shaders();
     plan.steps.retain(|step| match step.component {
-        ComponentKind::Kernels => asked.contains(&ComponentKind::Kernels),
+        ComponentKind::Kernels => asked.contains(&ComponentKind::Kernels) || (embedding && step.cuda.is_none()),
         _ => wants_host,
     });
     Ok(())

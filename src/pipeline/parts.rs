@@ -24,6 +24,8 @@ pub(super) struct Asked {
     recipe: Option<String>,
     capabilities: Option<Vec<Capability>>,
     ptx: Option<Vec<Capability>>,
+    #[serde(default)]
+    environments: Option<Vec<String>>,
     cuda: Option<CudaVersion>,
     cuda_source: CudaSource,
     host: Option<HostKind>,
@@ -33,8 +35,9 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn of(request: &BuildRequest, epoch: u64) -> Self {
-        let BuildRequest { recipe, capabilities, ptx, cuda, cuda_source, host, components, .. } = request.clone();
-        Self { recipe, capabilities, ptx, cuda, cuda_source, host, components, source_date_epoch: epoch }
+        let BuildRequest { recipe, capabilities, ptx, environments, cuda, cuda_source, host, components, .. } =
+            request.clone();
+        Self { recipe, capabilities, ptx, environments, cuda, cuda_source, host, components, source_date_epoch: epoch }
     }
 
     /// The request of somebody who merges: the recipe is that of the shards, unless another place is named.
@@ -43,6 +46,7 @@ impl Asked {
             recipe: merge.recipe.clone().or_else(|| self.recipe.clone()),
             capabilities: self.capabilities.clone(),
             ptx: self.ptx.clone(),
+            environments: self.environments.clone(),
             cuda: self.cuda,
             cuda_source: self.cuda_source,
             host: self.host,
@@ -78,7 +82,7 @@ pub(super) fn keep(inputs: &BuildInputs, plan: &mut BuildPlan, asked: &ShardRequ
         Error::usage(format!("--shard {} asks for a part of another number than the division has: {of}", asked.shard))
     })?;
     let steps: BTreeSet<&str> = steps.iter().map(String::as_str).collect();
-    plan.steps.retain(|step| steps.contains(step.id.as_str()));
+    plan.keep(&steps);
     Ok(identity)
 }
 

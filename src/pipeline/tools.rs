@@ -15,10 +15,12 @@ use crate::gpu::NAGA_VERSION;
 use crate::lastrun::VersionCache;
 use crate::manifest::Manifests;
 use crate::plan::program_tool;
-use crate::recipe::{BuildSpec, CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage};
+use crate::recipe::{
+    BuildSpec, CudaToolchain, KernelForm, Recipe, RecipeMatrix, ShaderLanguage, WITHOUT_DXC, needs_dxc,
+};
 use crate::toolchain::{
     Ceiling, HostCommands, HostCompiler, HostSearch, HostSource, Launcher, STEP_PATH, ShaderCompiler, Store,
-    SystemSearch, Toolchain, host_source, nvcc_host_compiler, sccache, shader_compiler, system_cuda,
+    SystemSearch, Toolchain, dxc, host_source, nvcc_host_compiler, sccache, shader_compiler, system_cuda,
 };
 use crate::ui::{Ui, size};
 
@@ -41,8 +43,8 @@ pub(crate) struct Tools {
     cuda: BTreeMap<CudaVersion, CudaTools>,
     /// That of the host part, where it is compiled.
     compiler: Option<Box<dyn HostSource>>,
-    /// That of shaders in GLSL and HLSL, where there are any.
-    shaders: Option<ShaderCompiler>,
+    /// Those of shaders in GLSL and HLSL, where there are any.
+    shaders: Vec<ShaderCompiler>,
     /// Programs of the machine that kernel groups name, by the names that the recipe gives.
     programs: BTreeMap<String, PathBuf>,
     answers: VersionCache,
@@ -88,17 +90,26 @@ fn found(
         host: BTreeMap::new(),
         cuda: BTreeMap::new(),
         compiler: None,
-        shaders: None,
+        shaders: Vec::new(),
         programs: BTreeMap::new(),
         answers,
     };
     let shaders = recipe.groups.iter().filter(|group| group.form == KernelForm::Spirv);
-    let (wgsl, others): (Vec<_>, Vec<_>) =
-        shaders.flat_map(|group| &group.sources).partition(|it| ShaderLanguage::of(it) == Some(ShaderLanguage::Wgsl));
-    if !others.is_empty() {
-        tools.shaders = Some(shader_compiler(&tools.answers)?);
+    let sources = shaders.flat_map(|group| &group.sources);
+    let languages: Vec<ShaderLanguage> = sources.filter_map(|source| ShaderLanguage::of(source)).collect();
+    let has = |language| languages.contains(&language);
+    if has(ShaderLanguage::Hlsl) {
+        tools.shaders.extend(dxc(&tools.answers)?);
+        if let Some((source, target)) = needs_dxc(recipe).filter(|_| tools.shaders.is_empty()) {
+            let error = Error::toolchain(format!("nothing here compiles {source} for {target}: it is HLSL"));
+            let error = error.detail("looked for in PATH: dxc; glslc and glslang write HLSL for vulkan1.1 and lower");
+            return Err(WITHOUT_DXC.iter().fold(error, |error, hint| error.hint(*hint)));
+        }
     }
-    if !wgsl.is_empty() {
+    if has(ShaderLanguage::Glsl) || (has(ShaderLanguage::Hlsl) && tools.shaders.is_empty()) {
+        tools.shaders.push(shader_compiler(&tools.answers)?);
+    }
+    if has(ShaderLanguage::Wgsl) {
         let naga = ToolVersion { version: NAGA_VERSION.to_owned(), sha256: None };
         tools.host.insert(KernelCompiler::Naga.name().to_owned(), naga);
     }
@@ -249,7 +260,7 @@ impl Tools {
     /// Tools of the host part and of each release.
     pub(super) fn versions(&self, recipes: &RecipeMatrix) -> BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>> {
         let of = |cuda: CudaVersion| self.cuda.get(&cuda).into_iter().flat_map(|tools| tools.versions.clone());
-        let shaders = self.shaders.as_ref().map(|compiler| (compiler.kind.name().to_owned(), compiler.tool.clone()));
+        let shaders = self.shaders.iter().map(|compiler| (compiler.kind.name().to_owned(), compiler.tool.clone()));
         let shared: BTreeMap<String, ToolVersion> = self.host.clone().into_iter().chain(shaders).collect();
         recipes
             .iter()
@@ -286,7 +297,8 @@ impl Tools {
             }
             paths.push(dir);
         }
-        paths.extend(self.shaders.as_ref().map(|compiler| compiler.program.clone()));
+        paths.extend(self.shaders.iter().map(|compiler| compiler.program.clone()));
+        paths.extend(self.shaders.iter().filter_map(|compiler| compiler.library.clone()));
         paths.extend(self.programs.values().cloned());
         paths.extend(self.compiler.iter().flat_map(|compiler| compiler.looked_at()));
         paths.extend(self.cuda.values().filter_map(|tools| tools.ceiling.as_ref()).flat_map(Ceiling::looked_at));
@@ -373,7 +385,7 @@ impl Tools {
             dependencies: BTreeMap::new(),
             compiler_cache: cache,
             runtime,
-            shaders: self.shaders.as_ref().map(|compiler| compiler.program.clone()),
+            shaders: self.shaders.iter().map(|compiler| (compiler.kind, compiler.program.clone())).collect(),
             programs: self.programs.clone(),
             launcher: None,
             source_date_epoch: epoch,

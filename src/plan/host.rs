@@ -164,6 +164,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             target,
             dependencies: spec.needs.iter().any(Need::is_of_channel),
             variant: variant.map(str::to_owned),
+            shaders: Vec::new(),
         },
     })
 }

@@ -1,5 +1,6 @@
 //! The whole job as a value, before anything is touched. Pure: sources come in as digests.
 
+mod embedded;
 mod generators;
 mod graph;
 mod headers;
@@ -30,8 +31,8 @@ use crate::error::Result;
 use crate::fs::Digest;
 use crate::recipe::{ComponentKind, HostVariant, RecipeMatrix};
 
-/// The plan of a recipe: host steps first, then one step per (CUDA release x translation unit x target x variant). What
-/// does not follow from the release is built once, for the recipe's own.
+/// The plan of a recipe: host steps first, then one step per (CUDA release x translation unit x target x variant), then
+/// what embeds some of these. What does not follow from the release is built once, for the recipe's own.
 ///
 /// # Errors
 /// A declared source is missing, or two steps make one file.
@@ -52,6 +53,7 @@ pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
             step.id.extend(named.map(|cuda| format!(" CUDA {cuda}")));
         }
     }
+    embedded::embed(&mut steps);
     graph::check(&steps)?;
     let tools = |cuda| inputs.tools.get(&cuda).cloned().unwrap_or_default();
     let others = recipes.iter().skip(1).map(|recipe| PlannedRelease { cuda: recipe.cuda, tools: tools(recipe.cuda) });
@@ -80,6 +82,7 @@ pub fn settle(plan: &mut BuildPlan, sources: &BTreeMap<String, Digest>, recorded
             step.settle(list);
         }
     }
+    embedded::settle(&mut plan.steps);
 }
 
 /// What of `recorded` holds for the steps of a plan that was made of `sources`: for each the list that gives it its key,

@@ -149,6 +149,9 @@ pub enum Action {
         /// The variant of the libraries that ship cut, where it builds one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         variant: Option<String>,
+        /// Ids of the steps that compile the shaders that it embeds: it begins when they have ended.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        shaders: Vec<String>,
     },
     /// Runs what writes translation units, and compares what it writes with those in the source.
     Generate {
@@ -259,6 +262,7 @@ impl PlannedBundle {
             kernels: Vec::new(),
             exact: BTreeMap::new(),
             needs: BTreeMap::new(),
+            embedded: Vec::new(),
             glibc: None,
             uses: component.into_iter().flat_map(Component::used_by_packages).map(Dependency::from).collect(),
             dependencies: BTreeSet::new(),

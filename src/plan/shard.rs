@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BuildPlan, Step};
+use super::{BuildPlan, Step, key_of};
 use crate::fs::{Digest, DigestBuilder};
 
 /// Version of the JSON of a division.
@@ -150,7 +150,7 @@ impl PlanIdentity {
 
 /// What of a step's key is known before anything is compiled.
 fn known(step: &Step) -> Digest {
-    step.direct.unwrap_or(step.key)
+    step.direct.unwrap_or_else(|| key_of(step.known_parts()))
 }
 
 /// What a step is expected to take.
@@ -160,6 +160,8 @@ pub struct Weight {
     pub micros: u64,
     /// Steps of one family gain by running on one machine.
     pub family: Option<usize>,
+    /// Its family runs on one machine whatever it takes: one of them takes what the others make.
+    pub bound: bool,
 }
 
 /// A plan divided among machines.
@@ -217,7 +219,7 @@ impl Division {
 const PIECES: u64 = 4;
 
 /// Indices of the steps of each of `parts` parts, sorted: the longest first, each to the part that has least so far.
-/// Families stay together as far as balance allows.
+/// Families stay together as far as balance allows, and those that are bound always.
 pub(super) fn divide(weights: &[Weight], parts: usize) -> Vec<Vec<usize>> {
     let total: u64 = weights.iter().map(|weight| weight.micros).fold(0, u64::saturating_add);
     let most = total / (parts.max(1) as u64).saturating_mul(PIECES);
@@ -225,7 +227,8 @@ pub(super) fn divide(weights: &[Weight], parts: usize) -> Vec<Vec<usize>> {
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, weight) in weights.iter().enumerate() {
         let last = weight.family.and_then(|family| open.get(&family).copied());
-        match last.map(|last| &mut pieces[last]).filter(|piece| piece.0.saturating_add(weight.micros) <= most) {
+        let fits = |piece: &&mut (u64, _)| weight.bound || piece.0.saturating_add(weight.micros) <= most;
+        match last.map(|last| &mut pieces[last]).filter(fits) {
             Some((micros, steps)) => {
                 *micros += weight.micros;
                 steps.push(index);
@@ -266,14 +269,14 @@ mod tests {
     }
 
     fn weight(micros: u64) -> Weight {
-        Weight { micros, family: None }
+        Weight { micros, family: None, bound: false }
     }
 
     #[test]
     fn the_longest_come_first_and_families_stay_together_while_that_is_balanced() {
         let alone: Vec<Weight> = [10, 1, 1, 1, 7].map(weight).into();
         assert_eq!(divide(&alone, 2), [vec![0], vec![1, 2, 3, 4]]);
-        let of = |family, micros| Weight { micros, family: Some(family) };
+        let of = |family, micros| Weight { micros, family: Some(family), bound: false };
         // Eight units for two capabilities each: no unit is cut.
         let units: Vec<Weight> = (0..16).map(|index| of(index / 2, 1)).collect();
         for part in divide(&units, 2) {
@@ -282,6 +285,12 @@ mod tests {
         // One unit for many capabilities is.
         let unit: Vec<Weight> = (0..16).map(|_| of(0, 1)).collect();
         assert_eq!(divide(&unit, 4).iter().map(Vec::len).collect::<Vec<_>>(), [4; 4]);
+        // What one of them takes of the others is not.
+        let mut embedded = unit.clone();
+        embedded.iter_mut().for_each(|weight| weight.bound = true);
+        embedded.extend([weight(1), weight(1)]);
+        let found = divide(&embedded, 4);
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [16, 1, 1, 0]);
         assert_eq!(divide(&[], 2), [Vec::<usize>::new(), Vec::new()]);
     }
 
@@ -291,7 +300,7 @@ mod tests {
             micros in proptest::collection::vec((0u64..1_000_000, proptest::option::of(0usize..6)), 0..200),
             parts in 1usize..12,
         ) {
-            let weights: Vec<Weight> = micros.iter().map(|&(micros, family)| Weight { micros, family }).collect();
+            let weights: Vec<Weight> = micros.iter().map(|&(micros, family)| Weight { micros, family, bound: false }).collect();
             let found = divide(&weights, parts);
             let mut all: Vec<usize> = found.iter().flatten().copied().collect();
             all.sort_unstable();

@@ -88,6 +88,7 @@ fn simulate(steps: &Steps, family: usize, (nodes, processors): (usize, usize), l
     let weight = |(index, (expected, _)): (usize, &(f64, f64))| Weight {
         micros: (expected * 1e6) as u64,
         family: (family > 1).then_some(index / family),
+        bound: false,
     };
     let weights: Vec<Weight> = steps.iter().enumerate().map(weight).collect();
     let parts = tasks(&weights, None, (nodes, processors));

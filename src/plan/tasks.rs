@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     fn steps(count: usize, seconds: f64) -> Vec<Weight> {
-        vec![Weight { micros: (seconds * 1e6) as u64, family: None }; count]
+        vec![Weight { micros: (seconds * 1e6) as u64, family: None, bound: false }; count]
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use launcher::{Launcher, sccache};
 pub use objects::{ObjectSettings, ObjectStore};
 pub use pins::{PinnedToolchain, Pins, Role, Wheel};
 pub use settings::{IndexSettings, Python};
-pub use shaders::{ShaderCompiler, shader_compiler};
+pub use shaders::{ShaderCompiler, dxc, has_dxc, shader_compiler};
 pub(crate) use source::not_asked;
 pub use source::without_login;
 pub use store::{Status, Store, Tool};

@@ -218,6 +218,7 @@ impl Examination<'_> {
             digest: None,
             objects: Vec::new(),
             device: Arc::default(),
+            embedded: BTreeMap::new(),
             leaks: Vec::new(),
             fixed: Vec::new(),
             holds_tag: false,
@@ -302,6 +303,10 @@ impl Examination<'_> {
             self.object(bytes, None, facts, &budget);
             self.opened(bytes, facts);
         }
+        match gpu::embedded_modules(bytes, &self.given(), &budget) {
+            Ok(found) => facts.embedded = found,
+            Err(error) => self.gap(&path, "device-code", &error.to_string()),
+        }
         let look = Look { kernels: true, deep: false };
         match gpu::device_code_within(bytes, look, &budget, Some(content)) {
             Ok(device) => {
@@ -318,6 +323,16 @@ impl Examination<'_> {
             Err(error) => self.gap(&path, "device-code", &error.to_string()),
         }
         Ok(())
+    }
+
+    /// Sizes and digests of the modules that the build of the package was given to embed.
+    fn given(&self) -> BTreeMap<u64, BTreeSet<Digest>> {
+        let mut given: BTreeMap<u64, BTreeSet<Digest>> = BTreeMap::new();
+        let embedded = self.tree.bundle.iter().flat_map(|bundle| &bundle.manifest.embedded);
+        for module in embedded.flat_map(|shaders| &shaders.modules) {
+            given.entry(module.size).or_default().insert(module.sha256);
+        }
+        given
     }
 
     /// Names that a package's file may open. What others made promises nothing about them.

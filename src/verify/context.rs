@@ -53,8 +53,9 @@ impl VerifyContext {
         self.rules.processor = recipe.cpu.map(CpuLevel::number);
         // Capabilities of a recipe without kernel groups have nothing to be compiled for.
         let with_kernels = recipes.compiling().filter(|recipe| !recipe.groups.is_empty());
-        let targets =
-            with_kernels.flat_map(|recipe| recipe.targets.iter().map(|target| (recipe.cuda, *target))).collect();
+        let targets = with_kernels.flat_map(|recipe| recipe.targets.iter().map(|target| (recipe.cuda, *target)));
+        // What core embeds is in no package of its own.
+        let targets = targets.filter(|(_, target)| !recipe.is_embedded(*target)).collect();
         self.rules.declared = Some(Declared {
             simulator: recipe.name.clone(),
             targets,

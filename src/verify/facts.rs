@@ -7,7 +7,7 @@ use crate::arch::CudaVersion;
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsList, Provider};
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
-use crate::gpu::DeviceCode;
+use crate::gpu::{DeviceCode, SpirvModule};
 use crate::package::conda::Record;
 use crate::package::{KeptState, PythonProject};
 use crate::recipe::{ComponentKind, TestOutcome};
@@ -94,6 +94,8 @@ pub struct FileFacts {
     pub objects: Vec<ObjectFacts>,
     /// Device code in it. What of it could not be examined stands in the report, too.
     pub device: Arc<DeviceCode>,
+    /// The modules among those that its package's build was given to embed that stand in its bytes, by their digests.
+    pub embedded: BTreeMap<Digest, SpirvModule>,
     /// Paths of the build that stand in its bytes.
     pub leaks: Vec<String>,
     /// What its text fixes of the machine that it was made on, where it takes part in builds.

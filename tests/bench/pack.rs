@@ -121,6 +121,7 @@ fn package(root: &Path) -> Package {
         kernels: Vec::new(),
         exact: BTreeMap::new(),
         needs: BTreeMap::new(),
+        embedded: Vec::new(),
         glibc: None,
         uses: Vec::new(),
         dependencies: BTreeSet::new(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::by_clients::Distribution;
 use crate::shaders::{can_run, valid};
 use crate::simulating::{NETS, net, same_spikes};
-use crate::support::{Ran, client, copy_tree, need, python, scratch, simpack};
+use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
 
 fn checkout(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -60,7 +60,8 @@ fn shaders_and_kernels_of_cuda_are_one_distribution() {
     fs_err::remove_file(path("recipe/simpack.lock")).unwrap();
     let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
     let targets = ["--capability", "9.0", "--ptx", "9.0"];
-    let build = [&["build", "recipe/vulkan.toml", "--json", "--format", "conda,wheel,deb,tar"][..], &targets].concat();
+    let build =
+        [&["build", "recipe/vulkan.toml", "--json", "--format", "conda,wheel,oci,deb,tar"][..], &targets].concat();
     let summary = run(&build).exit(0).json();
     assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
     let packages = summary["packages"].as_array().unwrap();
@@ -117,8 +118,99 @@ fn shaders_and_kernels_of_cuda_are_one_distribution() {
         let kernels = summary["kernel-abi"].as_str().unwrap();
         assert!(prefix.join("lib/volley/kernels").join(kernels).join("cuda13/fixed/sm_90/neuron.cubin").is_file());
     });
+    // The image for one GPU has the shaders, too, as what conda and pip install has; that of the shaders has no kernels.
+    let brings = |prefix: &Path| {
+        runs_as_the_cpu(prefix, &["delays"]);
+        let kernels = summary["kernel-abi"].as_str().unwrap();
+        prefix.join("lib/volley/kernels").join(kernels).join("cuda13").is_dir()
+    };
+    distribution.by_image("sm_90", &|prefix| assert!(brings(prefix)));
+    distribution.by_image("vulkan1.1", &|prefix| assert!(!brings(prefix)));
     let debs = ["volley-core_", "volley-kernels-sm-90_", "volley-shaders-vulkan1.1_"];
     distribution.by_dpkg(&debs, &[], &|prefix| runs_as_the_cpu(prefix, &["delays"]));
+}
+
+/// The group that stands beside plug-in libraries: a shader that scales, as these do.
+const BESIDE: &str = r#"
+[kernels.vulkan]
+form = "spirv"
+sources = ["kernels/shade.wgsl"]
+table = "kernels/shaders.toml"
+"#;
+const SHADER: &str = "
+struct Push { count: u32, factor: f32 }
+var<immediate> push: Push;
+@group(0) @binding(0) var<storage, read_write> values: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < push.count {
+        values[id.x] *= push.factor;
+    }
+}
+";
+const TABLE: &str = r#"edition = 1
+
+[[kernel]]
+name = "shade"
+params = [{ name = "count", type = "u32" }, { name = "factor", type = "f32" }]
+workgroup = [64]
+bindings = [{ binding = 0, type = "storage-buffer", size = 0, stride = 4 }]
+"#;
+
+/// Plug-in libraries are for one platform and shaders for any: both lie below the one tag that core is built with,
+/// whoever installs them, and core opens its library there.
+#[test]
+fn shaders_and_plug_in_libraries_are_one_distribution() {
+    need!(python().is_some(), "no client");
+    need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA compiler");
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    copy_tree(&checkout("tests/recipes/plugged"), &path("recipe"));
+    let text = fs_err::read_to_string(path("recipe/simpack.toml")).unwrap();
+    let both = text
+        .replace(
+            "capabilities = [\"8.0\", \"9.0\"]",
+            "capabilities = [\"9.0\"]\nenvironments = [\"vulkan1.1\", \"vulkan1.3\"]",
+        )
+        .replace("\n[driver]", &format!("{BESIDE}\n[driver]"));
+    assert!(both.contains("vulkan1.3") && both.contains("shade.wgsl"));
+    fs_err::write(path("recipe/simpack.toml"), both).unwrap();
+    fs_err::write(path("recipe/kernels/shade.wgsl"), SHADER).unwrap();
+    fs_err::write(path("recipe/kernels/shaders.toml"), TABLE).unwrap();
+    let run = |args: &[&str]| Ran::of(&mut simpack(dir.path(), args));
+    let summary = run(&["build", "recipe", "--json", "--format", "conda,wheel,oci,deb"]).exit(0).json();
+    assert_eq!(summary["report"]["findings"].as_array().unwrap().len(), 0, "{}", summary["report"]);
+    let tag = summary["kernel-abi"].as_str().unwrap();
+    let on = |name: &str| {
+        let packages = summary["packages"].as_array().unwrap();
+        packages.iter().find(|package| package["package"] == name).unwrap()["target"].as_str().unwrap()
+    };
+    assert_eq!((on("plugged-kernels-sm_90"), on("plugged-shaders-vulkan1.1")), ("linux-64", "noarch"));
+    run(&["verify", "dist"]).exit(0);
+
+    let holds = |prefix: &Path, modules: usize| {
+        let kernels = prefix.join("lib/plugged/kernels").join(tag);
+        valid(&kernels, modules);
+        assert!(kernels.join("spirv/default/vulkan1.1/shade.spv").is_file());
+        let library = kernels.join("cuda13/default/sm_90/libplugged-kernels-sm_90.so");
+        let ran = Ran::of(Command::new(prefix.join("bin/plugged")).arg(library).env_clear()).exit(0);
+        assert!(ran.stdout.starts_with(&format!("kernels of {tag}: scale ")), "{}", ran.stdout);
+    };
+    let prefix = path("prefix");
+    let mut install = client("install.py").unwrap();
+    install.arg("--channel").arg(path("dist/conda")).arg("--prefix").arg(&prefix).arg("plugged");
+    Ran::of(install.env("CONDA_OVERRIDE_CUDA", "13.0").env("CONDA_OVERRIDE_CUDA_ARCH", "9.0")).exit(0);
+    holds(&prefix, 1);
+    let doctor = run(&["doctor", prefix.to_str().unwrap(), "--json"]).exit(0).json();
+    assert_eq!(shaders_of(&doctor) > 0, can_run(), "{doctor}");
+
+    let (dist, version) = (path("dist"), summary["version"].as_str().unwrap());
+    let distribution = Distribution { dist: &dist, name: "plugged", version };
+    distribution.by_wheels("sm90,vulkan1-3", &|prefix, _| holds(prefix, 2));
+    distribution.by_image("sm_90", &|prefix| holds(prefix, 1));
+    let debs = ["plugged-core_", "plugged-kernels-sm-90_", "plugged-shaders-vulkan1.1_", "plugged-shaders-vulkan1.3_"];
+    distribution.by_dpkg(&debs, &[], &|prefix| holds(prefix, 2));
 }
 
 /// Vulkan devices that the doctor says shaders of.

@@ -70,13 +70,15 @@ pub enum KernelCompiler {
     Glslc,
     /// glslang's own, of GLSL and HLSL.
     Glslang,
+    /// DirectXShaderCompiler's, of HLSL.
+    Dxc,
     /// naga, of WGSL: a part of simpack.
     Naga,
 }
 
 impl KernelCompiler {
     /// Those of shaders.
-    pub const OF_SHADERS: [Self; 3] = [Self::Glslc, Self::Glslang, Self::Naga];
+    pub const OF_SHADERS: [Self; 4] = [Self::Glslc, Self::Glslang, Self::Dxc, Self::Naga];
 
     /// Its name among the tools of a plan.
     pub fn name(self) -> &'static str {
@@ -84,6 +86,7 @@ impl KernelCompiler {
             Self::Nvcc => "nvcc",
             Self::Glslc => "glslc",
             Self::Glslang => "glslang",
+            Self::Dxc => "dxc",
             Self::Naga => "naga",
         }
     }

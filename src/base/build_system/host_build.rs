@@ -31,12 +31,14 @@ pub struct HostBuild<'a> {
     pub tree: &'a Path,
     /// The prefix of the packages that it is given; none for a build that needs none.
     pub dependencies: Option<&'a str>,
+    /// Directory of the shaders that it embeds, as `VARIANT/ENVIRONMENT/KERNEL.spv`; none for a build that embeds none.
+    pub shaders: Option<&'a Path>,
     /// Processes at a time.
     pub jobs: usize,
 }
 
 /// Placeholders of options that stand for places of a step, beside the prefix and the packages that it is given.
-pub const OF_STEP: [&str; 6] = ["source", "work", "cxx", "cuda-root", "nvcc", "nvcc-ccbin"];
+pub const OF_STEP: [&str; 7] = ["source", "work", "shaders", "cxx", "cuda-root", "nvcc", "nvcc-ccbin"];
 
 /// Those of them that a build knows alone which compiles device code.
 pub const OF_CUDA: [&str; 3] = ["cuda-root", "nvcc", "nvcc-ccbin"];
@@ -53,6 +55,9 @@ impl HostBuild<'_> {
             ("work", text(self.work)?),
             ("cxx", text(&tools.cxx()?)?),
         ];
+        if let Some(shaders) = self.shaders {
+            words.push(("shaders", text(shaders)?));
+        }
         if let Some((nvcc, cxx)) = tools.cuda() {
             let root = nvcc.parent().and_then(Path::parent).unwrap_or(nvcc);
             words.extend([("nvcc", text(nvcc)?), ("nvcc-ccbin", text(cxx)?), ("cuda-root", text(root)?)]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Dependency, Inventory, OutsideLibrary, schema};
+use super::{Condition, Dependency, EmbeddedShaders, Inventory, OutsideLibrary, schema};
 use crate::arch::{CudaVersion, GlibcVersion, KernelAbiTag, KernelTarget, Platform, Version, VersionPolicy};
 use crate::elf::Facts;
 use crate::error::Result;
@@ -103,7 +103,7 @@ pub struct BundleManifest {
     pub host: Option<HostVariant>,
     /// Kernel ABI tag: core embeds it, kernels match it.
     pub kernel_abi: Option<KernelAbiTag>,
-    /// Declared kernels of a kernel bundle, sorted by name.
+    /// Declared kernels of a kernel bundle, and those of core whose code it embeds, sorted by name.
     pub kernels: Vec<KernelSignature>,
     /// Shaders that promise the same bits on every device, by variant: names of their kernels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -111,6 +111,9 @@ pub struct BundleManifest {
     /// What shaders need of a device, by variant; read from the modules when the bundle is sealed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub needs: BTreeMap<String, ShaderNeeds>,
+    /// Shaders that the build of core put into its files, by environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embedded: Vec<EmbeddedShaders>,
     /// Glibc that the host code needs: computed from its symbol versions.
     pub glibc: Option<GlibcVersion>,
     /// Dependencies outside the distribution that the recipe declares.

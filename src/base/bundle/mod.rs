@@ -2,6 +2,7 @@
 
 mod condition;
 mod dependency;
+mod embedded;
 mod find;
 mod inventory;
 mod kernels;
@@ -11,6 +12,7 @@ mod schema;
 
 pub use condition::{Condition, DeviceRange};
 pub use dependency::{Dependency, Ecosystem, Versions};
+pub use embedded::{EmbeddedModule, EmbeddedShaders};
 pub use find::{
     FoundManifest, ManifestError, installed, is_manifest, manifests, manifests_below, read_manifest, wheel_prefixes,
 };

@@ -7,6 +7,7 @@ mod chain;
 mod code_place;
 mod cubin;
 mod device_code;
+mod embedded;
 mod error;
 mod fatbin;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
 pub use device_code::{
     CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, device_code_within, may_hold_code,
 };
+pub use embedded::embedded_modules;
 pub use error::CodeError;
 pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
 

@@ -240,6 +240,8 @@ pub struct GroupTable {
     pub when: Vec<(Spanned<CapabilityRange>, Additions)>,
     /// What writes the translation units.
     pub generator: Option<Generator>,
+    /// Whether the build of core puts its modules into core.
+    pub embed: Option<Spanned<bool>>,
     /// What says how the structures of the table lie in the host.
     pub structures: Option<StructuresTable>,
 }

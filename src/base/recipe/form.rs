@@ -52,7 +52,7 @@ impl KernelForm {
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Cubin => &["sources", "table", "flags", "variants", "when", "generator"],
-            Self::Spirv => &["sources", "table", "flags", "variants", "exact", "generator", "structures"],
+            Self::Spirv => &["sources", "table", "flags", "variants", "exact", "generator", "structures", "embed"],
             Self::Library => &["table"],
             Self::Slice => &["files", "variants", "cpu"],
         }

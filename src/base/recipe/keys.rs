@@ -420,7 +420,8 @@ struct Build {
     /// version that a wheel for several is installed for. In texts `{kernel-abi}`,
     /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
     /// are replaced; `{source}` by the copy of the source that is built, `{work}` by the directory of the step, `{cxx}` by the host
-    /// compiler; and of builds that compile device code `{cuda-root}` by the CUDA toolkit, `{nvcc}` by its compiler, `{nvcc-ccbin}` by
+    /// compiler; of the build of core `{shaders}` by the directory of the shaders that it embeds (`embed` of a kernel group); and of
+    /// builds that compile device code `{cuda-root}` by the CUDA toolkit, `{nvcc}` by its compiler, `{nvcc-ccbin}` by
     /// the host compiler that this calls.
     #[schemars(example = BTreeMap::from([("MYSIM_KERNEL_ABI", "{kernel-abi}")]))]
     options: Option<BTreeMap<String, OptionValue>>,
@@ -504,6 +505,11 @@ struct KernelGroup {
     /// What writes the sources, which lie in the source tree all the same: a build runs it and refuses sources that are not
     /// what it writes today. Of the forms `cubin` and `spirv`.
     generator: Option<Generator>,
+    /// Whether the build of core puts the modules into core: they are compiled first, and an option of that build which
+    /// says `{shaders}` is given the directory in which they lie as `VARIANT/ENVIRONMENT/KERNEL.spv`. No package ships them. All
+    /// groups of the form `spirv` say the same.
+    #[schemars(extend("default" = false), example = &true)]
+    embed: Option<bool>,
     /// Where the structures of the table come from. A build compares them with the host's own types, and stops where they
     /// differ; `simpack generate table` writes them. Of form `spirv`.
     structures: Option<Structures>,

@@ -5,6 +5,7 @@ mod diagnostic;
 mod file;
 mod files;
 mod form;
+mod hlsl;
 mod host;
 mod host_structures;
 mod inputs;
@@ -36,6 +37,7 @@ pub use file::{
 };
 pub use files::{RecipeFiles, RecipeMemory};
 pub use form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
+pub use hlsl::{WITHOUT_DXC, beyond_glslang, needs_dxc};
 pub use host::{HostKind, HostToolchain};
 pub use host_structures::{HeaderLanguage, HostStructures, HostType, LayoutSource};
 pub use inputs::Inputs;

@@ -162,6 +162,21 @@ impl Recipe {
         forms.find(|form| form.is_cuda() != target.is_shader())
     }
 
+    /// Whether the build of core puts the shaders into core: all groups of them or none.
+    pub fn embeds_shaders(&self) -> bool {
+        self.groups.iter().any(|group| group.embed)
+    }
+
+    /// Whether code for a target is in core, and in no package of its own.
+    pub fn is_embedded(&self, target: KernelTarget) -> bool {
+        target.is_shader() && self.embeds_shaders()
+    }
+
+    /// Whether there are packages of device code.
+    pub fn ships_kernels(&self) -> bool {
+        self.groups.iter().any(|group| !group.embed)
+    }
+
     /// Whether device code is compiled by a CUDA release.
     pub fn is_cuda(&self) -> bool {
         self.groups.iter().any(|group| group.form.is_cuda())
@@ -500,6 +515,10 @@ pub struct KernelGroup {
     /// What writes its translation units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
+    /// Whether the build of core puts its modules into core, so that no package ships them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
+    pub embed: bool,
     /// What people call what its kernels' signatures count, by kernel. No key and no package follows from it.
     #[serde(skip)]
     pub names: BTreeMap<String, KernelNames>,

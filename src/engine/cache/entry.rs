@@ -61,6 +61,8 @@ pub struct Made {
 /// What one step made, found in the cache and checked.
 #[derive(Debug, Clone)]
 pub struct CacheEntry {
+    /// Key of the step that made it.
+    pub key: Digest,
     /// Root of the files.
     pub root: PathBuf,
     /// Files and links, sorted by path.
@@ -157,7 +159,7 @@ impl List {
     }
 
     pub(super) fn entry(self, place: &Path) -> CacheEntry {
-        CacheEntry { root: place.join(FILES), made: self.made(), artifacts: self.artifacts }
+        CacheEntry { key: self.key, root: place.join(FILES), made: self.made(), artifacts: self.artifacts }
     }
 }
 

@@ -36,6 +36,8 @@ pub(in crate::engine) struct HostStep<'a> {
     pub cuda: Option<CudaVersion>,
     /// The prefix of the packages that it is given.
     pub dependencies: Option<&'a str>,
+    /// Directory of the shaders that it embeds.
+    pub shaders: Option<&'a Path>,
     /// Empty directory of this step.
     pub work: &'a Path,
     pub share: Share<'a>,
@@ -57,9 +59,9 @@ impl HostStep<'_> {
     }
 
     fn build<'b>(&'b self, dest: &'b Path, tree: &'b Path) -> HostBuild<'b> {
-        let &Self { name, source, options, targets, dependencies, work, share, .. } = self;
+        let &Self { name, source, options, targets, dependencies, shaders, work, share, .. } = self;
         let (jobs, installs) = (share.jobs, !self.install.is_empty());
-        HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, jobs }
+        HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, shaders, jobs }
     }
 
     /// Installs what the recipe lists into `tree`, looks for what the build installed outside of its prefix, and gives

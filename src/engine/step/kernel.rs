@@ -65,7 +65,7 @@ pub(in crate::engine) fn shareable(step: &Step) -> Option<InCommon<'_>> {
         }
         // With `-g` the path of the source, which such a call gives in another way, is in the module.
         KernelCompiler::Glslc => (!args.iter().any(|arg| arg == "-g")).then_some(InCommon::Arguments(args))?,
-        KernelCompiler::Glslang | KernelCompiler::Naga => return None,
+        KernelCompiler::Glslang | KernelCompiler::Dxc | KernelCompiler::Naga => return None,
     };
     is_plain(source).then_some(common)
 }
@@ -79,8 +79,8 @@ fn machine_code(step: &Step) -> Option<Capability> {
 }
 
 impl KernelPlace<'_> {
-    /// The call for one step, and what it will leave. No call where simpack itself has compiled it.
-    pub(in crate::engine) fn call(&self, step: &Step) -> Result<(Option<Call>, Made)> {
+    /// The calls for one step, and what they will leave. No call where simpack itself has compiled it.
+    pub(in crate::engine) fn calls(&self, step: &Step) -> Result<(Vec<Call>, Made)> {
         let Action::Kernel { compiler, source, args, .. } = &step.action else {
             return Err(Error::bug(format!("{} is no kernel step", step.id)));
         };
@@ -93,15 +93,26 @@ impl KernelPlace<'_> {
         let call = match compiler {
             KernelCompiler::Naga => {
                 self.naga(source, args, &output)?;
-                return Ok((None, Made { dir, list: None }));
+                return Ok((Vec::new(), Made { dir, list: None }));
             }
             KernelCompiler::Nvcc => self.nvcc(step.cuda, source, args.iter().cloned())?.args(list_of_read(named)),
-            KernelCompiler::Glslc => self.glsl(source, self.root)?.args(args).args(["-c", "-MD", "-MF", named]),
+            KernelCompiler::Glslc => {
+                self.shader(*compiler, source, self.root)?.args(args).args(["-c", "-MD", "-MF", named])
+            }
             // It says which file it compiles, which is no news.
-            KernelCompiler::Glslang => self.glsl(source, self.root)?.args(args).args(["--quiet", "--depfile", named]),
+            KernelCompiler::Glslang => {
+                self.shader(*compiler, source, self.root)?.args(args).args(["--quiet", "--depfile", named])
+            }
+            // When it lists what it reads, it does nothing else.
+            KernelCompiler::Dxc => {
+                let call = self.shader(*compiler, source, self.root)?.args(args);
+                let lists = call.clone().args(["-MF", named, source]);
+                let compiles = call.args(["-Fo", fs::utf8(&output)?, source]);
+                return Ok((vec![lists, compiles], Made { dir, list: Some(list) }));
+            }
         };
         let call = call.args(["-o", fs::utf8(&output)?, source]);
-        Ok((Some(call), Made { dir, list: Some(list) }))
+        Ok((vec![call], Made { dir, list: Some(list) }))
     }
 
     /// One call for several steps. None unless all have in common what one call can take, and the call's directory
@@ -135,7 +146,7 @@ impl KernelPlace<'_> {
                     None => Ok(arg.clone()),
                 };
                 let args = args.iter().map(below_root).collect::<Result<Vec<_>>>()?;
-                let call = self.glsl("several shaders", &kept)?.args(args).args(["-c", "-MD"]);
+                let call = self.shader(KernelCompiler::Glslc, "several shaders", &kept)?.args(args).args(["-c", "-MD"]);
                 let sources = steps.iter().filter_map(|step| source_of(step)).map(|(path, _)| self.root.join(path));
                 let sources = sources.map(|path| Ok(fs::utf8(&path)?.to_owned())).collect::<Result<Vec<_>>>()?;
                 Ok(Some(call.args(sources)))
@@ -179,10 +190,10 @@ impl KernelPlace<'_> {
         Ok(call.args(same_source_path(source)).within(sandbox))
     }
 
-    /// The compiler of GLSL and HLSL, called in a directory; as nvcc, in the source root for a shader alone.
-    fn glsl(&self, source: &str, dir: &Path) -> Result<Call> {
+    /// A compiler of GLSL and HLSL, called in a directory; as nvcc, in the source root for a shader alone.
+    fn shader(&self, compiler: KernelCompiler, source: &str, dir: &Path) -> Result<Call> {
         let tools = self.tools;
-        let program = tools.shaders.as_ref().ok_or_else(|| Error::bug(format!("no compiler for {source}")))?;
+        let program = tools.shaders.get(&compiler).ok_or_else(|| Error::bug(format!("no compiler for {source}")))?;
         let sandbox = self.options.isolation.sandbox(self.work, self.seen.iter().cloned(), [])?;
         Ok(tools.call(program, self.work)?.dir(dir).within(sandbox))
     }

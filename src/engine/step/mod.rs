@@ -36,6 +36,7 @@ use crate::engine::run::BuildOptions;
 use crate::engine::scheduler::Fate;
 use crate::engine::tokens::Tokens;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::Tree;
 use crate::plan::{Action, Step};
 use crate::process::{Call, Ended, Outcome, Watched, interrupted};
 
@@ -172,8 +173,13 @@ impl<'a> StepRun<'a> {
         KernelPlace { tools: self.tools, options: self.options, root: &self.root, seen: &self.seen, work }
     }
 
-    /// Runs a step; `share` counts for one that has several processes.
-    pub(in crate::engine) fn run(&self, step: &Step, share: Share<'_>) -> Result<CacheEntry, StepFailure> {
+    /// Runs a step that embeds `modules`; `share` counts for one that has several processes.
+    pub(in crate::engine) fn run(
+        &self,
+        step: &Step,
+        modules: &[(&Step, CacheEntry)],
+        share: Share<'_>,
+    ) -> Result<CacheEntry, StepFailure> {
         let options = self.options;
         let started = Instant::now();
         let scratch = self.scratch()?;
@@ -196,8 +202,8 @@ impl<'a> StepRun<'a> {
                     given: None,
                     work,
                 };
-                let (call, made) = place.call(step)?;
-                let spent = self.call_all(step, (call.as_slice(), None), &scene, &mut |_| {})?;
+                let (calls, made) = place.calls(step)?;
+                let spent = self.call_all(step, (calls.as_slice(), None), &scene, &mut |_| {})?;
                 (place.finish(step, &made)?, spent, made.dir)
             }
             Action::Generate { command, sources } => {
@@ -217,6 +223,7 @@ impl<'a> StepRun<'a> {
             Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
                 let copy = work.join("source");
                 copy_declared(root, source, step.inputs(), &copy)?;
+                let shaders = (!modules.is_empty()).then(|| lay_out(modules, work)).transpose()?;
                 let prefix = self.tools.dependencies.get(&step.host).map(PathBuf::as_path).filter(|_| *dependencies);
                 let launcher = self.tools.launcher.as_ref();
                 let launching = launcher.map(|launcher| Launching::new(launcher, work, isolation.means()));
@@ -232,6 +239,7 @@ impl<'a> StepRun<'a> {
                     sonames,
                     cuda: step.cuda,
                     dependencies: prefix.map(crate::fs::utf8).transpose()?,
+                    shaders: shaders.as_deref(),
                     work,
                     share,
                 };
@@ -380,6 +388,21 @@ impl<'a> StepRun<'a> {
         };
         StepFailure { error: Box::new(log.tell(error)), cause, peak }
     }
+}
+
+/// Puts modules where the build that embeds them finds them: `VARIANT/ENVIRONMENT/KERNEL.spv` below the directory that is
+/// answered.
+fn lay_out(modules: &[(&Step, CacheEntry)], work: &Path) -> Result<PathBuf> {
+    let dir = work.join("shaders");
+    let tree = Tree::make(&dir)?;
+    for (step, entry) in modules {
+        let Action::Kernel { target, variant, .. } = &step.action else {
+            return Err(Error::bug(format!("{} makes no module", step.id)));
+        };
+        let name = cached_name(step);
+        tree.copy(&Tree::at(&entry.root)?.open(name)?, &format!("{variant}/{target}/{name}"), Some(0o644))?;
+    }
+    Ok(dir)
 }
 
 /// Calls and what they printed, on disk after each.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::arch::CudaVersion;
+use crate::arch::{CudaVersion, KernelCompiler};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::process::Call;
@@ -49,8 +49,8 @@ pub struct Toolset {
     pub behind: Vec<PathBuf>,
     /// Commands of what belongs to the host compiler, by name: `ar`, `ranlib`, `ld`, `nm`, `strip`.
     pub companions: BTreeMap<String, Vec<String>>,
-    /// Compiler of shaders in GLSL and HLSL; none when no such shader is built.
-    pub shaders: Option<PathBuf>,
+    /// Compilers of shaders in GLSL and HLSL; none when no such shader is built.
+    pub shaders: BTreeMap<KernelCompiler, PathBuf>,
     /// Programs of the machine that kernel groups name, by the names that recipes give.
     pub programs: BTreeMap<String, PathBuf>,
     /// Tools of the build systems that simpack pins, by name.
@@ -82,7 +82,7 @@ impl Toolset {
         let commands = commands.filter_map(|command| command.first().map(PathBuf::from));
         let cuda = self.cuda.iter().flat_map(|compiler| [&compiler.nvcc, &compiler.cxx]);
         let single = cuda
-            .chain(&self.shaders)
+            .chain(self.shaders.values())
             .chain(self.programs.values())
             .chain(self.pinned.values())
             .chain(&self.behind)

@@ -21,7 +21,7 @@ use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
     Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
-    RecipeMatrix, ShaderLanguage, Source, VariantAxis, VariantBuild, VariantValue, choice_word,
+    RecipeMatrix, ShaderLanguage, Source, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
 };
 
 /// What to do about a recipe of which a target has no texts.
@@ -56,7 +56,7 @@ pub(super) fn model(
     let recipe = recipes.own();
     for group in &recipe.groups {
         generated_form(group, target)?;
-        generated_shaders(group, target)?;
+        generated_shaders(recipe, group, target)?;
     }
     generated_sources(recipe, target)?;
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
@@ -142,13 +142,17 @@ fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
 
 /// Refuses shaders that nothing but simpack makes as it does, or that a target has no compiler of: simpack compiles WGSL
 /// itself, and decorates what naga leaves where contraction is off.
-fn generated_shaders(group: &KernelGroup, target: Target) -> Result<()> {
+fn generated_shaders(recipe: &Recipe, group: &KernelGroup, target: Target) -> Result<()> {
+    let beyond = needs_dxc(recipe).filter(|(source, _)| group.sources.iter().any(|own| own == source));
     if !target.compiles() || group.form.is_cuda() {
         return Ok(());
     }
     let in_wgsl = group.sources.iter().find(|source| ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl));
     let what = match in_wgsl {
         Some(source) => format!("has shaders in WGSL, which simpack itself compiles (`{source}`)"),
+        None if target.compiles_shaders() && beyond.is_some() => {
+            "has shaders in HLSL for more than vulkan1.1, which glslc does not compile".to_owned()
+        }
         None if target.compiles_shaders() => return Ok(()),
         None => "has shaders".to_owned(),
     };

@@ -86,7 +86,9 @@ pub fn plan(request: &BuildRequest, view: &PlanView, ui: &Ui) -> Result<u8> {
         text.push_str(&format!("  step       {}  {}\n", step.key.short(8), step.id));
     }
     for bundle in &job.plan.bundles {
-        text.push_str(&format!("  bundle     {}\n", job.plan.directory(bundle)));
+        let is_embedded = bundle.target.is_some_and(|target| job.inputs.recipes.own().is_embedded(target));
+        let place = if is_embedded { "  embedded in core" } else { "" };
+        text.push_str(&format!("  bundle     {}{place}\n", job.plan.directory(bundle)));
     }
     text.push_str(&format!(
         "{}, {}; nothing done",

@@ -147,7 +147,8 @@ fn packages(
     let packages = match smallest {
         true => fit.smallest.clone(),
         false => {
-            let all: BTreeSet<&String> = fit.best.iter().chain(shaders.iter().filter_map(ShaderFit::best)).collect();
+            let all: BTreeSet<&String> =
+                fit.best.iter().chain(shaders.iter().filter_map(ShaderFit::beside_core)).collect();
             all.into_iter().cloned().collect()
         }
     };

@@ -35,7 +35,7 @@ fn make(dir: &RunDir, task: usize, ui: &Ui) -> Result<Option<LauncherUse>> {
     in_work(&request, || {
         let mut job = found(&request, ui)?.plan(&request)?;
         same_plan(&orders, &job)?;
-        job.plan.steps.retain(|step| steps.contains(&step.id));
+        job.plan.keep(&steps.iter().map(String::as_str).collect());
         say_what(&job, ui)?;
         let (mut toolset, _) = tools(&job, &request, ui)?;
         let mut options = options(&job, &request, &mut toolset, ui)?;

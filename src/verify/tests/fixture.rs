@@ -53,6 +53,7 @@ impl Tree {
             kernel_abi: None,
             exact: BTreeMap::new(),
             needs: BTreeMap::new(),
+            embedded: Vec::new(),
             kernels: Vec::new(),
             glibc: None,
             smoke: None,

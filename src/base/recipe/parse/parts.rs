@@ -34,7 +34,7 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 16] = [
+const PLACEHOLDERS: [&str; 17] = [
     "kernel-abi",
     "version",
     "prefix",
@@ -47,6 +47,7 @@ const PLACEHOLDERS: [&str; 16] = [
     "variant",
     "source",
     "work",
+    "shaders",
     "cxx",
     "cuda-root",
     "nvcc",
@@ -340,7 +341,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     let form = fields.get("form").and_then(|value| reader.choice(value, "form", &KernelForm::NAMES));
     let kind = form.as_ref().map_or(KernelForm::Cubin, |form| form.value);
     let takes = |key: &str| kind.keys().contains(&key);
-    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "cpu", "structures"]
+    for other in ["sources", "table", "flags", "variants", "exact", "when", "generator", "cpu", "structures", "embed"]
         .into_iter()
         .filter(|key| !takes(key))
     {
@@ -352,6 +353,7 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
                     "core is there without a GPU, too, and device code of this form is apart from it"
                 }
                 _ if other == "structures" => "the buffers of shaders alone have structures",
+                _ if other == "embed" => "shaders alone are handed to the build of core",
                 DeviceCompiler::Steps if other == "exact" => "what nvcc may join is a flag of its own: --fmad=false",
                 DeviceCompiler::Steps => "shaders are compiled for versions of Vulkan, not for capabilities",
                 DeviceCompiler::KernelsBuild => "the build of component `kernels` compiles the device code",
@@ -400,6 +402,9 @@ fn group(reader: &mut Reader, mut fields: Fields<'_, '_>, key: &Spanned<String>)
     }
     if takes("structures") {
         table.structures = fields.get("structures").and_then(|value| host_structures(reader, value));
+    }
+    if takes("embed") {
+        table.embed = fields.get("embed").and_then(|value| reader.switch(value, "embed"));
     }
     fields.finish(reader);
     table

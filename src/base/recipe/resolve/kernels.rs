@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Resolver, host_structures};
-use crate::arch::KernelTarget;
 use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
 use crate::layout::Structure;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
@@ -32,6 +31,11 @@ pub(in crate::recipe) fn groups(resolver: &mut Resolver<'_>) -> Option<Vec<Kerne
 
 pub(super) fn form_of(group: &GroupTable) -> KernelForm {
     group.form.as_ref().map_or(KernelForm::Cubin, |form| form.value)
+}
+
+/// Whether the build of core puts a group's modules into core.
+pub(super) fn embeds(group: &GroupTable) -> bool {
+    group.embed.as_ref().is_some_and(|embed| embed.value)
 }
 
 /// A target has one package, which holds all groups for it: those of CUDA ship in one form. Shaders have targets of their
@@ -119,6 +123,7 @@ fn group(
         flags: plain(&group.flags),
         variants: variants?,
         generator: group.generator.clone(),
+        embed: embeds(group),
         exact,
         structures,
         host_structures,
@@ -192,11 +197,9 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         };
         match ShaderLanguage::of(file) {
             Some(ShaderLanguage::Wgsl) => wrong.extend(beside_wgsl(resolver, group, source)),
-            Some(ShaderLanguage::Hlsl) => {
-                wrong.extend(beyond_hlsl(resolver, source));
+            Some(ShaderLanguage::Glsl | ShaderLanguage::Hlsl) => {
                 wrong.extend(beside_precise(resolver, group, source));
             }
-            Some(ShaderLanguage::Glsl) => wrong.extend(beside_precise(resolver, group, source)),
             None => {}
         }
         if let Some(declared) = declared.filter(|all| !all.iter().any(|kernel| kernel.name.value == stem)) {
@@ -206,16 +209,6 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
         }
     }
     resolver.mistakes.extend(wrong);
-}
-
-/// An environment that no compiler makes of HLSL: glslang, alone and in shaderc, writes its buffers as SPIR-V had them up to
-/// 1.3 (`BufferBlock`), whatever it is told to write, and says nothing.
-fn beyond_hlsl(resolver: &Resolver<'_>, source: &Spanned<String>) -> Option<Diagnostic> {
-    let written = resolver.file.matrix.environments.iter().flat_map(|list| &list.value).map(|item| &item.value);
-    let mut targets = written.filter_map(|name| name.parse::<KernelTarget>().ok());
-    let beyond = targets.find(|target| target.spirv().is_some_and(|version| version > (1, 3)))?;
-    let mistake = resolver.mistake(source, format!("`{}` cannot be compiled for {beyond}: it is HLSL", source.value));
-    Some(mistake.hint("compile for vulkan1.1, which later devices take, too; or write it in GLSL or WGSL"))
 }
 
 /// A flag that compilers of GLSL and HLSL do not know: the languages have a word for it.

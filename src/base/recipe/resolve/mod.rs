@@ -1,6 +1,7 @@
 //! `RecipeFile` to `Recipe`: defaults, the manifests' knowledge, and what contradicts itself.
 
 mod components;
+mod embedded;
 mod host_structures;
 mod kernels;
 mod licence;
@@ -180,6 +181,7 @@ impl Resolver<'_> {
         let targets = cuda.and_then(|cuda| targets::targets(self, cuda));
         let host = self.host();
         let components = components::components(self, cuda);
+        embedded::embedded(self);
         components::channels(self);
         components::variants(self);
         self.places.add_recipe(file);
@@ -234,6 +236,11 @@ impl Resolver<'_> {
     fn fallback(&mut self, groups: &[KernelGroup]) -> Fallback {
         let Some(fallback) = &self.file.package.fallback else { return Fallback::default() };
         let is_of_shaders = !groups.is_empty() && groups.iter().all(|group| !group.form.is_cuda());
+        if !groups.is_empty() && groups.iter().all(|group| group.embed) {
+            let mistake = self.mistake(fallback, "nothing is brought beside core, which holds the shaders");
+            self.mistakes.push(mistake.hint("leave the key out, or let the shaders ship: `embed = false`"));
+            return Fallback::default();
+        }
         if fallback.value == Fallback::Ptx && is_of_shaders {
             let mistake = self.mistake(fallback, "there is no PTX of shaders");
             let hint = "leave the key out for those of the lowest environment, or write \"all\" or \"cpu\"";

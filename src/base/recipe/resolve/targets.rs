@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Resolver;
-use super::kernels::form_of;
+use super::kernels::{embeds, form_of};
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
@@ -119,6 +119,10 @@ fn unknown_in_all(resolver: &mut Resolver<'_>) {
     }
 }
 
+/// Why there is no such environment.
+const WEBGPU: &str =
+    "browsers and wgpu take the text of a shader in WGSL, and compile it themselves: install that by the build of core";
+
 /// Whether its device code is shaders and nothing else.
 fn is_of_shaders(file: &RecipeFile) -> bool {
     has_shaders(file) && file.groups.values().all(|group| !form_of(group).is_cuda())
@@ -168,14 +172,20 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
             Some(_) => {}
             None => {
                 let mistake = placed(resolver, at, format!("unknown environment `{name}`"));
-                wrong.push(mistake.known("known", names()).near(name, names()));
+                let mistake = mistake.known("known", names()).near(name, names());
+                wrong.push(match name.starts_with("webgpu") {
+                    true => mistake.hint(WEBGPU),
+                    false => mistake,
+                });
             }
         }
     }
-    if is_alone && is_asked && resolver.selection.environments.iter().flatten().next().is_none() {
-        let mistake = Diagnostic::asked("the recipe's device code is shaders alone, and they are for no environment");
-        wrong.push(mistake.hint("leave out `--environment none`"));
-    }
+    let is_none = is_asked && resolver.selection.environments.iter().flatten().next().is_none();
+    let why = match resolver.file.groups.values().any(embeds) {
+        true => Some("the build of core embeds the shaders, and they are for no environment"),
+        false => is_alone.then_some("the recipe's device code is shaders alone, and they are for no environment"),
+    };
+    wrong.extend(why.filter(|_| is_none).map(|why| Diagnostic::asked(why).hint("leave out `--environment none`")));
     resolver.mistakes.extend(wrong);
     found.sort();
     found.dedup();

@@ -114,7 +114,8 @@ fn same_content(one: &ArtifactKind, other: &ArtifactKind) -> bool {
 
 /// Device code that was compiled from other sources than those at hand.
 fn stale_kernels(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in kernel_packages(facts) {
+    let embedding = facts.packages.iter().filter(|package| !package.manifest.embedded.is_empty());
+    for package in kernel_packages(facts).chain(embedding) {
         let Some(at_hand) = sources(facts, package) else { continue };
         let recorded = &package.manifest.provenance.sources;
         if recorded.is_empty() {

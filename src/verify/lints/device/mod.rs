@@ -6,6 +6,7 @@ mod driver;
 mod kernels;
 mod layout;
 mod lists;
+mod modules;
 mod nvrtc;
 mod shaders;
 mod toolchain;

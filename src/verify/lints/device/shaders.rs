@@ -11,30 +11,27 @@ use crate::manifest::SpirvEnvironment;
 use crate::verify::BundleFacts;
 
 use super::layout::{difference as field_difference, fields_of};
+use super::modules::{shader_not_embedded, shaders};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "shader-environment", parameters: &[], check: shader_environment },
         Predicate { id: "shader-inexact", parameters: &[], check: shader_inexact },
         Predicate { id: "shader-layout", parameters: &[], check: shader_layout },
+        Predicate { id: "shader-not-embedded", parameters: &[], check: shader_not_embedded },
         Predicate { id: "shader-version", parameters: &[], check: shader_version },
     ]
 }
 
 /// The package's target says which SPIR-V version its devices take.
 fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        let environment = package.manifest.target.and_then(|target| facts.rules.manifests.spirv.of(target));
+    for shader in shaders(facts) {
+        let environment = shader.target.and_then(|target| facts.rules.manifests.spirv.of(target));
         let Some(SpirvEnvironment { name, spirv: (major, minor), .. }) = environment else { continue };
-        for file in package.files() {
-            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                if module.version > (*major, *minor) {
-                    let (found, part) = module.version;
-                    let message =
-                        format!("is SPIR-V {found}.{part}; {name}, which the package is for, takes {major}.{minor}");
-                    hits.add(package.subject(&file.path), message);
-                }
-            }
+        if shader.module.version > (*major, *minor) {
+            let (found, part) = shader.module.version;
+            let message = format!("is SPIR-V {found}.{part}; {name}, which the package is for, takes {major}.{minor}");
+            hits.add(shader.subject, message);
         }
     }
 }
@@ -43,27 +40,24 @@ fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
 /// package's target, else the lowest that takes the module's version.
 fn shader_environment(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let environments = &facts.rules.manifests.spirv;
-    let targets: BTreeMap<&str, &SpirvEnvironment> = facts
-        .packages
-        .iter()
-        .filter_map(|package| Some((package.name(), environments.of(package.manifest.target?)?)))
-        .collect();
-    for contents in facts.contents() {
-        for file in &contents.files {
-            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                let subject = contents.subject(&file.path);
-                let of_package = targets.get(contents.name.as_str()).copied();
-                let Some(environment) = of_package.or_else(|| environments.taking(module.version)) else {
-                    let (major, minor) = module.version;
-                    hits.incomplete(subject, format!("no environment of SPIR-V {major}.{minor} is known"));
-                    continue;
-                };
-                for (what, fix) in beyond(module, environment) {
-                    let hit = hits.add(&subject, format!("{what}; not every device of {} has that", environment.name));
-                    if let Some(fix) = fix {
-                        hit.fix(fix);
-                    }
-                }
+    let own = shaders(facts).map(|shader| (shader.subject, shader.target, shader.module));
+    let foreign = facts.foreign.iter().flat_map(|contents| {
+        contents.files.iter().flat_map(move |file| {
+            let modules = file.device.images.iter().filter_map(|image| image.spirv.as_ref());
+            modules.map(move |module| (contents.subject(&file.path), None, module))
+        })
+    });
+    for (subject, target, module) in own.chain(foreign) {
+        let of_package = target.and_then(|target| environments.of(target));
+        let Some(environment) = of_package.or_else(|| environments.taking(module.version)) else {
+            let (major, minor) = module.version;
+            hits.incomplete(subject, format!("no environment of SPIR-V {major}.{minor} is known"));
+            continue;
+        };
+        for (what, fix) in beyond(module, environment) {
+            let hit = hits.add(&subject, format!("{what}; not every device of {} has that", environment.name));
+            if let Some(fix) = fix {
+                hit.fix(fix);
             }
         }
     }
@@ -110,32 +104,26 @@ fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, 
 
 /// What devices may compute in their own way in shaders of which the recipe says that their bits are the same everywhere.
 fn shader_inexact(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        for file in package.files() {
-            // The directory of a target lies in that of its variant.
-            let variant = file.directory().rsplit('/').nth(1).and_then(|name| package.manifest.exact.get(name));
-            let Some(exact) = variant else { continue };
-            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                let mut entries = module.entry_points.iter().map(|entry| file.kernel_name(&entry.name));
-                if !entries.any(|name| exact.contains(name)) {
-                    continue;
-                }
-                let FloatArithmetic { kept, joinable, unpromised } = &module.arithmetic;
-                if *joinable > 0 {
-                    let all = kept + joinable;
-                    let message = format!("{joinable} of {all} operations on floats may be joined with others");
-                    hits.add(package.subject(&file.path), message).fix(
-                        "declare their results `precise` in GLSL or HLSL; give shaders in WGSL `flags = [\"-ffp-contract=off\"]`",
-                    );
-                }
-                if !unpromised.is_empty() {
-                    let names: Vec<&str> = unpromised.iter().map(String::as_str).collect();
-                    let message = format!("no bits are promised of {}", names.join(", "));
-                    hits.add(package.subject(&file.path), message).fix(
-                        "compute it by multiplications and additions, from a table or in integers; or leave the variant out of `exact`",
-                    );
-                }
-            }
+    for shader in shaders(facts) {
+        let Some(exact) = shader.package.manifest.exact.get(shader.variant) else { continue };
+        let mut entries = shader.module.entry_points.iter().map(|entry| shader.kernel(&entry.name));
+        if !entries.any(|name| exact.contains(name)) {
+            continue;
+        }
+        let FloatArithmetic { kept, joinable, unpromised } = &shader.module.arithmetic;
+        if *joinable > 0 {
+            let all = kept + joinable;
+            let message = format!("{joinable} of {all} operations on floats may be joined with others");
+            hits.add(&shader.subject, message).fix(
+                "declare their results `precise` in GLSL or HLSL; give shaders in WGSL `flags = [\"-ffp-contract=off\"]`",
+            );
+        }
+        if !unpromised.is_empty() {
+            let names: Vec<&str> = unpromised.iter().map(String::as_str).collect();
+            let message = format!("no bits are promised of {}", names.join(", "));
+            hits.add(&shader.subject, message).fix(
+                "compute it by multiplications and additions, from a table or in integers; or leave the variant out of `exact`",
+            );
         }
     }
 }
@@ -146,28 +134,23 @@ type Place<'a> = (&'a str, Vec<&'a str>, u32, u32);
 /// Push constants against the parameters that core's table declares, and every binding against the same
 /// binding of the package's other modules: core fills one descriptor for all of them.
 fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
-    for package in &facts.packages {
-        for file in package.files() {
-            for module in file.device.images.iter().filter_map(|image| image.spirv.as_ref()) {
-                for entry in &module.entry_points {
-                    let name = file.kernel_name(&entry.name);
-                    let Some(known) = package.manifest.kernels.iter().find(|kernel| kernel.name == name) else {
-                        continue;
-                    };
-                    let beside = beside_the_table(known, module).into_iter();
-                    for what in beside.chain(unpromised(known, module, entry)) {
-                        hits.add(package.subject(&file.path), format!("`{name}`: {what}"));
-                    }
-                    let pushed = params(module);
-                    if known.params != pushed && !is_one_struct(known, module) {
-                        hits.add(
-                            package.subject(&file.path),
-                            format!("push constants of `{name}` are not the parameters that the table declares"),
-                        )
-                        .evidence(format!("declared: {}", layout(&known.params)))
-                        .evidence(format!("compiled: {}", layout(&pushed)));
-                    }
-                }
+    for shader in shaders(facts) {
+        let module = shader.module;
+        for entry in &module.entry_points {
+            let name = shader.kernel(&entry.name);
+            let Some(known) = shader.package.manifest.kernels.iter().find(|kernel| kernel.name == name) else {
+                continue;
+            };
+            let beside = beside_the_table(known, module).into_iter();
+            for what in beside.chain(unpromised(known, module, entry)) {
+                hits.add(&shader.subject, format!("`{name}`: {what}"));
+            }
+            let pushed = params(module);
+            if known.params != pushed && !is_one_struct(known, module) {
+                let message = format!("push constants of `{name}` are not the parameters that the table declares");
+                hits.add(&shader.subject, message)
+                    .evidence(format!("declared: {}", layout(&known.params)))
+                    .evidence(format!("compiled: {}", layout(&pushed)));
             }
         }
     }

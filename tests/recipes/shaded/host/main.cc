@@ -62,8 +62,10 @@ std::uint64_t digest(const Network &network) {
     return hash;
 }
 
-// Directory of the device code of this core: `../lib/shaded/kernels/TAG/spirv` beside the program.
+// Directory of the device code of this core: `../lib/shaded/kernels/TAG/spirv` beside the program. What is embedded has
+// names without.
 std::string kernels() {
+    if (!*ABI) return "";
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length <= 0) throw std::runtime_error("/proc/self/exe cannot be read");

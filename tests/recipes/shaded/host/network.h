@@ -16,3 +16,6 @@ struct Network {
 /// exactly `target` (`vulkan1.2`), or the highest that the device takes and that is there. Answers which, or throws.
 std::string run_on_vulkan(Network &network, unsigned cycles, unsigned at_once, const std::string &kernels,
                           const std::string &variant, const std::string &target);
+
+/// The bytes of a module, `KERNELS/VARIANT/ENVIRONMENT/KERNEL.spv`; empty where there is none.
+std::vector<char> module_code(const std::string &path);

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace {
@@ -109,8 +107,7 @@ struct Kernel {
     VkDescriptorSet set;
 
     Kernel(const Vulkan &vk, const std::string &file, const std::vector<Buffer> &buffers, uint32_t push_bytes) {
-        std::ifstream in(file, std::ios::binary);
-        std::vector<char> code{std::istreambuf_iterator<char>(in), {}};
+        std::vector<char> code = module_code(file);
         if (code.empty()) throw std::runtime_error("cannot read " + file);
         VkShaderModuleCreateInfo create{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
         std::vector<uint32_t> words(code.size() / 4);
@@ -179,6 +176,7 @@ std::string stale(const std::string &variant_dir) {
     namespace fs = std::filesystem;
     fs::path own = variant_dir;
     while (own.has_relative_path() && own.parent_path().filename() != "kernels") own = own.parent_path();
+    if (own.parent_path().filename() != "kernels") return "";
     std::string others;
     std::error_code unreadable;
     for (const fs::directory_entry &entry : fs::directory_iterator(own.parent_path(), unreadable))
@@ -194,7 +192,7 @@ std::string choose(const Vulkan &vk, const std::string &variant_dir, const std::
     for (uint32_t minor = VK_API_VERSION_MINOR(version) + 1; minor-- > 0;) {
         std::string name = "vulkan1." + std::to_string(minor);
         if (!target.empty() && name != target) continue;
-        if (std::ifstream(variant_dir + "/" + name + "/integrate.spv")) return name;
+        if (!module_code(variant_dir + "/" + name + "/integrate.spv").empty()) return name;
     }
     std::string wanted = target.empty() ? "any version of Vulkan" : target;
     throw std::runtime_error("no shaders for " + wanted + " in " + variant_dir + " that " + vk.properties.deviceName +
