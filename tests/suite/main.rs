@@ -53,6 +53,7 @@ mod hostile_readers;
 mod hostile_steps;
 mod hostile_trees;
 mod identity;
+mod incremental;
 mod inspecting;
 mod inspecting_oracles;
 mod inspecting_wheels;
