@@ -99,6 +99,7 @@ mod source;
 mod starting;
 mod starting_here;
 mod stores;
+mod telling;
 mod toolchain;
 mod unchanged;
 mod upstreams;
