@@ -76,6 +76,14 @@ pub fn check(
         None => "the source was in no version control",
     };
     checked.push(Checked { what: "commit", outcome: Outcome::Open(dirty.to_owned()) });
+    let incremental = definition.internal_parameters.steps.iter().filter(|step| step.incremental);
+    let incremental: Vec<&str> = incremental.map(|step| step.id.as_str()).collect();
+    if !incremental.is_empty() {
+        let steps = incremental.join(", ");
+        let open =
+            format!("{steps}: built incrementally; whether a clean build gives the same, `simpack build --clean` says");
+        checked.push(Checked { what: "clean", outcome: Outcome::Open(open) });
+    }
     let bytes = "whether the steps give these bytes: `simpack rebuild` makes them again";
     checked.push(Checked { what: "bytes", outcome: Outcome::Open(bytes.to_owned()) });
     let builder = "who built: a signature says so, --signature KEY or --identity WHO";

@@ -112,6 +112,9 @@ pub struct StepRecord {
     pub key: Digest,
     /// How it was isolated, now or when the cache took what it made.
     pub isolation: IsolationKind,
+    /// Whether it went on in the build tree of an earlier build: nobody has proven that a clean one gives the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incremental: bool,
 }
 
 /// A package with files, and the steps that made them.

@@ -142,6 +142,7 @@ Examples:
   simpack build recipes/volley --capability 9.0     one capability
   simpack build --format conda,tar                  each package as conda's and as a plain archive
   simpack build volley --toolchain system --cuda 11.8 --capability 7.5,8.0 --ptx 7.5
+  simpack build --clean                             from nothing, and not in the build trees of earlier builds
   simpack build --sign minisign.key                 packages with signatures beside them
   simpack build --sigstore                          a statement of origin that the client of sigstore signed
   simpack build --shard 2/8                         the second of eight parts, for `simpack merge`
@@ -210,6 +211,11 @@ pub(super) struct BuildArgs {
     /// Keep steps from the network and from files that they do not declare
     #[arg(long, value_enum, default_value = "auto")]
     sandbox: SandboxArg,
+
+    /// Build each host component from nothing, not in the build tree of an earlier build. So do CI (the variable CI) and
+    /// builds that sign. What was built incrementally before is compared with the result
+    #[arg(long)]
+    clean: bool,
 
     /// Call host compilers through a cache of compilations; it changes no bytes [default: the setting `launcher`, else none]
     #[arg(long, value_enum)]
@@ -390,7 +396,14 @@ impl BuildArgs {
         }
     }
 
+    /// What ships is built clean, and so is what other machines take.
+    fn is_incremental(&self) -> bool {
+        let is_on_ci = config::current().variable("CI").is_some();
+        !(self.clean || is_on_ci || self.signing.is_asked() || self.shard.is_some())
+    }
+
     fn options(&self) -> Result<BuildRequest> {
+        let slurm = self.slurm()?;
         Ok(BuildRequest {
             components: self.component.clone(),
             formats: each_once(&self.format),
@@ -398,6 +411,7 @@ impl BuildArgs {
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: self.sandbox.into(),
+            incremental: self.is_incremental() && slurm.is_none(),
             launcher: match (self.launcher, config::current().text("launcher")) {
                 (Some(LauncherArg::Sccache), _) | (None, Some("sccache")) => LauncherKind::Sccache,
                 _ => LauncherKind::None,
@@ -411,7 +425,7 @@ impl BuildArgs {
                 (None, None) => PathBuf::from("dist"),
             },
             shard: self.shard.map(|shard| ShardRequest { shard, division: self.division.clone() }),
-            slurm: self.slurm()?,
+            slurm,
             work: self.work.clone(),
             warn: self.warn.clone(),
             allow: self.allow.clone(),

@@ -1,5 +1,6 @@
 //! The command line of `simpack cache`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -12,16 +13,21 @@ use crate::ui::Ui;
 /// Show the cache of built artifacts, and make it smaller.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CacheCommand {
-    /// Show entries, bytes, kinds of steps and last uses.
+    /// Show entries, bytes, kinds of steps and last uses, and the build trees of a work directory.
     ///
     /// SIMPACK_CACHE_DIR names the cache, SIMPACK_CACHE_SIZE its limit (10G unless it is said, `none` for no
     /// limit). SIMPACK_CACHE_REMOTE names a second cache directory: what the first lacks is copied from
     /// there; nothing is written to it.
     #[command(after_help = "Examples:\n  simpack cache stat\n  simpack cache stat --json")]
-    Stat,
+    Stat {
+        /// Work directory of the builds whose build trees are counted, too
+        #[arg(long, value_name = "DIR", default_value = "target/simpack")]
+        work: PathBuf,
+    },
     /// Remove what was least recently used, and what killed runs left.
     ///
-    /// A build does that itself when the cache is over its limit. What a running build uses stays.
+    /// A build does that itself when the cache, or the build trees in its work directory, are over their limit. What a
+    /// running build uses stays.
     #[command(after_help = "Examples:\n  simpack cache gc\n  simpack cache gc --max-size 2G\n  simpack cache gc \
                             --older-than 30d")]
     Gc {
@@ -31,6 +37,10 @@ pub enum CacheCommand {
         /// Remove what was not used for so long: a number with s, m, h or d behind it
         #[arg(long, value_name = "TIME", value_parser = time)]
         older_than: Option<Duration>,
+        /// Work directory of the builds whose build trees are removed in the same way, within a limit of their own
+        /// (SIMPACK_BUILD_TREES_SIZE)
+        #[arg(long, value_name = "DIR", default_value = "target/simpack")]
+        work: PathBuf,
     },
     /// Digest every file again and tell which entries are damaged.
     ///
@@ -50,8 +60,8 @@ impl CacheCommand {
     /// The cache cannot be read or written.
     pub fn run(&self, ui: &Ui) -> Result<u8> {
         match self {
-            Self::Stat => ops::cache::stat(ui),
-            Self::Gc { max_size, older_than } => ops::cache::gc(*max_size, *older_than, ui),
+            Self::Stat { work } => ops::cache::stat(work, ui),
+            Self::Gc { max_size, older_than, work } => ops::cache::gc((*max_size, *older_than), work, ui),
             Self::Verify { remove } => ops::cache::verify(*remove, ui),
         }
     }

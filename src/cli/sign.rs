@@ -25,6 +25,11 @@ pub(super) struct SignArgs {
 }
 
 impl SignArgs {
+    /// Whether anybody is to sign.
+    pub(super) fn is_asked(&self) -> bool {
+        self.sign.is_some() || self.sigstore
+    }
+
     /// Finishes packages, and lets sigstore's client sign what is stated of them, if it shall: it is sought first.
     ///
     /// # Errors

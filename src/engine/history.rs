@@ -145,6 +145,7 @@ mod tests {
                 peak: 7,
                 isolation: IsolationKind::None,
                 unused: Vec::new(),
+                incremental: false,
             },
         });
         let accuracy = Accuracy::of(&[(2.0, 2.5), (4.0, 3.0)]);

@@ -2,7 +2,8 @@
 //! into bundles.
 //!
 //! `scheduler` decides over numbers, an `executor` starts and collects calls, `local` is the one of this machine, and
-//! `run` ties them to plan, cache and user; `portable` carries what steps made between machines.
+//! `run` ties them to plan, cache and user; `portable` carries what steps made between machines; `trees` are the directories
+//! in which host steps go on where earlier builds stopped.
 
 mod cache;
 mod executor;
@@ -20,6 +21,7 @@ mod stage;
 mod step;
 mod test;
 mod tokens;
+mod trees;
 
 pub use cache::{
     Bounds, Cache, CacheEntry, CachePlace, CacheSettings, CacheStat, CacheVerdict, DEFAULT_LIMIT, Damaged, KindStat,
@@ -40,3 +42,4 @@ pub(crate) use step::told;
 pub use step::toolset::{CudaCompiler, Toolset};
 pub use step::{remove_leftovers, scratch};
 pub use test::{TestPlaces, run_tests};
+pub use trees::{TreeStat, trees_limit};

@@ -22,13 +22,15 @@ use super::step::launcher::LauncherUse;
 use super::step::toolset::Toolset;
 use super::step::{StepRun, kind_of};
 use super::tokens::Tokens;
+use super::trees::{BuildTrees, TreeStat};
+use crate::amount::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Digest;
 use crate::manifest::{MemoryModel, TimeModel, Vendor};
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, IsolationKind, interrupted};
-use crate::ui::{RunningSteps, Ui};
+use crate::ui::{RunningSteps, Ui, size};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -57,6 +59,10 @@ pub struct BuildOptions {
     pub time: TimeModel,
     /// The vendor's libraries, for what is said of a link that failed.
     pub vendor: Vendor,
+    /// Whether host steps may go on in build trees that earlier builds left.
+    pub incremental: bool,
+    /// Bytes that these trees may take; none for any.
+    pub trees_limit: Option<u64>,
     /// File to which the ids of steps are added as they are made, one a line, for somebody who watches from elsewhere.
     pub made: Option<PathBuf>,
 }
@@ -84,10 +90,24 @@ pub struct BuildOutcome {
     pub launched: Option<LauncherUse>,
 }
 
+/// What a clean build says of what was made incrementally under the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Proof {
+    step: String,
+    /// Paths of what was otherwise.
+    differing: Vec<String>,
+}
+
 impl BuildOutcome {
     /// How many artifacts are not in the cache any more: somebody removed them.
     pub fn lost(&self) -> usize {
         self.entries.values().filter(|entry| !entry.is_here()).count()
+    }
+
+    /// Ids of the steps that were made incrementally, now or by an earlier build, in the plan's order.
+    pub fn incremental(&self) -> Vec<String> {
+        let is_incremental = |step: &&StepReport| self.entries.get(&step.id).is_some_and(|it| it.made.incremental);
+        self.steps.iter().filter(is_incremental).map(|step| step.id.clone()).collect()
     }
 
     /// How its steps were isolated, those from the cache, too: as the least isolated one was.
@@ -108,7 +128,9 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let _guard = InterruptGuard::new();
     let logs = options.work.join("logs");
     fs_err::create_dir_all(&logs)?;
+    let trees = BuildTrees::at(&options.work, &options.isolation, options.incremental)?;
     let found = look_up(plan, cache, options.jobs)?;
+    let found = with_incremental(plan, found, &trees)?;
     let missing: Vec<usize> = (0..plan.steps.len()).filter(|index| !found.contains_key(index)).collect();
     let links = |index: &usize| kind_of(&plan.steps[*index]) == StepKind::Host;
     if let Some(runtime) = tools.runtime.as_ref().filter(|_| missing.iter().any(links)) {
@@ -118,7 +140,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let jobs = options.jobs.max(1);
     let tokens = Tokens::new(&options.work, jobs, plan)?;
     let to_run = missing.iter().map(|index| &plan.steps[*index]);
-    let run = StepRun::new((tools, cache, options, &logs), to_run)?;
+    let run = StepRun::new((tools, cache, &trees), (options, &logs, ui), to_run)?;
     let after = missing.iter().map(|&index| (index, taken_by(plan, index, &missing))).collect();
     let site = Site { plan, cache, tokens: &tokens, run, found: Mutex::new(embedded(plan, &found)) };
     let steps = waiting(plan, &missing, &history, options).into_iter();
@@ -141,7 +163,11 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     for note in cache.notes() {
         ui.note(format!("  cache      {note}"));
     }
-    let judged = done.iter().filter(|(_, (_, is_cached))| !is_cached);
+    proofs(plan, &done, &trees)?.iter().for_each(|proof| proof.tell(ui));
+    tell_trimmed(trees.trim(options.trees_limit)?, ui);
+    // What was left to do in a tree says nothing of the step.
+    let is_whole = |entry: &CacheEntry| !entry.made.incremental;
+    let judged = done.iter().filter(|(_, (entry, is_cached))| !is_cached && is_whole(entry));
     let judged = judged.map(|(&index, (entry, _))| (expected[index].micros as f64 / 1e6, entry.made.seconds));
     if let Some(accuracy) = Accuracy::of(&judged.collect::<Vec<_>>()) {
         let Accuracy { expected, took, each, .. } = accuracy;
@@ -149,7 +175,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
         ui.detail(format!("expected   {expected:.1} s of steps, which took {took:.1} s; a step is off by {each:.0} %"));
         history.judge(accuracy);
     }
-    for (entry, _) in done.values() {
+    for (entry, _) in done.values().filter(|(entry, _)| is_whole(entry)) {
         history.note(entry);
     }
     // What steps took is a help, not a result.
@@ -170,6 +196,55 @@ fn embedded(plan: &BuildPlan, found: &Finished) -> BTreeMap<String, CacheEntry> 
     let embedded: BTreeSet<&String> = plan.steps.iter().flat_map(|step| step.embeds()).collect();
     let taken = found.iter().map(|(index, (entry, _))| (&plan.steps[*index].id, entry));
     taken.filter(|(id, _)| embedded.contains(id)).map(|(id, entry)| (id.clone(), entry.clone())).collect()
+}
+
+/// What the cache has, and of host steps that it lacks what was made incrementally.
+fn with_incremental(plan: &BuildPlan, mut found: Finished, trees: &BuildTrees) -> Result<Finished> {
+    for (index, step) in plan.steps.iter().enumerate() {
+        if kind_of(step) == StepKind::Host
+            && !found.contains_key(&index)
+            && let Some(entry) = trees.get(step.key)?
+        {
+            found.insert(index, (entry, true));
+        }
+    }
+    Ok(found)
+}
+
+/// Compares what was made incrementally with what is clean now.
+fn proofs(plan: &BuildPlan, done: &Finished, trees: &BuildTrees) -> Result<Vec<Proof>> {
+    let clean = done.iter().filter(|(_, (entry, _))| !entry.made.incremental);
+    let mut found = Vec::new();
+    for (&index, (entry, _)) in clean.filter(|(index, _)| kind_of(&plan.steps[**index]) == StepKind::Host) {
+        let step = &plan.steps[index];
+        let differing = trees.proven_by(step.key, entry)?;
+        found.extend(differing.map(|differing| Proof { step: step.id.clone(), differing }));
+    }
+    Ok(found)
+}
+
+impl Proof {
+    /// Files that are named.
+    const MOST: usize = 5;
+
+    fn tell(&self, ui: &Ui) {
+        let Self { step, differing } = self;
+        if differing.is_empty() {
+            ui.note(format!("  clean      {step}: what was built incrementally was the same, byte for byte"));
+            return;
+        }
+        let named = differing.iter().take(Self::MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = differing.len().saturating_sub(Self::MOST);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        ui.warning(format!("{step}: what was built incrementally was not what a clean build gives: {named}{more}"));
+    }
+}
+
+fn tell_trimmed(stat: TreeStat, ui: &Ui) {
+    if stat.removed.entries > 0 {
+        let trees = count(stat.removed.entries, "build tree");
+        ui.note(format!("  cache      {trees} removed ({}), least recently used", size(stat.removed.bytes)));
+    }
 }
 
 /// How many processes a step has.

@@ -85,7 +85,7 @@ impl<'a> Simulated<'a> {
 
     fn failure(&mut self, cause: Cause) -> End<()> {
         self.has_failed |= cause == Cause::Told;
-        End::Failed(StepFailure { error: Box::new(Error::build("told to fail")), cause, peak: 1 })
+        End::Failed(StepFailure { error: Box::new(Error::build("told to fail")), cause, peak: 1, ended: true })
     }
 }
 

@@ -166,6 +166,10 @@ fn say(words: &LastWords, done: &str, from: &str, started: Instant, dist: &Path,
         printable::word(&format!("{}/", dist.display())),
         dist = dist.display(),
     ));
+    if !words.incremental.is_empty() {
+        let steps = words.incremental.join(", ");
+        ui.note(format!("built incrementally: {steps}; before you ship the packages, run `simpack build --clean`"));
+    }
 }
 
 /// The last part of a build string: what tells two builds apart. The rest stands in other columns.

@@ -1,6 +1,7 @@
-//! `simpack cache`: what is in the artifact cache, less of it, and whether it is what was put there.
+//! `simpack cache`: what is in the artifact cache and in the build trees of a work directory, less of it, and whether the
+//! artifacts are what was put there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use schemars::JsonSchema;
@@ -8,7 +9,8 @@ use serde::Serialize;
 
 use crate::amount::count;
 use crate::engine::{
-    Bounds, Cache, CachePlace, CacheStat, CacheVerdict, KindStat, Trimmed, entries, trim_headers, user_headers,
+    Bounds, Cache, CachePlace, CacheStat, CacheVerdict, KindStat, TreeStat, Trimmed, entries, trees_limit,
+    trim_headers, user_headers,
 };
 use crate::error::Result;
 use crate::ui::{Ui, size};
@@ -31,6 +33,9 @@ pub(crate) struct Stat {
     /// Lists of headers, by which kernels are found; they count for the limit, too.
     #[schemars(default)]
     headers: KindStat,
+    /// Build trees in the work directory, in which host steps go on; they have a limit of their own.
+    #[schemars(default)]
+    build_trees: KindStat,
 }
 
 /// `simpack cache gc --json`.
@@ -44,6 +49,9 @@ pub(crate) struct Collected {
     /// Lists of headers that were removed, because they were as long unused.
     #[schemars(default)]
     removed_headers: KindStat,
+    /// Build trees that were removed from the work directory.
+    #[schemars(default)]
+    removed_build_trees: KindStat,
 }
 
 /// `simpack cache verify --json`.
@@ -58,18 +66,19 @@ pub(crate) struct Verdict {
 /// Counts what is there; answers the exit code.
 ///
 /// # Errors
-/// The cache cannot be read.
-pub fn stat(ui: &Ui) -> Result<u8> {
+/// The cache, or the work directory `work`, cannot be read.
+pub fn stat(work: &Path, ui: &Ui) -> Result<u8> {
     let CachePlace { root: directory, limit } = CachePlace::of_user()?;
     let stat = Cache::at(&directory).stat()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let stat = Stat { schema: SCHEMA, directory, limit, stat, headers: user_headers()?.stat() };
+    let (headers, build_trees) = (user_headers()?.stat(), TreeStat::of(work)?.there);
+    let stat = Stat { schema: SCHEMA, directory, limit, stat, headers, build_trees };
     if ui.json(&stat)? {
         return Ok(0);
     }
     let limit = limit.map_or("no limit".to_owned(), |limit| format!("of {}", size(limit)));
     let mut text = format!("{}\n", stat.directory.display());
-    let (headers, stat) = (stat.headers, stat.stat);
+    let (headers, trees, stat) = (stat.headers, stat.build_trees, stat.stat);
     text.push_str(&format!("  all        {:>14}  {:>9}  {limit}\n", entries(stat.entries), size(stat.bytes)));
     for (kind, of) in &stat.kinds {
         text.push_str(&format!("  {kind:<10} {:>14}  {:>9}\n", entries(of.entries), size(of.bytes)));
@@ -80,6 +89,13 @@ pub fn stat(ui: &Ui) -> Result<u8> {
     }
     if let (Some(oldest), Some(newest)) = (stat.oldest_use, stat.newest_use) {
         text.push_str(&format!("  last use   {} to {} ago\n", ago(now, newest), ago(now, oldest)));
+    }
+    if trees.entries > 0 {
+        let (bytes, place) = (size(trees.bytes), work.display());
+        text.push_str(&format!(
+            "  trees      {:>14}  {bytes:>9}  build trees in {place}\n",
+            count(trees.entries, "tree")
+        ));
     }
     if stat.running > 0 {
         text.push_str(&format!("  running    {} builds\n", stat.running));
@@ -101,28 +117,35 @@ fn ago(now: u64, then: u64) -> String {
     }
 }
 
-/// Removes what is beyond `max_size` bytes (without it, beyond the limit) or was not used for
-/// `older_than`; answers the exit code.
+/// Removes what is beyond `max_size` bytes (without it, beyond the limit) or was not used for `older_than`, from the cache
+/// and from the build trees in `work`, each within its own limit; answers the exit code.
 ///
 /// # Errors
 /// The cache cannot be read or written.
-pub fn gc(max_size: Option<u64>, older_than: Option<Duration>, ui: &Ui) -> Result<u8> {
+pub fn gc((max_size, older_than): (Option<u64>, Option<Duration>), work: &Path, ui: &Ui) -> Result<u8> {
     let CachePlace { root: directory, limit } = CachePlace::of_user()?;
-    let bytes = match (max_size, older_than) {
+    let bound = |limit| match (max_size, older_than) {
         (Some(bytes), _) => Some(bytes),
         // Who asks for an age asks for nothing else.
         (None, Some(_)) => None,
         (None, None) => limit,
     };
+    let trees = TreeStat::trim(work, Bounds { bytes: bound(trees_limit()?), age: older_than })?;
+    let bytes = bound(limit);
     let headers = user_headers()?;
     let bytes = bytes.map(|bytes| bytes.saturating_sub(headers.stat().bytes));
     let trimmed = Cache::at(directory).trim(Bounds { bytes, age: older_than })?;
     let removed_headers = trim_headers(&headers, Some(&trimmed), older_than);
     let text = trimmed.words();
-    if !ui.json(&Collected { schema: SCHEMA, trimmed: trimmed.clone(), removed_headers })? {
+    let removed_build_trees = trees.removed;
+    if !ui.json(&Collected { schema: SCHEMA, trimmed: trimmed.clone(), removed_headers, removed_build_trees })? {
         ui.say(text);
         if removed_headers.entries > 0 {
             ui.say(format!("{} lists of headers removed ({})", removed_headers.entries, size(removed_headers.bytes)));
+        }
+        if trees.removed.entries > 0 {
+            let (removed, left) = (count(trees.removed.entries, "build tree"), trees.there.entries);
+            ui.say(format!("{removed} removed ({}), {left} left", size(trees.removed.bytes)));
         }
         if trimmed.leftovers > 0 {
             ui.say(format!("{} leftovers of killed runs removed", trimmed.leftovers));

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::amount::count;
 use crate::attest::SIGNATURE;
 use crate::error::{DENIED, Error, Result};
 use crate::fs::{self, Content, Digest, EntryKind, Tree};
 use crate::package::conda;
+use crate::pipeline;
 use crate::process::check_interrupted;
 use crate::ui::Ui;
 
@@ -53,6 +54,7 @@ pub struct Published {
 /// There are no packages, one cannot be read, or the channel cannot be written.
 pub fn publish(request: &PublishRequest, ui: &Ui) -> Result<u8> {
     let found = packages(&request.dist)?;
+    refuse_incremental(&request.dist)?;
     fs_err::create_dir_all(&request.channel)?;
     let published = fs::with_lock(&request.channel.join(LOCK), || add(&found, &request.channel))?;
     if !ui.json(&published)? {
@@ -78,6 +80,24 @@ fn packages(dist: &Path) -> Result<BTreeMap<String, PathBuf>> {
         false => Ok(found),
         true => Err(Error::usage(format!("{} holds no packages of conda", dist.display()))
             .hint("run `simpack build` first, or name the directory that it wrote")),
+    }
+}
+
+/// What nobody has built clean is nobody else's to install.
+fn refuse_incremental(dist: &Path) -> Result<()> {
+    #[derive(Default, Deserialize)]
+    struct Mark {
+        #[serde(default)]
+        incremental: Vec<String>,
+    }
+    // Whoever publishes packages of another origin has no such file.
+    let Ok(text) = fs::read(&dist.join(pipeline::MARK)) else { return Ok(()) };
+    let mark: Mark = serde_json::from_slice(&text).unwrap_or_default();
+    match mark.incremental.as_slice() {
+        [] => Ok(()),
+        steps => Err(Error::usage(format!("{} was built incrementally", dist.display()))
+            .detail(format!("in build trees of earlier builds: {}", steps.join(", ")))
+            .hint("`simpack build --clean` builds it from nothing, and says whether the packages were right")),
     }
 }
 

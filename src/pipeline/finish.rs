@@ -180,6 +180,7 @@ fn publish(
         version: own.version.to_string(),
         kernel_abi: job.plan.kernel_abi.as_ref().filter(|_| own.ships_kernels()).map(ToString::to_string),
         isolation: outcome.isolation(),
+        incremental: outcome.incremental(),
         formats: formats(&packed, dist.root()),
         rows: rows(bundles, packed, &report, &job.plan, &outcome),
         steps: outcome.steps,

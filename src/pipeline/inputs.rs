@@ -93,7 +93,7 @@ impl BuildInputs {
             all.extend(system.iter().map(|library| library.described_in.clone()));
             all
         });
-        let (sources, left_out) = (scanned.files, scanned.left_out);
+        let (sources, left_out, empty_directories) = (scanned.files, scanned.left_out, scanned.empty);
         let hygiene = examine(recipe, &source, &sources)?;
         let headers = build_headers(request.store()?)?;
         let mut versions = tools.versions(&recipes);
@@ -108,6 +108,7 @@ impl BuildInputs {
         let plan_inputs = PlanInputs {
             sources,
             left_out,
+            empty_directories,
             tools: versions,
             source_date_epoch: epoch,
             cuda_builds: hygiene.cuda_builds.clone(),

@@ -19,7 +19,7 @@ const RECIPES: &str = "recipes";
 /// made. None when a part cannot be read, and then a build is not compared.
 pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Digest> {
     let mut digest = DigestBuilder::default()
-        .field("simpack-build 7")
+        .field("simpack-build 8")
         .field(program()?)
         .field(serde_json::to_vec(inputs.recipes.as_slice()).ok()?)
         .field(format!("{:?}", inputs.recipes.own().tests))
@@ -28,7 +28,15 @@ pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Dig
         .field(format!("{:?}", inputs.plan_inputs.cuda_builds))
         .field(format!(
             "{:?}",
-            (&request.components, &request.formats, request.sandbox, &request.allow, &request.warn, &request.deny)
+            (
+                &request.components,
+                &request.formats,
+                request.sandbox,
+                request.incremental,
+                &request.allow,
+                &request.warn,
+                &request.deny
+            )
         ));
     // Another key signs anew.
     if let Some(key) = &request.sign {
@@ -37,6 +45,7 @@ pub(super) fn origin(inputs: &BuildInputs, request: &BuildRequest) -> Option<Dig
     for (path, content) in &inputs.plan_inputs.sources {
         digest = digest.field(path).field(content.as_bytes());
     }
+    digest = inputs.plan_inputs.empty_directories.iter().fold(digest, |digest, path| digest.field("empty").field(path));
     // The digest of the user's manifests and templates is among the tools.
     // What earlier releases promised lies beside the recipe.
     let promised = inputs.recipes.own().dir.join(SYMBOLS_DIR);

@@ -44,6 +44,7 @@ pub(super) fn origin_of(job: &Job, bundles: &[Bundle], outcome: &BuildOutcome) -
         id: step.id.clone(),
         key: step.key,
         isolation: outcome.entries.get(&step.id).map(|entry| entry.made.isolation).unwrap_or_default(),
+        incremental: outcome.entries.get(&step.id).is_some_and(|entry| entry.made.incremental),
     };
     let places: BTreeMap<&str, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();

@@ -91,6 +91,8 @@ pub struct BuildRequest {
     pub keep_going: bool,
     /// Whether steps are kept from what they do not declare.
     pub sandbox: SandboxMode,
+    /// Whether host steps may go on in the build trees of earlier builds; what is made so is nobody else's.
+    pub incremental: bool,
     /// What host compilers are called through; it changes no bytes.
     pub launcher: LauncherKind,
     /// Do nothing.
@@ -140,6 +142,7 @@ impl Default for BuildRequest {
             sign: None,
             sign_password: None,
             sandbox: SandboxMode::Auto,
+            incremental: false,
             launcher: LauncherKind::None,
             dry_run: false,
             dist: PathBuf::from("dist"),

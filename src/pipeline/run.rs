@@ -183,6 +183,7 @@ pub(super) fn say_what(job: &Job, ui: &Ui) -> Result<()> {
 /// How steps run. A launcher that steps of this machine cannot have is taken out of the tools.
 pub(super) fn options(job: &Job, request: &BuildRequest, toolset: &mut Toolset, ui: &Ui) -> Result<BuildOptions> {
     let inputs = &job.inputs;
+    let trees_limit = engine::trees_limit()?;
     let isolation = StepIsolation::find(request.sandbox, toolset, &inputs.source, &request.work)?;
     if let Some(launcher) = &toolset.launcher {
         match engine::try_launcher(launcher, &isolation, &request.work) {
@@ -211,6 +212,8 @@ pub(super) fn options(job: &Job, request: &BuildRequest, toolset: &mut Toolset, 
         memory: inputs.manifests.memory.clone(),
         time: inputs.manifests.time.clone(),
         vendor: inputs.manifests.vendor.clone(),
+        incremental: request.incremental && trees_limit != Some(0),
+        trees_limit,
         made: None,
     })
 }

@@ -91,6 +91,10 @@ pub struct Summary<'a> {
     /// How steps were isolated: as the least isolated one was, from the cache or not; absent in the first of these files.
     #[schemars(default)]
     sandbox: String,
+    /// Steps that were made incrementally, in build trees of earlier builds; absent where every step is clean.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(default)]
+    incremental: &'a [String],
     /// Package files of the first format.
     packages: Vec<Row>,
     /// The formats with all of their package files, in the order that was asked for.
@@ -121,6 +125,7 @@ pub(crate) struct Built {
     pub version: String,
     pub kernel_abi: Option<String>,
     pub isolation: IsolationKind,
+    pub incremental: Vec<String>,
     pub rows: Vec<Row>,
     pub formats: Vec<FormatRow>,
     pub steps: Vec<StepReport>,
@@ -147,6 +152,9 @@ pub(crate) struct LastWords {
     pub isolation: IsolationKind,
     /// Steps of the plan.
     pub steps: usize,
+    /// Those of them that were made incrementally.
+    #[serde(default)]
+    pub incremental: Vec<String>,
 }
 
 impl Built {
@@ -158,6 +166,7 @@ impl Built {
             version: &self.version,
             kernel_abi: self.kernel_abi.as_deref(),
             sandbox: self.isolation.to_string(),
+            incremental: &self.incremental,
             packages: self.rows.iter().map(|row| Row { seconds: None, ..row.clone() }).collect(),
             formats: self.formats.clone(),
             steps: None,
@@ -184,7 +193,8 @@ impl Built {
     /// All of it in words.
     pub(crate) fn words(&self, headline: String) -> LastWords {
         let (rows, formats, report) = (self.rows.clone(), self.formats.clone(), self.report.clone());
-        LastWords { headline, rows, formats, report, isolation: self.isolation, steps: self.steps.len() }
+        let (steps, incremental) = (self.steps.len(), self.incremental.clone());
+        LastWords { headline, rows, formats, report, isolation: self.isolation, steps, incremental }
     }
 
     /// How many steps were compiled.

@@ -237,5 +237,7 @@ fn dependencies(spec: &BuildSpec, host: Option<&HostVariant>, inputs: &PlanInput
 fn read_by(spec: &BuildSpec, inputs: &PlanInputs) -> Result<Vec<KeyPart>> {
     let reads = spec.reads()?;
     let read = inputs.sources.iter().filter(|(path, _)| reads.contain(path, inputs.left_out.contains(*path)));
-    Ok(read.map(|(path, digest)| KeyPart::new(format!("file {path}"), digest)).collect())
+    let files = read.map(|(path, digest)| KeyPart::new(format!("file {path}"), digest));
+    let empty = inputs.empty_directories.iter().filter(|path| reads.contain(path, false));
+    Ok(files.chain(empty.map(KeyPart::empty_directory)).collect())
 }

@@ -227,6 +227,11 @@ impl Step {
         files.filter_map(|(path, digest)| Some((path, digest.parse().ok()?)))
     }
 
+    /// Directories of the source that hold nothing, and that it declares to read.
+    pub fn empty_directories(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(KeyPart::directory)
+    }
+
     /// The step with the key that a compilation's list gives it.
     #[must_use]
     pub fn settled(mut self, list: &HeaderList) -> Self {

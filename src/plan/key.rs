@@ -24,7 +24,26 @@ impl KeyPart {
     pub fn file(&self) -> Option<&str> {
         self.name.strip_prefix("file ")
     }
+
+    /// A directory of the source that holds nothing.
+    pub fn empty_directory(path: impl std::fmt::Display) -> Self {
+        Self::new(format!("{EMPTY}{path}"), "")
+    }
+
+    /// Path of the directory, if the part stands for one that holds nothing.
+    pub fn directory(&self) -> Option<&str> {
+        self.name.strip_prefix(EMPTY)
+    }
+
+    /// Whether a build tree depends on the part for good: not on sources, which are brought up to date in it, nor on what
+    /// is done with what was built.
+    pub fn is_of_configuration(&self) -> bool {
+        self.file().is_none() && !self.name.starts_with("install ") && self.name != "soname"
+    }
 }
+
+/// Beginning of the names of parts that stand for empty directories.
+const EMPTY: &str = "empty directory ";
 
 /// The key over parts: order matters, so callers list them in a fixed one.
 pub fn key_of(parts: &[KeyPart]) -> Digest {

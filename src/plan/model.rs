@@ -28,6 +28,8 @@ pub struct PlanInputs {
     pub sources: BTreeMap<String, Digest>,
     /// Those of them that count only where the `inputs` of a build name them.
     pub left_out: BTreeSet<String>,
+    /// Directories of the source that hold nothing.
+    pub empty_directories: BTreeSet<String>,
     /// Tools of each CUDA release by name (`nvcc`, `c++`, `cmake`, `ninja`), as they enter keys and provenance.
     pub tools: BTreeMap<CudaVersion, BTreeMap<String, ToolVersion>>,
     /// Seconds since 1970 that stand in for every time stamp.

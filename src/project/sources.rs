@@ -15,12 +15,14 @@ pub(crate) struct Scanned {
     pub files: BTreeMap<String, Digest>,
     /// Those of them that the tree leaves out: they count only where the recipe names them.
     pub left_out: BTreeSet<String>,
+    /// Directories that hold nothing at all: a build may write into one that it does not make.
+    pub empty: BTreeSet<String>,
     /// All places that a change of the tree would show at: files, directories, and links that lead nowhere.
     pub looked_at: Vec<PathBuf>,
 }
 
 /// Every file below the source's `root` but the files and directories in `outside` (the build's own output may lie in the
-/// source tree). Of a directory of the user the version control's does not count, and what the directory leaves out
+/// source tree). The directory of version control does not count. Of a directory of the user what it leaves out counts
 /// only as far as the recipe names it; what was fetched counts whole.
 ///
 /// # Errors
@@ -35,7 +37,8 @@ pub(crate) fn scan(recipe: &Recipe, root: &Path, outside: &[&Path]) -> Result<Sc
         .extend(places.split(':').filter(|place| !place.is_empty()).filter_map(|dir| fs_err::canonicalize(dir).ok()));
     let mut ignored = matches!(recipe.source, Source::Path(_)).then(|| Ignored::below(&root));
     let named = Named::by(recipe)?;
-    let mut found = Scanned { files: BTreeMap::new(), left_out: BTreeSet::new(), looked_at: Vec::new() };
+    let mut found =
+        Scanned { files: BTreeMap::new(), left_out: BTreeSet::new(), empty: BTreeSet::new(), looked_at: Vec::new() };
     let mut entries = walkdir::WalkDir::new(&root).follow_links(true).into_iter();
     while let Some(entry) = entries.next() {
         let entry = match entry {
@@ -51,10 +54,11 @@ pub(crate) fn scan(recipe: &Recipe, root: &Path, outside: &[&Path]) -> Result<Sc
         let left_out = ignored.as_mut().map_or(Ok(false), |ignored| ignored.leaves_out(&entry))?;
         let path = fs::relative(&root, entry.path())?;
         let is_named = || match is_dir {
-            true => entry.file_name() != GIT && named.may_name_below(&path),
+            true => named.may_name_below(&path),
             false => named.name(&path),
         };
-        if (left_out && !is_named()) || outside.iter().any(|dir| entry.path() == dir) {
+        let is_repository = is_dir && entry.file_name() == GIT;
+        if is_repository || (left_out && !is_named()) || outside.iter().any(|dir| entry.path() == dir) {
             if is_dir {
                 entries.skip_current_dir();
             }
@@ -68,6 +72,9 @@ pub(crate) fn scan(recipe: &Recipe, root: &Path, outside: &[&Path]) -> Result<Sc
         }
         if !entry.file_type().is_file() && !is_dir {
             return Err(Error::file(entry.path(), fs::NO_FILE));
+        }
+        if is_dir && !left_out && entry.depth() > 0 && fs_err::read_dir(entry.path())?.next().is_none() {
+            found.empty.insert(path.clone());
         }
         if !is_dir {
             found.files.insert(path.clone(), Digest::of_file(entry.path())?);

@@ -191,6 +191,37 @@ fn with_and_without_a_sandbox_the_same_bytes() {
 }
 
 #[test]
+fn files_named_git_and_empty_directories_of_a_source_are_there() {
+    let looks = "test -f src/one/.git && test ! -e src/two/.git && test -f src/two/kept && test -d src/empty/deep\n";
+    let small = Small::script(looks);
+    small.write("src/one/.git", "gitdir: ../../.git/modules/one\n");
+    small.write("src/two/.git/HEAD", "ref: refs/heads/main\n");
+    small.write("src/two/kept", "");
+    fs_err::create_dir_all(small.path("src/empty/deep")).unwrap();
+    small.build(&[]).exit(0);
+    // What a build can see is in its key.
+    let key = || {
+        let mut plan = simpack(small.dir.path(), &["plan", "tiny", "--json"]);
+        Ran::of(plan.env("SIMPACK_CACHE_DIR", small.view())).exit(0).json()["steps"][0]["key"].clone()
+    };
+    let with = key();
+    fs_err::remove_dir(small.path("src/empty/deep")).unwrap();
+    assert_ne!(key(), with);
+    fs_err::create_dir(small.path("src/empty/deep")).unwrap();
+    assert_eq!(key(), with);
+    // The same out of an archive.
+    let archive = small.dir.path().join("tiny-1.tar.gz");
+    let mut tar = std::process::Command::new("tar");
+    Ran::of(tar.current_dir(small.dir.path()).arg("-czf").arg(&archive).arg("tiny")).exit(0);
+    let digest = simpack::fs::Digest::of_file(&archive).unwrap();
+    let recipe = fs_err::read_to_string(small.path("simpack.toml")).unwrap();
+    fs_err::remove_dir_all(small.path("src")).unwrap();
+    let source = format!("[source]\nurl = \"file://{}\"\nsha256 = \"{digest}\"\n[matrix]", archive.display());
+    small.write("simpack.toml", &recipe.replacen("[matrix]", &source, 1));
+    small.build(&[]).exit(0);
+}
+
+#[test]
 fn files_that_a_step_does_not_declare_are_named() {
     let small = Small::cmake("install(FILES src/tiny.c DESTINATION /etc/tiny)\n");
     let ran = small.build(&[]).exit(5);

@@ -6,11 +6,13 @@ mod copy;
 mod driver;
 mod host_build;
 mod make;
+mod resume;
 mod script;
 mod system;
 mod wheel;
 
 pub use driver::BuildDriver;
 pub use host_build::{HostBuild, HostTools, OF_CUDA, OF_STEP, PREFIX};
+pub use resume::{Begun, SourceChanges};
 pub use system::{BuildSystem, DriverMistake, DriverWord};
 pub use wheel::script_of_wheel;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{HostBuild, HostTools};
+use super::{Begun, HostBuild, HostTools};
 use crate::error::Result;
 use crate::process::Call;
 
@@ -54,6 +54,25 @@ pub trait BuildSystem {
     /// Where a build leaves what it makes, until it is installed.
     fn built(&self, step: &HostBuild<'_>) -> PathBuf {
         step.source.to_owned()
+    }
+
+    /// Whether what it makes lies among its sources.
+    fn builds_in_source(&self) -> bool {
+        true
+    }
+
+    /// Whether there are build trees in which it can go on.
+    fn resumes(&self) -> bool {
+        false
+    }
+
+    /// Prepares a build tree that an earlier build left, so that what is made in it next is what an empty one would give.
+    /// Answers false where that cannot be had: then the tree has to be emptied.
+    ///
+    /// # Errors
+    /// A file of the tree cannot be read or removed.
+    fn resume(&self, _begun: &Begun<'_>) -> Result<bool> {
+        Ok(false)
     }
 
     /// The calls that install into `step.dest`, in order; where `step.installs` they only build.

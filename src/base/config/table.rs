@@ -44,7 +44,13 @@ pub const LIMITS: Setting = Setting {
 };
 
 /// All settings, sorted by name.
-pub const SETTINGS: [Setting; 29] = [
+pub const SETTINGS: [Setting; 30] = [
+    Setting {
+        name: "build-trees-size",
+        kind: Kind::Text,
+        default: "10G",
+        about: "bytes of build trees that a build leaves in its work directory at most, the least recently used go; `none`",
+    },
     Setting {
         name: "cache-dir",
         kind: Kind::Path,

@@ -56,6 +56,8 @@ pub struct Made {
     pub isolation: IsolationKind,
     /// Options that a host step was given and did not use.
     pub unused: Vec<String>,
+    /// Whether it was made in a build tree that an earlier build had left. The cache of artifacts holds no such thing.
+    pub incremental: bool,
 }
 
 /// What one step made, found in the cache and checked.
@@ -81,6 +83,18 @@ impl CacheEntry {
     pub fn bytes(&self) -> u64 {
         bytes_of(&self.artifacts)
     }
+
+    /// Paths of files and links that the other does not have, or has otherwise; sorted.
+    pub(in crate::engine) fn differing(&self, other: &Self) -> Vec<String> {
+        let only = |one: &Self, two: &Self| {
+            let artifacts = one.artifacts.iter().filter(|artifact| !two.artifacts.contains(artifact));
+            artifacts.map(|artifact| artifact.path.clone()).collect::<Vec<_>>()
+        };
+        let mut paths = [only(self, other), only(other, self)].concat();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
 }
 
 /// `entry.json`.
@@ -99,13 +113,15 @@ pub(in crate::engine) struct List {
     pub isolation: IsolationKind,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incremental: bool,
     pub artifacts: Vec<Artifact>,
 }
 
 impl List {
     pub(in crate::engine) fn new(key: Digest, made: &Made, artifacts: Vec<Artifact>) -> Self {
-        let Made { step, kind, seconds, cpu, peak, isolation, unused } = made.clone();
-        Self { key, step, kind, seconds, cpu, peak, isolation, unused, artifacts }
+        let Made { step, kind, seconds, cpu, peak, isolation, unused, incremental } = made.clone();
+        Self { key, step, kind, seconds, cpu, peak, isolation, unused, incremental, artifacts }
     }
 
     /// Reads the list of an entry; none if it is damaged.
@@ -146,7 +162,7 @@ impl List {
 
     /// How it was made.
     pub(in crate::engine) fn made(&self) -> Made {
-        let Self { step, kind, seconds, cpu, peak, isolation, unused, .. } = self;
+        let Self { step, kind, seconds, cpu, peak, isolation, unused, incremental, .. } = self;
         Made {
             step: step.clone(),
             kind: *kind,
@@ -155,6 +171,7 @@ impl List {
             peak: *peak,
             isolation: *isolation,
             unused: unused.clone(),
+            incremental: *incremental,
         }
     }
 

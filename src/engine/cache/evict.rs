@@ -304,6 +304,7 @@ mod tests {
             peak: 0,
             isolation: IsolationKind::None,
             unused: Vec::new(),
+            incremental: false,
         };
         cache.put(key, &made, &tree).unwrap();
         key

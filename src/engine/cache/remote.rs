@@ -155,6 +155,7 @@ mod tests {
             peak: 1,
             isolation: IsolationKind::Namespaces,
             unused: Vec::new(),
+            incremental: false,
         };
         let mut list = List::new(key, &made, artifacts_of(dir.path()).unwrap());
         change(&mut list);

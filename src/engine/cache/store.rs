@@ -289,6 +289,18 @@ impl Cache {
         Ok(entry)
     }
 
+    /// Removes an entry, whoever reads it; one that is not there is gone already.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub(in crate::engine) fn forget(&self, key: Digest) -> Result<()> {
+        let place = self.place(key);
+        if place.exists() {
+            self.remove(&place)?;
+        }
+        Ok(())
+    }
+
     /// A directory beside the place of `key`.
     pub(super) fn fresh(&self, key: Digest) -> Result<tempfile::TempDir> {
         let place = self.place(key);
@@ -459,6 +471,7 @@ mod tests {
             peak: 1 << 20,
             isolation,
             unused: Vec::new(),
+            incremental: false,
         }
     }
 

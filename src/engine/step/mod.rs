@@ -1,5 +1,6 @@
 //! One step: a directory of its own, its calls one after the other, a log, and the result into the cache.
 
+mod build;
 pub(in crate::engine) mod diagnose;
 mod generator;
 pub(in crate::engine) mod headers;
@@ -12,6 +13,7 @@ pub(in crate::engine) mod nvcc;
 pub(in crate::engine) mod shared;
 mod soname;
 pub(in crate::engine) mod structures;
+mod told;
 pub(in crate::engine) mod toolset;
 mod undeclared;
 
@@ -24,26 +26,23 @@ use tempfile::TempDir;
 
 use self::diagnose::{Cause, cause};
 use self::generator::GeneratorStep;
-use self::host::HostStep;
-use self::isolation::{copy_declared, outside_links, plain};
+use self::isolation::{copy_declared, outside_links};
 use self::kernel::KernelPlace;
 use self::launcher::{LauncherUse, Launching};
 use self::structures::StructuresStep;
+pub(crate) use self::told::told;
 use self::toolset::Toolset;
 use self::undeclared::{Keys, Scene, explain};
 use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
 use crate::engine::run::BuildOptions;
 use crate::engine::scheduler::Fate;
 use crate::engine::tokens::Tokens;
+use crate::engine::trees::BuildTrees;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Tree;
 use crate::plan::{Action, Step};
 use crate::process::{Call, Ended, Outcome, Watched, interrupted};
-
-/// Lines of a failed step's output that go into the error.
-const TOLD_LINES: usize = 20;
-/// Lines before the first error that go along.
-const LEADING_LINES: usize = 6;
+use crate::ui::Ui;
 
 /// Beginning of the names of steps' own directories.
 pub(in crate::engine) const SCRATCH: &str = "step-";
@@ -52,8 +51,10 @@ pub(in crate::engine) const SCRATCH: &str = "step-";
 pub(in crate::engine) struct StepRun<'a> {
     pub tools: &'a Toolset,
     pub cache: &'a Cache,
+    pub trees: &'a BuildTrees,
     pub options: &'a BuildOptions,
     pub logs: &'a Path,
+    pub ui: &'a Ui,
     /// Root of the source tree, where it really lies.
     root: PathBuf,
     /// The directory for intermediate files, where it really lies.
@@ -82,6 +83,8 @@ pub(in crate::engine) struct StepFailure {
     pub cause: Cause,
     /// Bytes that its largest process had, as far as that is known.
     pub peak: u64,
+    /// Whether its calls came to their ends by themselves: nothing was killed while it wrote.
+    pub ended: bool,
 }
 
 impl StepFailure {
@@ -96,7 +99,7 @@ impl StepFailure {
 
 impl From<Error> for StepFailure {
     fn from(error: Error) -> Self {
-        Self { error: Box::new(error), cause: Cause::Told, peak: 0 }
+        Self { error: Box::new(error), cause: Cause::Told, peak: 0, ended: true }
     }
 }
 
@@ -145,7 +148,8 @@ fn remove_while_it_is_written(dir: &Path) -> Result<()> {
 impl<'a> StepRun<'a> {
     /// Looks once at what all steps share; `steps` are those that are to run.
     pub(in crate::engine) fn new<'b>(
-        (tools, cache, options, logs): (&'a Toolset, &'a Cache, &'a BuildOptions, &'a Path),
+        (tools, cache, trees): (&'a Toolset, &'a Cache, &'a BuildTrees),
+        (options, logs, ui): (&'a BuildOptions, &'a Path, &'a Ui),
         mut steps: impl Iterator<Item = &'b Step>,
     ) -> Result<Self> {
         let root = fs_err::canonicalize(&options.source)?;
@@ -154,7 +158,7 @@ impl<'a> StepRun<'a> {
         if steps.any(|step| kind_of(step) == StepKind::Kernel) {
             seen.extend(outside_links(&root, &options.sources)?);
         }
-        Ok(Self { tools, cache, options, logs, root, work, seen, launched: Mutex::default() })
+        Ok(Self { tools, cache, trees, options, logs, ui, root, work, seen, launched: Mutex::default() })
     }
 
     /// How often the launcher of host compilers had what they were to make; none without one.
@@ -185,8 +189,7 @@ impl<'a> StepRun<'a> {
         let scratch = self.scratch()?;
         let (root, work) = (&self.root, scratch.path());
         let isolation = &options.isolation;
-        let mut unused = Vec::new();
-        let (step, (peak, cpu), tree) = match &step.action {
+        let (step, spent, tree) = match &step.action {
             Action::Kernel { .. } => {
                 let place = self.kernels(work);
                 let declared = |path: &Path| path.to_str().is_some_and(|path| options.sources.contains_key(path));
@@ -220,60 +223,9 @@ impl<'a> StepRun<'a> {
                 let (spent, outcome) = self.call_on_copy(step, call, Keys::Structures, (&copy, work))?;
                 (step.clone(), spent, structures.finish(outcome.as_ref())?)
             }
-            Action::Host { driver, source, options: settings, targets, install, sonames, dependencies, .. } => {
-                let copy = work.join("source");
-                copy_declared(root, source, step.inputs(), &copy)?;
-                let shaders = (!modules.is_empty()).then(|| lay_out(modules, work)).transpose()?;
-                let prefix = self.tools.dependencies.get(&step.host).map(PathBuf::as_path).filter(|_| *dependencies);
-                let launcher = self.tools.launcher.as_ref();
-                let launching = launcher.map(|launcher| Launching::new(launcher, work, isolation.means()));
-                let host = HostStep {
-                    driver: *driver,
-                    step,
-                    launching: launching.as_ref(),
-                    name: &options.name,
-                    source: &copy,
-                    options: settings,
-                    targets,
-                    install,
-                    sonames,
-                    cuda: step.cuda,
-                    dependencies: prefix.map(crate::fs::utf8).transpose()?,
-                    shaders: shaders.as_deref(),
-                    work,
-                    share,
-                };
-                let read = prefix.map(Path::to_owned).into_iter().chain(launcher.map(|it| it.program.clone()));
-                let write = self.tools.compiler_cache.iter().chain(launcher.map(|it| &it.cache)).cloned();
-                let sandbox = isolation.sandbox(work, read, write)?;
-                let (calls, tree) = host.calls(self.tools)?;
-                let calls: Vec<Call> = calls.into_iter().map(|call| call.within(sandbox.clone())).collect();
-                let real = plain(&root.join(source));
-                let declared = |path: &Path| {
-                    let path = Path::new(source).join(path);
-                    step.inputs().any(|(input, _)| Path::new(input) == path)
-                };
-                let scene = Scene {
-                    seen_as: &copy,
-                    source: &real,
-                    declared: &declared,
-                    files: &options.sources,
-                    below: source,
-                    keys: Keys::Build(step.component),
-                    vendor: &options.vendor,
-                    isolation,
-                    given: prefix,
-                    work,
-                };
-                let hear = &mut |outcome: Outcome| unused.extend(driver.system().unused(&outcome.all_text()));
-                let spent = self.call_all(step, (&calls, launching.as_ref()), &scene, hear)?;
-                host.finish(&step.id, &tree)?;
-                (step.clone(), spent, tree)
-            }
+            Action::Host { .. } => return self.build(step, modules, share),
         };
-        let seconds = started.elapsed().as_secs_f64();
-        let (id, kind, isolation) = (step.id.clone(), kind_of(&step), isolation.kind());
-        let made = Made { step: id, kind, seconds, cpu: cpu.as_secs_f64(), peak, isolation, unused };
+        let made = self.made(&step, started, spent);
         Ok(self.cache.put(step.key, &made, &tree)?)
     }
 
@@ -313,6 +265,20 @@ impl<'a> StepRun<'a> {
         Ok((spent, last))
     }
 
+    /// How a step was made that has begun at `started`.
+    fn made(&self, step: &Step, started: Instant, (peak, cpu): (u64, Duration)) -> Made {
+        Made {
+            step: step.id.clone(),
+            kind: kind_of(step),
+            seconds: started.elapsed().as_secs_f64(),
+            cpu: cpu.as_secs_f64(),
+            peak,
+            isolation: self.options.isolation.kind(),
+            unused: Vec::new(),
+            incremental: false,
+        }
+    }
+
     /// Makes the calls; answers the memory of the largest process, and the processors' time of all. `hear` is given what each said that succeeded.
     fn call_all(
         &self,
@@ -345,10 +311,12 @@ impl<'a> StepRun<'a> {
             match watched.ended {
                 Ended::Interrupted | Ended::Stuck if interrupted().is_some() => {
                     let signal = interrupted().unwrap_or("a signal");
-                    return Err(Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}")).into());
+                    let error = Error::new(ErrorKind::Interrupted, format!("interrupted by {signal}"));
+                    return Err(StepFailure { ended: false, ..error.into() });
                 }
                 Ended::TimeOut | Ended::Stuck | Ended::Interrupted => {
-                    return Err(self.timed_out(step, call, &watched.outcome, &log).into());
+                    let error = self.timed_out(step, call, &watched.outcome, &log);
+                    return Err(StepFailure { ended: false, ..error.into() });
                 }
                 Ended::Itself if !watched.outcome.status.success() => {
                     let mut failure = self.failed(step, call, &watched.outcome, peak, &log);
@@ -386,7 +354,8 @@ impl<'a> StepRun<'a> {
                 .hint("give the build more memory, or fewer --jobs"),
             Cause::Full => error.hint("free some space or choose another directory with --work"),
         };
-        StepFailure { error: Box::new(log.tell(error)), cause, peak }
+        let ended = cause == Cause::Told;
+        StepFailure { error: Box::new(log.tell(error)), cause, peak, ended }
     }
 }
 
@@ -444,47 +413,6 @@ impl Log {
 
 fn program(call: &Call) -> String {
     call.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Adds what a program printed: from its first error on, with the few lines that lead to it unless they only warn; without
-/// any error the end.
-pub(crate) fn told(mut error: Error, outcome: &Outcome) -> Error {
-    let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
-    let text = if errors.lines().any(is_error) { errors } else { outcome.all_text() };
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let leads = |first: usize| first <= LEADING_LINES && !lines[..first].iter().any(|line| line.contains("arning"));
-    let begin = match lines.iter().position(|line| is_error(line)) {
-        Some(first) if leads(first) => 0,
-        Some(first) => first,
-        None => lines.len().saturating_sub(TOLD_LINES),
-    };
-    let shown = &lines[begin..lines.len().min(begin.saturating_add(TOLD_LINES))];
-    for line in shown {
-        error = error.detail(*line);
-    }
-    match lines.len() - begin - shown.len() {
-        0 => error,
-        more => error.detail(format!("({more} more lines)")),
-    }
-}
-
-/// What stands in lines by which compilers, linkers and build systems say why they fail.
-const ERRORS: [&str; 10] = [
-    "error:",
-    "[fatal]",
-    "cmake error",
-    "undefined reference",
-    "undefined symbol",
-    "cannot find -l",
-    "no space left",
-    "*** ",
-    ": not found",
-    "killed",
-];
-
-fn is_error(line: &str) -> bool {
-    let lower = line.to_lowercase();
-    ERRORS.iter().any(|words| lower.contains(words)) && !lower.contains("warning:")
 }
 
 /// The kind of a step, as the cache counts it.

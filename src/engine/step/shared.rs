@@ -75,6 +75,7 @@ impl StepRun<'_> {
                 peak: watched.peak,
                 isolation,
                 unused: Vec::new(),
+                incremental: false,
             };
             entries.push(self.cache.put(step.key, &made, &tree.dir)?);
         }
