@@ -107,7 +107,8 @@ fn target_args(compiler: KernelCompiler, source: &str, target: KernelTarget) -> 
 /// nothing uses, at bindings that nobody declared.
 fn flags_of_dxc(flags: &[&String]) -> Vec<String> {
     let others = flags.iter().filter(|flag| **flag != "-Os").map(|flag| match flag.as_str() {
-        "-g" => "-Zi".to_owned(),
+        // `-Zi` puts its command line into the module, with the place of the output.
+        "-g" => "-fspv-debug=line".to_owned(),
         other => other.to_owned(),
     });
     others.collect()

@@ -103,11 +103,12 @@ impl KernelPlace<'_> {
             KernelCompiler::Glslang => {
                 self.shader(*compiler, source, self.root)?.args(args).args(["--quiet", "--depfile", named])
             }
-            // When it lists what it reads, it does nothing else.
+            // When it lists what it reads, it does nothing else; with debug information it does not even that.
             KernelCompiler::Dxc => {
-                let call = self.shader(*compiler, source, self.root)?.args(args);
-                let lists = call.clone().args(["-MF", named, source]);
-                let compiles = call.args(["-Fo", fs::utf8(&output)?, source]);
+                let call = self.shader(*compiler, source, self.root)?;
+                let listing = args.iter().filter(|arg| !arg.starts_with("-fspv-debug"));
+                let lists = call.clone().args(listing).args(["-MF", named, source]);
+                let compiles = call.args(args).args(["-Fo", fs::utf8(&output)?, source]);
                 return Ok((vec![lists, compiles], Made { dir, list: Some(list) }));
             }
         };
