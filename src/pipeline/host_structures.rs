@@ -1,6 +1,7 @@
 //! Asks the host of a recipe how the structures of its kernel tables lie, without a build of anything else.
 
-use super::inputs::{BuildInputs, Job};
+use super::inputs::BuildInputs;
+use super::job::Job;
 use super::request::BuildRequest;
 use super::run::{compile, in_work, open_cache, options, say_what};
 use crate::engine::{self, STRUCTURES_FILE};

@@ -56,7 +56,7 @@ impl Step {
     pub fn embeds(&self) -> &[String] {
         match &self.action {
             Action::Host { shaders, .. } => shaders,
-            Action::Kernel { .. } | Action::Generate { .. } => &[],
+            Action::Kernel { .. } | Action::Generate { .. } | Action::Structures { .. } => &[],
         }
     }
 

@@ -45,7 +45,7 @@ impl TreeStat {
     /// # Errors
     /// It cannot be read.
     pub fn of(work: &Path) -> Result<Self> {
-        let there = list(work)?.iter().fold(KindStat::default(), |sum, tree| with(sum, tree));
+        let there = list(work)?.iter().fold(KindStat::default(), with);
         Ok(Self { there, removed: KindStat::default() })
     }
 

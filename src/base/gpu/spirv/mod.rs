@@ -15,6 +15,7 @@ mod scan;
 mod tests;
 
 pub use arithmetic::FloatArithmetic;
+pub(super) use module::MAGIC;
 pub use module::{
     SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule, SpirvResource, is_spirv,
 };

@@ -129,7 +129,7 @@ pub struct SpirvArray {
 }
 
 /// First word of a module.
-pub(super) const MAGIC: u32 = 0x0723_0203;
+pub(in crate::gpu) const MAGIC: u32 = 0x0723_0203;
 
 /// Whether the bytes begin like a module, in either byte order.
 pub fn is_spirv(bytes: &[u8]) -> bool {

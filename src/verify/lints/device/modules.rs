@@ -4,13 +4,14 @@ use crate::arch::KernelTarget;
 use crate::bundle::{EmbeddedModule, EmbeddedShaders};
 use crate::gpu::SpirvModule;
 use crate::lint::{Hits, Parameters};
+use crate::report::Subject;
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 /// A module in a package.
 pub(super) struct Shader<'a> {
     pub package: &'a PackageFacts,
     /// What findings call it.
-    pub subject: String,
+    pub subject: Subject,
     /// The environment that it is for, where the package says it.
     pub target: Option<KernelTarget>,
     /// Its variant; empty where its place says none.
