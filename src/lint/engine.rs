@@ -334,7 +334,7 @@ fix = "remove it"
                     if name.contains('?') {
                         hits.incomplete(name, "not readable");
                     } else if name.to_uppercase() == *name && !parameters.texts("except").contains(&name.as_str()) {
-                        hits.add(name, "is in capitals");
+                        hits.add(Subject::written(name), "is in capitals");
                     }
                 }
             },

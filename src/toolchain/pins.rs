@@ -170,7 +170,11 @@ impl Pins {
             }
         }
         let all = std::mem::take(&mut toolchain.libraries);
-        let (added, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|library| added.contains(&library.name));
+        let (there, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|library| added.contains(&library.name));
+        for library in &mut rest {
+            library.needs.retain(|name| !added.contains(name));
+        }
+        let added = there;
         toolchain.libraries = rest;
         if added.is_empty() {
             return;

@@ -216,7 +216,7 @@ fn completions_know_the_words_of_options() {
     }
     assert!(script("bash").contains("volley"));
     let zsh = script("zsh");
-    assert!(zsh.contains("compadd -- arbor neuron openmm strata volley\n    _files"), "{zsh}");
+    assert!(zsh.contains("compadd -- arbor brian2cuda neuron openmm strata volley\n    _files"), "{zsh}");
     let recipes = zsh.lines().filter(|line| line.contains("recipe -- ")).collect::<Vec<_>>();
     assert!(recipes.len() > 3 && recipes.iter().all(|line| line.contains(":_simpack_recipes'")), "{recipes:#?}");
     assert!(!zsh.contains("_hosts"), "{zsh}");

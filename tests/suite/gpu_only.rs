@@ -73,7 +73,7 @@ fn programs_for_gpus_alone_ship_for_gpus_alone() {
     let Some(alone) = Alone::new() else { return };
     Ran::of(&mut simpack(alone.dir.path(), &["verify", "dist"])).exit(0);
     let packages = alone.summary["packages"].as_array().unwrap().iter();
-    let packages: Vec<&str> = packages.map(|package| package["name"].as_str().unwrap()).collect();
+    let packages: Vec<&str> = packages.map(|package| package["package"].as_str().unwrap()).collect();
     assert!(!packages.contains(&"alone-kernels-cpu"), "{packages:?}");
     // What the link was made from is gone where its result serves, and is what the driver links elsewhere.
     assert_eq!(alone.holds("sm_90"), [("sm_90".to_owned(), true)]);
