@@ -310,6 +310,6 @@ mod tests {
         assert!(SETTINGS.is_sorted_by_key(|setting| setting.name));
         let kebab = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
         assert!(SETTINGS.iter().all(|setting| kebab(setting.name)));
-        assert_eq!(SETTINGS[0].variable(), "SIMPACK_CACHE_DIR");
+        assert_eq!(SETTINGS[0].variable(), "SIMPACK_BUILD_TREES_SIZE");
     }
 }
