@@ -149,7 +149,7 @@ fn shaders_for_every_vendors_gpu() {
     let headers = Path::new("/usr/include/vulkan/vulkan.h").is_file();
     need!(which::which("g++").is_ok() && headers, "no g++ or no headers of Vulkan");
     let newcomer = Newcomer::of("shaders.md");
-    assert_eq!(newcomer.typed.len(), 6, "{:?}", newcomer.typed);
+    assert_eq!(newcomer.typed.len(), 8, "{:?}", newcomer.typed);
     let Some(prefix) = newcomer.install("mysim", None) else { return };
     let ran = run(&prefix, "mysim", Path::new("/nowhere")).json();
     let alone = Ran::of(Command::new(prefix.join("bin/mysim")).arg("cpu").env_clear()).exit(0).json();
