@@ -61,7 +61,10 @@ const REMAINING: [(&[&str], &str); 8] = [
         &["recipe/parse/host_structures", "recipe/parse/parts"],
         "a table of a kernel group has parts that others have, too",
     ),
-    (&["offers", "offers/embedded"], "what a channel offers is told by its index, and of shaders in core by core itself"),
+    (
+        &["offers", "offers/embedded"],
+        "what a channel offers is told by its index, and of shaders in core by core itself",
+    ),
     (
         &[
             "toolchain/compose",
