@@ -6,18 +6,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::compile::Compile;
 use super::diagnostic::{Document, Spanned};
-use super::form::KernelForm;
-use super::host::HostKind;
-use super::host_structures::{HeaderLanguage, HostType};
-use super::model::{ComponentKind, CondaProfile, CpuLevel, Fallback, Generator, Source, WheelExperiment};
-use super::need::Need;
+use super::model::{
+    Compile, ComponentKind, CondaProfile, CpuLevel, Fallback, Generator, HeaderLanguage, HostKind, HostType,
+    KernelForm, Need, Smoke, Soname, Source, Test, Waiver, WheelExperiment,
+};
 use super::parse::words::{CapabilityRange, Use};
-use super::smoke::Smoke;
-use super::soname::Soname;
-use super::test::Test;
-use super::waiver::Waiver;
 use crate::arch::{Capability, CudaVersion, GlibcVersion, Platform, Version, VersionPolicy};
 use crate::build_system::BuildDriver;
 use crate::elf::edit::PathTag;

@@ -4,8 +4,8 @@
 
 use super::diagnostic::Diagnostic;
 use super::file::RecipeFile;
-use super::form::ShaderLanguage;
 use super::model::Recipe;
+use super::model::ShaderLanguage;
 use crate::arch::KernelTarget;
 
 /// Where to get what compiles it, and what to do without.

@@ -5,7 +5,7 @@ use super::reader::{Reader, Value};
 use super::words::not_relative;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{LayoutTable, StructuresTable};
-use crate::recipe::host_structures::{HeaderLanguage, HostType};
+use crate::recipe::model::{HeaderLanguage, HostType};
 
 /// How flags begin that choose what is made of the headers, which is for simpack to say.
 const OUTPUTS: [&str; 12] = ["-o", "-c", "-E", "-S", "-x", "-g", "-M", "-l", "-L", "-W", "-i", "-B"];

@@ -1,17 +1,22 @@
 //! Text to `RecipeFile`: every key, type and word is checked here, and every mistake is kept.
 
 mod bindings;
+mod compile;
 mod host_structures;
 mod parts;
 pub(in crate::recipe) mod reader;
+mod smoke;
 mod sources;
 mod structs;
 pub(in crate::recipe) mod table;
+mod test;
 pub(in crate::recipe) mod words;
 
 use std::collections::BTreeMap;
 
 use self::reader::{Fields, Reader, Value, edition, read};
+use self::smoke::smoke;
+use self::test::tests;
 use self::words::{AtLeast, is_package_name, not_relative};
 use crate::arch::{Capability, CudaVersion};
 use crate::elf::edit::PathTag;
@@ -20,11 +25,7 @@ use crate::recipe::file;
 use crate::recipe::file::{
     HostTable, MatrixTable, PackageTable, RecipeFile, ReleaseTable, SimulatorTable, ToolchainTable,
 };
-use crate::recipe::host::HostKind;
-use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, WheelExperiment};
-use crate::recipe::smoke::smoke;
-use crate::recipe::test::tests;
-use crate::recipe::waiver::Waiver;
+use crate::recipe::model::{CondaProfile, CpuLevel, Fallback, HostKind, Waiver, WheelExperiment};
 use crate::report::Level;
 
 /// Reads a recipe. `path` is how the file is named in mistakes.

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::compile::compile;
 use super::host_structures::host_structures;
 use super::reader::{Fields, Reader, Value};
 use super::words::{Use, is_part_name, is_project_name, not_relative, placeholders};
 use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
-use crate::recipe::compile::compile;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{Additions, BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
-use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION};
-use crate::recipe::model::{ComponentKind, Generator, InWheels};
-use crate::recipe::need::Need;
-use crate::recipe::soname::Soname;
-use crate::recipe::variant::PYTHON;
+use crate::recipe::model::{
+    ComponentKind, DeviceCompiler, Generator, InWheels, KernelForm, NO_CONTRACTION, Need, PYTHON, Soname,
+};
 
 const KINDS: [(&str, ComponentKind); 8] = [
     ("core", ComponentKind::Core),

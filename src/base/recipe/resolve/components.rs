@@ -10,12 +10,11 @@ use crate::build_system::{BuildDriver, DriverWord, OF_CUDA};
 use crate::manifest::SonameVersion;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{BuildTable, ComponentTable, GroupTable, OptionValue, VariantTable};
-use crate::recipe::form::{DeviceCompiler, KernelForm};
-use crate::recipe::model::{BuildSpec, Component, ComponentKind, Install, Used};
-use crate::recipe::need::Need;
+use crate::recipe::model::{
+    BuildSpec, Component, ComponentKind, DeviceCompiler, Install, KernelForm, NONE, Need, PYTHON, Soname, Used,
+    VariantAxis, VariantValue,
+};
 use crate::recipe::parse::words::{Use, is_obeyed, placeholders};
-use crate::recipe::soname::Soname;
-use crate::recipe::variant::{NONE, PYTHON, VariantAxis, VariantValue};
 
 pub(in crate::recipe) fn components(resolver: &mut Resolver<'_>, cuda: Option<CudaVersion>) -> Option<Vec<Component>> {
     let file = resolver.file;

@@ -6,7 +6,7 @@ use super::Resolver;
 use crate::layout::Structure;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{LayoutTable, StructuresTable};
-use crate::recipe::host_structures::{HostStructures, HostType, LayoutSource};
+use crate::recipe::model::{HostStructures, HostType, LayoutSource};
 
 /// What says how the structures lie, with all that is known to be wrong before anything is compiled.
 pub(super) fn host_structures(

@@ -8,8 +8,9 @@ use crate::layout::Structure;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
-use crate::recipe::form::{DeviceCompiler, KernelForm, NO_CONTRACTION, ShaderLanguage};
-use crate::recipe::model::{KernelGroup, UNNAMED_VARIANT, VariantChoice, When};
+use crate::recipe::model::{
+    DeviceCompiler, KernelForm, KernelGroup, NO_CONTRACTION, ShaderLanguage, UNNAMED_VARIANT, VariantChoice, When,
+};
 use crate::recipe::parse::table::{DeclaredKernel, DeclaredTable, kernel_table};
 
 /// Combinations of variants that one group may have: more is a slip, not a plan.

@@ -15,12 +15,11 @@ use crate::manifest::Manifests;
 use crate::recipe::diagnostic::{Diagnostic, Spanned, sort};
 use crate::recipe::file::RecipeFile;
 use crate::recipe::files::RecipeFiles;
-use crate::recipe::host::{DEFAULT_GLIBC, HostKind, HostToolchain, OLDEST_GLIBC_OF_SYSTEM};
 use crate::recipe::model::{
-    Component, ComponentKind, DriverPolicy, Fallback, KernelGroup, LintSettings, PackageSettings, Recipe, Source,
+    Component, ComponentKind, DriverPolicy, Fallback, HostKind, HostToolchain, KernelGroup, LintSettings,
+    OLDEST_GLIBC_OF_SYSTEM, PackageSettings, Places, Recipe, Source,
 };
 use crate::recipe::parse::parse_all;
-use crate::recipe::places::Places;
 
 /// What the command line asks for in the place of the recipe's own choice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -295,7 +294,7 @@ impl Resolver<'_> {
                 let min_cxx = cxx.as_ref().map(|cxx| cxx.value);
                 self.level(glibc).map(|glibc| HostToolchain::System { min_cxx, glibc: Some(glibc) })
             }
-            (HostKind::Zig, None, None) => Some(HostToolchain::Zig { glibc: DEFAULT_GLIBC }),
+            (HostKind::Zig, None, None) => Some(HostKind::Zig.plain()),
             (HostKind::Zig, None, Some(glibc)) => self.level(glibc).map(|glibc| HostToolchain::Zig { glibc }),
         }
     }

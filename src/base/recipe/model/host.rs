@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::arch::GlibcVersion;
 
 /// The glibc ceiling of the pinned host compiler when the recipe names none: RHEL 8 and its kin.
-pub(super) const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
+const DEFAULT_GLIBC: GlibcVersion = GlibcVersion::new(2, 28);
 
 /// The oldest glibc that the machine's compiler can be held to. Systems of its age have a C++ library with all that programs
 /// call today: what is missing in older ones is too much to be linked into each of them.
-pub(super) const OLDEST_GLIBC_OF_SYSTEM: GlibcVersion = GlibcVersion::new(2, 28);
+pub(in crate::recipe) const OLDEST_GLIBC_OF_SYSTEM: GlibcVersion = GlibcVersion::new(2, 28);
 
 /// Which host compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl HostKind {
     pub const NAMES: [(&str, Self); 2] = [("system", Self::System), ("zig", Self::Zig)];
 
     /// Without any settings.
-    pub(super) fn plain(self) -> HostToolchain {
+    pub(in crate::recipe) fn plain(self) -> HostToolchain {
         match self {
             Self::System => HostToolchain::System { min_cxx: None, glibc: None },
             Self::Zig => HostToolchain::Zig { glibc: DEFAULT_GLIBC },

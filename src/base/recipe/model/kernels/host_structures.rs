@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::Inputs;
-use super::model::{KernelGroup, Recipe, program_of_machine};
+use super::super::inputs::Inputs;
 use crate::error::Result;
 use crate::layout::Structure;
 
@@ -122,26 +121,6 @@ impl HostStructures {
             next += 1;
         }
         declared.iter().filter(|one| names.contains(&one.name.as_str())).cloned().collect()
-    }
-}
-
-impl Recipe {
-    /// The groups whose structures the host says.
-    pub fn host_structures(&self) -> impl Iterator<Item = (&KernelGroup, &HostStructures)> {
-        self.groups.iter().filter_map(|group| Some((group, group.host_structures.as_ref()?)))
-    }
-
-    /// The commands of kernel groups whose program is one of the machine's, with that program's name.
-    pub fn commands_of_machine(&self) -> impl Iterator<Item = (&str, &[String])> {
-        let generators = self.groups.iter().filter_map(|group| group.generator.as_ref());
-        let generators = generators.map(|generator| generator.command.as_slice());
-        let structures = self.host_structures().filter_map(|(_, structures)| structures.command());
-        generators.chain(structures).filter_map(|command| Some((program_of_machine(command)?, command)))
-    }
-
-    /// Whether the host compiler is called for headers.
-    pub fn compiles_headers(&self) -> bool {
-        self.host_structures().any(|(_, structures)| structures.command().is_none())
     }
 }
 

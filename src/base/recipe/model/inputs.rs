@@ -2,7 +2,6 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use super::model::BuildSpec;
 use crate::error::{Error, Result};
 
 /// The files that a build reads.
@@ -12,24 +11,6 @@ pub struct Inputs {
     named: Option<GlobSet>,
     /// How each pattern begins, before anything that stands for several names.
     beginnings: Vec<String>,
-}
-
-impl BuildSpec {
-    /// Its directory below the root of the source; empty for the root.
-    pub fn directory(&self) -> &str {
-        match self.source.trim_matches('/').trim_start_matches("./") {
-            "." => "",
-            dir => dir,
-        }
-    }
-
-    /// The files that it reads.
-    ///
-    /// # Errors
-    /// Its `inputs` are not globs.
-    pub fn reads(&self) -> Result<Inputs> {
-        Inputs::below(self.directory(), self.inputs.as_deref())
-    }
 }
 
 impl Inputs {
@@ -81,6 +62,7 @@ mod tests {
 
     use super::*;
     use crate::build_system::BuildDriver;
+    use crate::recipe::BuildSpec;
 
     fn reads(source: &str, inputs: Option<&[&str]>) -> Inputs {
         let inputs = inputs.map(|globs| globs.iter().map(|glob| (*glob).to_owned()).collect());

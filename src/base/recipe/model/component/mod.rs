@@ -1,97 +1,95 @@
-//! Host variants: the builds of one host component that differ in what they were built with, an MPI or a Python.
+//! The parts of a simulator, each of which becomes a package.
 
-use std::collections::BTreeMap;
+mod build;
+mod compile;
+mod need;
+mod soname;
+mod used;
+mod variant;
+
+pub use build::{BuildSpec, Install};
+pub use compile::{Compile, CompilerRange, is_of_cuda};
+pub(in crate::recipe) use compile::{OF_CUDA, is_variable, not_below, not_pattern};
+pub use need::Need;
+pub use soname::Soname;
+pub use used::{InWheels, Used};
+pub use variant::{HostVariant, NONE, PYTHON, VariantAxis, VariantValue, choice_word};
+
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use used::UsedText;
 
-use super::model::{BuildSpec, Component};
-use super::need::Need;
+use crate::arch::VersionPolicy;
 
-/// The axis whose values are versions of Python.
-pub const PYTHON: &str = "python";
-/// The value of an axis that does without; it is the default of its axis.
-pub const NONE: &str = "none";
-
-/// One choice for each axis of a component: `mpi=openmpi`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct HostVariant(BTreeMap<String, String>);
-
-impl HostVariant {
-    /// Of these choices: axis and value.
-    pub fn new(choices: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self(choices.into_iter().collect())
-    }
-
-    /// Axes and values, sorted by axis.
-    pub fn choices(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str()))
-    }
-
-    /// The value of an axis.
-    pub fn of(&self, axis: &str) -> Option<&str> {
-        self.0.get(axis).map(String::as_str)
-    }
-
-    /// The version of Python that it is built for, as it was written: `3.11`.
-    pub fn python(&self) -> Option<&str> {
-        self.of(PYTHON)
-    }
-
-    /// What build strings begin with, as conda-forge has it: `nompi`, `mpi_openmpi`, `mpi_openmpi_py311`. Python stands
-    /// last.
-    pub fn word(&self) -> String {
-        self.words().map(|(_, word)| word).collect::<Vec<_>>().join("_")
-    }
-
-    /// The same as a part for each axis.
-    pub fn words(&self) -> impl Iterator<Item = (&str, String)> {
-        let others = self.choices().filter(|(axis, _)| *axis != PYTHON);
-        let python = self.python().map(|version| (PYTHON, version));
-        others.chain(python).map(|(axis, value)| (axis, choice_word(axis, value)))
-    }
+/// What a component is. Ordered as packages are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ComponentKind {
+    /// Host library and programs, without device code.
+    Core,
+    /// Runtime compilation.
+    Rtc,
+    /// Device code.
+    Kernels,
+    /// Headers, CMake package, pkg-config.
+    Dev,
+    /// Static libraries.
+    Static,
+    /// A module for Python.
+    Python,
+    /// Device sources for compilation on the user's machine.
+    Source,
+    /// What brings everything.
+    Meta,
 }
 
-/// One choice as a part of build strings: `nompi`, `mpi_openmpi`, `py311`.
-pub fn choice_word(axis: &str, value: &str) -> String {
-    match (axis, value) {
-        (PYTHON, version) => format!("py{}", version.replace('.', "")),
-        (axis, NONE) => format!("no{axis}"),
-        (axis, value) => format!("{axis}_{value}"),
-    }
-}
-
-impl fmt::Display for HostVariant {
+impl fmt::Display for ComponentKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let choices: Vec<String> = self.choices().map(|(axis, value)| format!("{axis}={value}")).collect();
-        f.pad(&choices.join(" "))
+        f.pad(match self {
+            Self::Core => "core",
+            Self::Rtc => "rtc",
+            Self::Kernels => "kernels",
+            Self::Dev => "dev",
+            Self::Static => "static",
+            Self::Python => "python",
+            Self::Source => "source",
+            Self::Meta => "meta",
+        })
     }
 }
 
-/// What a value of an axis adds to the build of its component.
+/// One component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct VariantValue {
-    /// Its name: `openmpi`, `3.11`.
-    pub name: String,
-    /// Options, which go before those of the build.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub options: BTreeMap<String, String>,
-    /// What the build needs of others, beside what it needs in any case.
+pub struct Component {
+    /// Which one.
+    pub kind: ComponentKind,
+    /// What its version promises.
+    pub policy: VersionPolicy,
+    /// How it is built; none when another component's build makes its files.
+    pub build: Option<BuildSpec>,
+    /// Dimensions in which its builds differ, in the order of the recipe.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
-    pub needs: Vec<Need>,
-}
-
-/// A dimension of the builds of a component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct VariantAxis {
-    /// Its name: `mpi`, `python`.
-    pub name: String,
-    /// Its values, the default first.
-    pub values: Vec<VariantValue>,
+    pub variants: Vec<VariantAxis>,
+    /// Globs over the installed tree, `/`-joined, relative to the prefix.
+    pub files: Vec<String>,
+    /// Dependencies on packages simpack does not make.
+    #[schemars(with = "Vec<UsedText>")]
+    pub uses: Vec<Used>,
+    /// Libraries that its code opens at run time, by the names it passes to `dlopen`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub opens: Vec<String>,
+    /// SONAMEs of libraries whose build gives them none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub sonames: Vec<Soname>,
+    /// How it compiles what users write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    pub compile: Option<Compile>,
 }
 
 /// One build of a component.
@@ -158,8 +156,27 @@ impl Component {
     }
 }
 
+/// Where modules for every Python lie in a package.
+pub const SITE_PACKAGES: &str = "site-packages/";
+
+impl Component {
+    /// Whether it is modules that every Python takes, and data: the same on every platform. They lie in `site-packages`, where conda
+    /// looks for what it puts into the Python of an environment.
+    pub fn is_for_every_python(&self) -> bool {
+        let (modules, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|glob| glob.starts_with(SITE_PACKAGES));
+        !modules.is_empty() && others.iter().all(|glob| glob.starts_with("share/"))
+    }
+
+    /// What its packages need of others; a build may use more.
+    pub fn used_by_packages(&self) -> impl Iterator<Item = &Used> {
+        self.uses.iter().filter(|used| !used.headers_only)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::arch::VersionPolicy;
     use crate::build_system::BuildDriver;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::diagnostic::Document;
-use super::file::RecipeFile;
-use super::model::ComponentKind;
-use super::parse::table::DeclaredKernel;
+use super::component::ComponentKind;
+use crate::recipe::diagnostic::Document;
+use crate::recipe::file::RecipeFile;
+use crate::recipe::parse::table::DeclaredKernel;
 use crate::report::Place;
 
 /// Lines of a recipe and its kernel tables.
@@ -51,7 +51,7 @@ impl Places {
     }
 
     /// Adds the lines of the recipe itself.
-    pub(super) fn add_recipe(&mut self, file: &RecipeFile) {
+    pub(in crate::recipe) fn add_recipe(&mut self, file: &RecipeFile) {
         for (kind, table) in &file.components {
             self.components.insert(*kind, file.document.place(table.span.start));
             for glob in table.files.iter().flatten() {
@@ -61,7 +61,7 @@ impl Places {
     }
 
     /// Adds the lines of a kernel table.
-    pub(super) fn add_table(&mut self, document: &Document, kernels: &[DeclaredKernel]) {
+    pub(in crate::recipe) fn add_table(&mut self, document: &Document, kernels: &[DeclaredKernel]) {
         for kernel in kernels {
             let params = kernel.params.iter().map(|name| (name.value.clone(), document.place(name.span.start)));
             let place = KernelPlace { name: document.place(kernel.name.span.start), params: params.collect() };

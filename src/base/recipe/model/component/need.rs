@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parse::words::{is_constraint, is_package_name};
+use crate::recipe::parse::words::{is_constraint, is_package_name};
 
 /// Something that simpack does not make and a build needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

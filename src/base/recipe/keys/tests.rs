@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::keys::{RecipeKeys, toml_schema};
-use super::parse::{parse_all, table::kernel_table};
-use super::table_keys::KernelTableKeys;
-use super::{Diagnostic, KernelForm};
+use super::{KernelTableKeys, RecipeKeys, toml_schema};
+use crate::recipe::parse::{parse_all, table::kernel_table};
+use crate::recipe::{Diagnostic, KernelForm};
 
 const ODD: &str = "no-such-key";
 /// Mistakes that tell of other keys than the one that is read.
