@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::cache::Cache;
 use super::history::{Accuracy, HISTORY, History};
-use super::run::BuildOptions;
+use super::options::BuildOptions;
 use super::slots::Waiting;
 use super::step::kernel::{InCommon, shareable};
 use super::step::shared::LONG;

@@ -11,6 +11,7 @@ mod expected;
 mod history;
 mod local;
 mod memory;
+mod options;
 mod portable;
 mod run;
 mod scheduler;
@@ -30,8 +31,9 @@ pub use cache::{
 pub(crate) use cache::{build_headers, finish_cache, look_into_cache, object_store, open_cache};
 pub use expected::{Expectation, expectations, weights};
 pub use history::{Accuracy, remember};
+pub use options::BuildOptions;
 pub use portable::{Amount, SHARD_FILE, ShardList};
-pub use run::{BuildOptions, BuildOutcome, StepReport, missing, run};
+pub use run::{BuildOutcome, StepReport, missing, run};
 pub use stage::{Claims, FatFile, PendingList, StageInputs, Staged, recipe_digest, seal, stage, steps_of_bundle};
 pub use step::headers::HeaderStore;
 pub use step::isolation::{SandboxMode, StepIsolation};

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,10 +13,9 @@ use super::executor::{Event, Executor, drive};
 use super::expected::{waiting, weights};
 use super::history::{Accuracy, HISTORY, History};
 use super::local::{Made, Site};
+use super::options::BuildOptions;
 use super::scheduler::{Processes, Scheduler};
 use super::step::diagnose::Cause;
-use super::step::headers::HeaderStore;
-use super::step::isolation::StepIsolation;
 use super::step::launcher::LauncherUse;
 use super::step::toolset::Toolset;
 use super::step::{StepRun, kind_of};
@@ -25,47 +23,10 @@ use super::tokens::Tokens;
 use super::trees::{BuildTrees, TreeStat};
 use crate::amount::count;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::Digest;
-use crate::manifest::{MemoryModel, TimeModel, Vendor};
 use crate::parallel::until_failure;
 use crate::plan::{Action, BuildPlan, Step};
 use crate::process::{InterruptGuard, IsolationKind, interrupted};
 use crate::ui::{RunningSteps, Ui, size};
-
-/// How to run.
-#[derive(Debug, Clone)]
-pub struct BuildOptions {
-    /// Simulator's name.
-    pub name: String,
-    /// Directory with the source, as it was when the plan was made.
-    pub source: PathBuf,
-    /// Every file of the source with its digest, as the plan was made of them.
-    pub sources: BTreeMap<String, Digest>,
-    /// How steps are kept from what they do not declare.
-    pub isolation: StepIsolation,
-    /// Which headers earlier compilations read; this run's are added.
-    pub headers: HeaderStore,
-    /// Directory for logs and intermediate files.
-    pub work: PathBuf,
-    /// Steps at a time, at most; memory may allow fewer.
-    pub jobs: usize,
-    /// Go on after a failure with what does not need it.
-    pub keep_going: bool,
-    /// Time that one call of a compiler or build system may take; none for any.
-    pub step_timeout: Option<Duration>,
-    /// What steps are expected to take that were never measured.
-    pub memory: MemoryModel,
-    /// The same of their time.
-    pub time: TimeModel,
-    /// The vendor's libraries, for what is said of a link that failed.
-    pub vendor: Vendor,
-    /// Whether host steps may go on in build trees that earlier builds left.
-    pub incremental: bool,
-    /// Bytes that these trees may take; none for any.
-    pub trees_limit: Option<u64>,
-    /// File to which the ids of steps are added as they are made, one a line, for somebody who watches from elsewhere.
-    pub made: Option<PathBuf>,
-}
 
 /// What happened to a step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

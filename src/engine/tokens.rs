@@ -15,7 +15,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::step::SCRATCH;
+use super::step::scratch::SCRATCH;
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::fs;

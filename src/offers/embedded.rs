@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{SUBDIRS, Source};
+use super::source::{SUBDIRS, Source};
 use crate::bundle::BundleManifest;
 use crate::error::Result;
 use crate::fit::Distribution;

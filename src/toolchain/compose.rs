@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::changes;
+use super::digest::tree_digest;
 use super::source::{name, place_of, whole};
 use super::store::Store;
 use crate::error::{Error, Result};
@@ -33,26 +34,6 @@ impl PartDigests {
         let patches = part.patches.iter().map(|patch| Digest::of_file(&dir.join(patch))).collect::<Result<_>>()?;
         Ok(Self { overlay, patches })
     }
-}
-
-/// Digest over every file and link of a tree, with execute bits.
-///
-/// # Errors
-/// Something in it cannot be read.
-pub fn tree_digest(root: &Path) -> Result<Digest> {
-    let mut digest = DigestBuilder::default().field("simpack-tree 1");
-    for entry in fs::walk(root)? {
-        digest = match entry.kind {
-            EntryKind::Directory => continue,
-            EntryKind::Link(to) => digest.field("link").field(&entry.path).field(to),
-            EntryKind::File { executable, .. } => {
-                let bytes = Digest::of_file(&root.join(&entry.path))?;
-                let kind = if executable { "program" } else { "file" };
-                digest.field(kind).field(&entry.path).field(bytes.as_bytes())
-            }
-        };
-    }
-    Ok(digest.finish())
 }
 
 impl Store {

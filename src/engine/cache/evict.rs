@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::dirs::{GONE, NEW, make_dir, open};
 use super::entry::{LIST, List, StepKind};
 use super::runs;
-use super::store::{Cache, GONE, NEW, make_dir, open};
+use super::store::Cache;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 

@@ -11,6 +11,7 @@
 //! (Btrfs, XFS), and elsewhere a copy is what is safe. Hard links would give a bundle that is patched
 //! in place, or the mode that a package needs, the power to damage the entry.
 
+mod dirs;
 mod entry;
 mod evict;
 mod remote;
@@ -19,11 +20,11 @@ mod store;
 mod survey;
 mod user;
 
+pub(super) use dirs::{OPEN_TO_ALL, make_dir};
 pub use entry::{CacheEntry, Made, StepKind};
 pub(super) use entry::{List, artifacts_with};
 pub use evict::{Bounds, Trimmed};
 pub use store::{Cache, CacheSettings, DEFAULT_LIMIT};
-pub(super) use store::{OPEN_TO_ALL, make_dir};
 pub use survey::{CacheStat, CacheVerdict, Damaged, KindStat};
 pub use user::{CachePlace, entries, trim_headers, user_headers};
 pub(crate) use user::{build_headers, finish_cache, look_into_cache, object_store, open_cache};

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use super::dirs::object_name;
 use super::entry::{CacheEntry, FILES, LIST, List};
 use super::store::Cache;
 use crate::bundle::ArtifactKind;
@@ -20,16 +21,10 @@ const MOST_LIST: u64 = 64 << 20;
 /// Level of zstd: the network is slower than this, and the next levels than it.
 const LEVEL: i32 = 3;
 
-/// The object of an entry.
-pub(super) fn name(key: Digest) -> String {
-    let name = key.to_string();
-    format!("artifacts/{}/{name}.tar.zst", &name[..2])
-}
-
 impl Cache {
     /// Fetches an entry of the object store, and checks it.
     pub(super) fn fetch_stored(&self, store: &ObjectStore, key: Digest) -> Result<Option<CacheEntry>> {
-        let Some(object) = store.file(&name(key), MOST, self.root()) else { return Ok(None) };
+        let Some(object) = store.file(&object_name(key), MOST, self.root()) else { return Ok(None) };
         let fresh = self.fresh(key)?;
         match unpack(object, key, fresh.path()) {
             Ok(list) if !self.accepts(list.isolation) => Ok(None),
@@ -51,7 +46,7 @@ impl Cache {
             Ok(file)
         });
         match packed {
-            Ok(file) => store.put_file(&name(key), &file),
+            Ok(file) => store.put_file(&object_name(key), &file),
             Err(error) => self.note(format!("{} is not put into the store: {error}", entry.made.step)),
         }
     }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use tempfile::NamedTempFile;
 
+use super::dirs::make_dir;
 use crate::error::{Error, Result};
 
 /// Directory of the locked files.
@@ -21,7 +22,7 @@ impl Run {
     /// Registers this process. From here on nothing that it uses is removed.
     pub(super) fn begin(root: &Path, mode: u32) -> Result<Self> {
         let runs = root.join(RUNS);
-        super::store::make_dir(&runs, mode)?;
+        make_dir(&runs, mode)?;
         // Somebody who looks between creation and lock takes the file for a dead run's: once more then.
         for _ in 0..100 {
             let file = tempfile::Builder::new()
@@ -64,7 +65,7 @@ pub(super) fn touch(file: &std::fs::File) -> std::io::Result<()> {
 /// it is now, by the clock of the file system, which is the one that last uses are stamped by.
 pub(super) fn living(root: &Path, mode: u32) -> Result<(usize, SystemTime)> {
     let runs = root.join(RUNS);
-    super::store::make_dir(&runs, mode)?;
+    make_dir(&runs, mode)?;
     let clock = tempfile::Builder::new()
         .prefix("clock-")
         .tempfile_in(&runs)

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::dirs::{GONE, NEW, OPEN_TO_ALL, make_dir, mode_of, object_name, open, place, whole, writable};
 use super::entry::{CacheEntry, FILES, LIST, List, Made, artifacts_of, bytes_of};
-use super::remote;
 use super::runs::{self, Run};
 use crate::bundle::ArtifactKind;
 use crate::error::{Error, Result};
@@ -171,7 +171,7 @@ impl Cache {
         let levels = std::iter::once(&self.root).chain(self.behind.iter().map(|behind| &behind.root));
         let is_held = |entry: Option<CacheEntry>| entry.is_some_and(|entry| self.accepts(entry.made.isolation));
         let is_here = levels.into_iter().any(|root| whole(&place(root, key), key).is_ok_and(is_held));
-        is_here || self.store.as_ref().is_some_and(|store| store.has(&remote::name(key)))
+        is_here || self.store.as_ref().is_some_and(|store| store.has(&object_name(key)))
     }
 
     /// The entry of `key` if it is there and every file has its digest. A damaged entry is removed
@@ -381,61 +381,10 @@ impl Cache {
     }
 }
 
-/// The sticky bit and everybody's right to write: of `/tmp`, but of nothing in it.
-pub(in crate::engine) const OPEN_TO_ALL: u32 = 0o1002;
-
-/// Beginning of the names of entries in the making.
-pub(super) const NEW: &str = ".new-";
-/// Beginning of the names of entries that are being removed.
-pub(super) const GONE: &str = ".gone-";
-
-fn place(root: &Path, key: Digest) -> PathBuf {
-    let name = key.to_string();
-    root.join(&name[..2]).join(name)
-}
-
-/// The list of an entry, for stamping if that is allowed.
-pub(super) fn open(list: &Path) -> Option<File> {
-    let both = File::options().read(true).write(true).open(list);
-    both.or_else(|_| File::open(list)).ok()
-}
-
-/// An entry of any level, checked; the error says what is damaged.
-fn whole(place: &Path, key: Digest) -> Result<Option<CacheEntry>, String> {
-    let Ok(file) = File::open(place.join(LIST)) else { return Ok(None) };
-    let list = List::read(file).ok_or("its list cannot be read")?;
-    match list.damage(place, key) {
-        None => Ok(Some(list.entry(place))),
-        Some(damage) => Err(damage),
-    }
-}
-
-fn mode_of(dir: &Path) -> Option<u32> {
-    let mode = std::fs::metadata(dir).ok()?.permissions().mode() & 0o7777;
-    // Whatever the others may do, the owner must be able to go on.
-    Some(mode | 0o700)
-}
-
-/// Makes a directory with this mode where it is not there yet.
-pub(in crate::engine) fn make_dir(dir: &Path, mode: u32) -> Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    fs_err::create_dir_all(dir)?;
-    match std::fs::metadata(dir)?.permissions().mode() & 0o7777 == mode {
-        true => Ok(()),
-        // Another run may have made it, and then it is that user's to set.
-        false => fs::set_mode(dir, mode).or(Ok(())),
-    }
-}
-
-/// Whether files can be made in `dir`, which is made if it can be.
-fn writable(dir: &Path) -> bool {
-    std::fs::create_dir_all(dir).is_ok() && tempfile::tempfile_in(dir).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::engine::StepKind;
 

@@ -6,10 +6,11 @@ use std::time::SystemTime;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::dirs::open;
 use super::entry::{LIST, List, StepKind};
 use super::evict::list;
 use super::runs;
-use super::store::{Cache, open};
+use super::store::Cache;
 use crate::error::Result;
 use crate::fs::Digest;
 

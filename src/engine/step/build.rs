@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::diagnose::Cause;
+use super::failure::{Share, StepFailure};
 use super::host::HostStep;
 use super::isolation::plain;
+use super::kind::cached_name;
 use super::launcher::Launching;
+use super::run::StepRun;
 use super::undeclared::{Keys, Scene};
-use super::{Share, StepFailure, StepRun, lay_out};
 use crate::amount::count;
 use crate::engine::cache::{CacheEntry, Made};
 use crate::engine::trees::{Beginning, Declared, Left, SOURCE};
 use crate::error::{Error, Result};
-use crate::fs::{Digest, DigestBuilder};
+use crate::fs::{Digest, DigestBuilder, Tree};
 use crate::plan::{Action, Step};
 use crate::process::{Call, Outcome};
 
@@ -187,6 +189,21 @@ fn about_tree(failure: StepFailure, kept: Result<()>, is_incremental: bool) -> S
             error.hint("it went on where an earlier build had stopped; `simpack build --clean` begins with nothing");
     }
     StepFailure { error: Box::new(error), ..failure }
+}
+
+/// Puts modules where the build that embeds them finds them: `VARIANT/ENVIRONMENT/KERNEL.spv` below the directory that is
+/// answered.
+fn lay_out(modules: &[(&Step, CacheEntry)], work: &Path) -> Result<PathBuf> {
+    let dir = work.join("shaders");
+    let tree = Tree::make(&dir)?;
+    for (step, entry) in modules {
+        let Action::Kernel { target, variant, .. } = &step.action else {
+            return Err(Error::bug(format!("{} makes no module", step.id)));
+        };
+        let name = cached_name(step);
+        tree.copy(&Tree::at(&entry.root)?.open(name)?, &format!("{variant}/{target}/{name}"), Some(0o644))?;
+    }
+    Ok(dir)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::Share;
+use super::failure::Share;
 use super::install::install;
 use super::launcher::Launching;
 use super::soname::give_sonames;

@@ -70,7 +70,7 @@ impl StepIsolation {
             return Ok(found);
         }
         let scratch = tempfile::Builder::new()
-            .prefix(super::SCRATCH)
+            .prefix(super::scratch::SCRATCH)
             .tempdir_in(work)
             .map_err(|error| Error::file(work, "cannot make a directory for a step").because(error))?;
         let (scratch, source) = (fs_err::canonicalize(scratch.path())?, fs_err::canonicalize(source)?);

@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Log, StepRun, kind_of};
+use super::kind::kind_of;
+use super::log::Log;
+use super::run::StepRun;
 use crate::engine::cache::{CacheEntry, Made};
 use crate::error::{Error, Result};
 use crate::plan::Step;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Ceiling, CompilerKind, HostCommands, HostCompiler, HostSearch, HostSource, system_host_compiler};
+use super::ceiling::Ceiling;
+use super::compiler::{CompilerKind, HostCompiler, HostSearch, system_host_compiler};
+use super::source::{HostCommands, HostSource};
 use crate::arch::GlibcVersion;
 use crate::bundle::ToolVersion;
 use crate::error::{Error, Result};

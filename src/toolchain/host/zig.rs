@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CxxRuntime, HostCommands, HostSource};
+use super::compiler::HostCompiler;
+use super::runtime::CxxRuntime;
+use super::source::{HostCommands, HostSource};
 use crate::arch::GlibcVersion;
 use crate::bundle::ToolVersion;
 use crate::error::Result;
@@ -37,6 +39,17 @@ pub(super) struct Zig {
 impl Zig {
     pub(super) fn find(glibc: GlibcVersion, store: &Store) -> Result<Self> {
         Ok(Self { glibc, pinned: store.pins().get("zig")?.tool_version() })
+    }
+}
+
+impl Store {
+    /// The zig wheel as a host compiler whose output needs no glibc newer than `glibc`.
+    ///
+    /// # Errors
+    /// It cannot be fetched.
+    pub fn zig(&self, glibc: GlibcVersion, ui: &Ui, offline: bool) -> Result<HostCompiler> {
+        let tool = self.tool("zig", ui, offline)?;
+        Ok(HostCompiler::of_zig(&tool, glibc, &self.dir.join("zig")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[kernels.NAME.structures]`: where the structures of a kernel table come from.
 
-use super::parts::{command, pattern, relative};
 use super::reader::{Reader, Value};
+use super::values::{command, pattern, relative};
 use super::words::not_relative;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{LayoutTable, StructuresTable};

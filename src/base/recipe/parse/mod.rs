@@ -2,14 +2,16 @@
 
 mod bindings;
 mod compile;
+mod components;
+mod groups;
 mod host_structures;
-mod parts;
 pub(in crate::recipe) mod reader;
 mod smoke;
 mod sources;
 mod structs;
 pub(in crate::recipe) mod table;
 mod test;
+mod values;
 pub(in crate::recipe) mod words;
 
 use std::collections::BTreeMap;
@@ -63,10 +65,10 @@ fn recipe(reader: &mut Reader, mut top: Fields<'_, '_>) -> Option<RecipeFile> {
     let dependencies = top.get("dependencies").and_then(|value| reader.fields(value, "[dependencies]"));
     let dependencies = dependencies.map(|fields| self::dependencies(reader, fields));
     let components = match top.required(reader, "component") {
-        Some(value) => parts::components(reader, value),
+        Some(value) => components::components(reader, value),
         None => BTreeMap::new(),
     };
-    let groups = top.get("kernels").map(|value| parts::groups(reader, value));
+    let groups = top.get("kernels").map(|value| groups::groups(reader, value));
     let driver = top.get("driver").and_then(|value| reader.fields(value, "[driver]"));
     let driver = driver.map(|fields| self::driver(reader, fields));
     let lint = top.get("lint").and_then(|value| reader.fields(value, "[lint]"));
@@ -113,7 +115,7 @@ fn simulator(reader: &mut Reader, mut fields: Fields<'_, '_>) -> SimulatorTable 
         homepage: fields.get("homepage").and_then(|value| reader.text(value, "homepage")),
         licence_files: fields
             .get("licence-files")
-            .and_then(|value| reader.list(value, "licence-files", parts::relative))
+            .and_then(|value| reader.list(value, "licence-files", values::relative))
             .map(|list| reader.unique("licence-files", list))
             .unwrap_or_default(),
     };
@@ -176,7 +178,7 @@ fn releases(reader: &mut Reader, value: &Value<'_>) -> Vec<(Spanned<CudaVersion>
             ptx: fields.get("ptx").and_then(|value| capabilities(reader, value, "ptx")),
             toolchain: fields.get("toolchain").and_then(|value| reader.text(value, "toolchain")),
             cxx: fields.get("cxx").and_then(|value| reader.text(value, "cxx")),
-            opens: fields.get("opens").map(|value| parts::opens_of_release(reader, value)).unwrap_or_default(),
+            opens: fields.get("opens").map(|value| components::opens_of_release(reader, value)).unwrap_or_default(),
         };
         fields.finish(reader);
         found.extend(release.ok().map(|release| (key.with(release), table)));
@@ -295,7 +297,7 @@ fn waiver(reader: &mut Reader, value: &Value<'_>) -> Option<Waiver> {
     let subject = fields.required(reader, "subject").and_then(|value| reader.text(value, "subject"));
     let reason = fields.required(reader, "reason").and_then(|value| reader.text(value, "reason"));
     fields.finish(reader);
-    let subject = subject.filter(|subject| parts::is_glob(reader, subject));
+    let subject = subject.filter(|subject| values::is_glob(reader, subject));
     Some(Waiver { id: id?.value, subject: subject?.value, reason: reason?.value })
 }
 

@@ -1,7 +1,7 @@
 //! `[source]` and `[sources.NAME]`: where the source is, and what the recipe changes of it.
 
-use super::parts;
 use super::reader::{Fields, Reader, Value};
+use super::values;
 use super::words::{is_part_name, placeholders};
 use crate::arch::Version;
 use crate::recipe::diagnostic::Spanned;
@@ -100,9 +100,9 @@ fn source(
     version_of: Option<Version>,
 ) -> Option<SourceTable> {
     let mut fields = reader.fields(value, what)?;
-    let overlay = fields.get("overlay").and_then(|value| parts::relative(reader, value));
+    let overlay = fields.get("overlay").and_then(|value| values::relative(reader, value));
     let patches = fields.get("patches").and_then(|value| {
-        let list = reader.list(value, "patches", parts::relative)?;
+        let list = reader.list(value, "patches", values::relative)?;
         Some(reader.unique("patches", list))
     });
     let patches = patches.unwrap_or_default();

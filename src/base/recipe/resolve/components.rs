@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use globset::GlobBuilder;
 
-use super::{Resolver, has};
+use super::resolver::{Resolver, has};
 use crate::arch::{CudaVersion, VersionPolicy};
 use crate::build_system::{BuildDriver, DriverWord, OF_CUDA};
 use crate::manifest::SonameVersion;

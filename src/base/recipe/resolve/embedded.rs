@@ -1,7 +1,7 @@
 //! Shaders that the build of core puts into core: what has to be said together.
 
-use super::Resolver;
 use super::kernels::{embeds, form_of};
+use super::resolver::Resolver;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{ComponentTable, OptionValue};
 use crate::recipe::model::ComponentKind;

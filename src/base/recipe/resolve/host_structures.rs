@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Resolver;
+use super::resolver::Resolver;
 use crate::layout::Structure;
 use crate::recipe::diagnostic::Spanned;
 use crate::recipe::file::{LayoutTable, StructuresTable};

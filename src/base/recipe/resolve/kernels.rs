@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Resolver, host_structures};
+use super::host_structures;
+use super::resolver::Resolver;
 use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
 use crate::layout::Structure;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};

@@ -1,6 +1,6 @@
 //! Whether what the recipe packs may be passed on, as far as its own words say.
 
-use super::Resolver;
+use super::resolver::Resolver;
 use crate::recipe::diagnostic::Spanned;
 
 /// The lint that says the same of finished packages: who waives it has said why.

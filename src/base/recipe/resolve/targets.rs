@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Resolver;
 use super::kernels::{embeds, form_of};
+use super::resolver::Resolver;
 use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
 use crate::manifest::Unsupported;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
