@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use url::Url;
 
-use super::archive::at_fault;
-use super::client::FetchError;
-use super::fetch::{Event, Fetcher, Goal, file_path};
-use super::lanes::in_lanes;
-use super::settings::IndexSettings;
-use super::space::enough_space;
 use super::store::{Store, remove_leftovers};
 use crate::amount::count;
 use crate::container::{self, Form, links_stay_inside};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, DigestBuilder, flush, set_mode, with_lock_or_wait, write_atomic};
 use crate::index_page::{Link, shown};
+use crate::toolchain::sources::archive::at_fault;
+use crate::toolchain::transfer::client::FetchError;
+use crate::toolchain::transfer::fetch::{Event, Fetcher, Goal, file_path};
+use crate::toolchain::transfer::lanes::in_lanes;
+use crate::toolchain::transfer::settings::IndexSettings;
+use crate::toolchain::transfer::space::enough_space;
 use crate::ui::{Ui, size};
 
 /// Written last beside a prefix: a prefix with it is whole.

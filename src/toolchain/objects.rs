@@ -14,10 +14,10 @@ use reqwest::blocking::{Body, Client as Http, Response};
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
 use url::Url;
 
-use super::client::{build, causes};
-use super::settings::IndexSettings;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::toolchain::transfer::client::{build, causes};
+use crate::toolchain::transfer::settings::IndexSettings;
 
 /// How long a signed address holds: long enough for clocks that differ and for what is large.
 const HOLDS: Duration = Duration::from_secs(900);

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::fetch::RetryPolicy;
 use super::pins::Pins;
-use super::settings::IndexSettings;
 use crate::config;
 use crate::data::Data;
 use crate::error::Result;
+use crate::toolchain::transfer::fetch::RetryPolicy;
+use crate::toolchain::transfer::settings::IndexSettings;
 
 /// The setting that names a directory to take from.
 const SETTING: &str = "vendor-dir";

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::dependencies::PackageFile;
-use super::digest::tree_digest;
-use super::settings::IndexSettings;
-use super::source::{key, name, sha256};
 use super::store::Store;
 use super::vendored::{FILES, SCHEMA, TREES, Vendored, VendoredFile, VendoredTree, keep};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
 use crate::recipe::Source;
+use crate::toolchain::sources::digest::tree_digest;
+use crate::toolchain::sources::source::{key, name, sha256};
+use crate::toolchain::transfer::settings::IndexSettings;
 use crate::ui::Ui;
 
 impl Store {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::digest::tree_digest;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
+use crate::toolchain::sources::digest::tree_digest;
 
 /// The list of what is in a directory.
 pub const VENDORED: &str = "vendor.json";

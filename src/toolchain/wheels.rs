@@ -8,17 +8,17 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::cuda::Toolchain;
-use super::fetch::{Event, Fetcher};
-use super::lanes::in_lanes;
 use super::pins::{PinnedToolchain, Wheel};
-use super::settings::IndexSettings;
-use super::space::enough_space;
 use super::store::{Store, remove_leftovers};
 use super::unpack::Contents;
 use crate::amount::count;
 use crate::arch::CudaVersion;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, EntryKind, flush, walk, with_lock_or_wait, write_atomic};
+use crate::toolchain::transfer::fetch::{Event, Fetcher};
+use crate::toolchain::transfer::lanes::in_lanes;
+use crate::toolchain::transfer::settings::IndexSettings;
+use crate::toolchain::transfer::space::enough_space;
 use crate::ui::{Ui, size};
 
 /// Written last into a tree: a tree with it is whole.

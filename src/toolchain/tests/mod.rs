@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use server::{Answer, Request, Server};
 
-use super::fetch::RetryPolicy;
 use super::{IndexSettings, Pins, Store};
 use crate::error::{Error, ErrorKind};
 use crate::fs::Digest;
+use crate::toolchain::transfer::fetch::RetryPolicy;
 use crate::ui::Ui;
 
 const FILE: &str = "tiny_tool-1.0-py3-none-manylinux2014_x86_64.whl";

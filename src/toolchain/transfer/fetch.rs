@@ -12,8 +12,8 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_RANGE;
 use url::Url;
 
+use super::super::pins::Wheel;
 use super::client::{Client, FetchError, unreachable};
-use super::pins::Wheel;
 use super::settings::IndexSettings;
 use super::space::enough_space;
 use crate::error::{Error, Result};
@@ -38,11 +38,11 @@ impl Default for RetryPolicy {
 
 /// Fetches files into a directory of downloads.
 pub(crate) struct Fetcher<'a> {
-    pub(super) settings: &'a IndexSettings,
+    pub(in crate::toolchain) settings: &'a IndexSettings,
     client: OnceLock<Client>,
     downloads: PathBuf,
     pace: RetryPolicy,
-    pub(super) offline: bool,
+    pub(in crate::toolchain) offline: bool,
     stop: AtomicBool,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Fetcher<'a> {
         earlier.into_iter().fold(last, |error, other| error.detail(format!("before that: {other}")))
     }
 
-    pub(super) fn client(&self) -> Result<&Client> {
+    pub(in crate::toolchain) fn client(&self) -> Result<&Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -171,7 +171,7 @@ impl<'a> Fetcher<'a> {
     ///
     /// # Errors
     /// It cannot be had, or it is something else.
-    pub(super) fn link(&self, link: &Link, goal: &Goal, progress: Progress) -> Result<PathBuf> {
+    pub(in crate::toolchain) fn link(&self, link: &Link, goal: &Goal, progress: Progress) -> Result<PathBuf> {
         let target = self.downloads.join(goal.sha256.to_string());
         if let Some(stated) = link.sha256.filter(|stated| *stated != goal.sha256) {
             return Err(wrong_bytes(goal, &shown(&link.url), &stated.to_string(), "nothing was fetched"));
@@ -324,7 +324,13 @@ impl<'a> Fetcher<'a> {
 
     /// Waits before another try, longer each time unless the server says how long; answers whether
     /// there is one.
-    pub(super) fn again(&self, error: &Error, tries: &mut u32, pause: Option<Duration>, progress: Progress) -> bool {
+    pub(in crate::toolchain) fn again(
+        &self,
+        error: &Error,
+        tries: &mut u32,
+        pause: Option<Duration>,
+        progress: Progress,
+    ) -> bool {
         if *tries >= self.pace.retries || self.stop.load(Ordering::Relaxed) || interrupted().is_some() {
             return false;
         }
@@ -399,7 +405,7 @@ fn range_start(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim_start().split('-').next()?.trim().parse().ok()
 }
 
-pub(super) fn file_path(url: &Url) -> Result<PathBuf> {
+pub(in crate::toolchain) fn file_path(url: &Url) -> Result<PathBuf> {
     url.to_file_path().map_err(|()| Error::toolchain(format!("{} is not a local path", shown(url))))
 }
 

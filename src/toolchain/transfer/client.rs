@@ -4,9 +4,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::blocking::{Client as Http, Response};
-use reqwest::header;
+use reqwest::{StatusCode, header};
 use url::Url;
 
 use super::settings::IndexSettings;
@@ -115,7 +114,7 @@ impl Client {
     }
 }
 
-pub(super) fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
+pub(in crate::toolchain) fn build(settings: &IndexSettings, trusting: bool) -> Result<Http> {
     let wait = settings.timeout.unwrap_or(TIMEOUT);
     // The blocking client's limit counts for each wait for data, not for a whole file.
     // reqwest asks for it; where one is set already, it serves as well.
@@ -230,7 +229,7 @@ pub(crate) fn unreachable(url: &Url, error: reqwest::Error) -> FetchError {
 }
 
 /// The innermost causes say what happened; the outer ones repeat the address, login data included.
-pub(super) fn causes(error: &reqwest::Error) -> String {
+pub(in crate::toolchain) fn causes(error: &reqwest::Error) -> String {
     let mut texts = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::store::Store;
 use super::changes;
 use super::digest::tree_digest;
 use super::source::{name, place_of, whole};
-use super::store::Store;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest, DigestBuilder, EntryKind, Tree, with_lock_or_wait};
 use crate::recipe::{Source, SourcePart};

@@ -11,7 +11,7 @@ use crate::printable::text as quoted;
 /// # Errors
 /// It is no patch, changes nothing, names a place outside of the tree or of a link, changes bytes that are no text, or
 /// its context is not there.
-pub(super) fn apply(patch: &[u8], tree: &Tree) -> Result<()> {
+pub(in crate::toolchain) fn apply(patch: &[u8], tree: &Tree) -> Result<()> {
     let is_git = patch.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"diff --git "));
     let options = if is_git { ParseOptions::gitdiff() } else { ParseOptions::unidiff() };
     let mut count = 0;

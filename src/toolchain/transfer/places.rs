@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
+use super::super::pins::Wheel;
 use super::client::FetchError;
 use super::fetch::{Fetcher, Progress, file_path};
-use super::pins::Wheel;
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::index_page::{self, Link, shown};
 
 /// Whether a file of this name is wanted.
-pub(super) type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+pub(in crate::toolchain) type Wanted<'a> = &'a dyn Fn(&str) -> bool;
 
 impl Fetcher<'_> {
     /// Links to the wheel in a find-links place: a directory, or a page.
-    pub(super) fn find_links(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
+    pub(in crate::toolchain) fn find_links(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
         let found = self.linked_files(place, &|name| name == wheel.file, progress)?;
         Ok(found.into_iter().map(|(_, link)| link).collect())
     }
 
     /// Links to the wheel in an index.
-    pub(super) fn index(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
+    pub(in crate::toolchain) fn index(&self, place: &str, wheel: &Wheel, progress: Progress) -> Result<Vec<Link>> {
         let url = project_url(place, &wheel.project)?;
         let found = self.project_files(&url, &wheel.project, &|name| name == wheel.file, progress)?;
         if found.is_empty() && !(self.offline && url.scheme() != "file") {
@@ -35,7 +35,12 @@ impl Fetcher<'_> {
     }
 
     /// Files in a find-links place that `wanted` likes, each with its name.
-    pub(super) fn linked_files(&self, place: &str, wanted: Wanted, progress: Progress) -> Result<Vec<(String, Link)>> {
+    pub(in crate::toolchain) fn linked_files(
+        &self,
+        place: &str,
+        wanted: Wanted,
+        progress: Progress,
+    ) -> Result<Vec<(String, Link)>> {
         let url = Url::parse(place).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "file"));
         let path = match &url {
             None => PathBuf::from(place),
@@ -58,7 +63,7 @@ impl Fetcher<'_> {
 
     /// Files on a project's page that `wanted` likes, each with its name; none when the page would need
     /// the network and this run is offline.
-    pub(super) fn project_files(
+    pub(in crate::toolchain) fn project_files(
         &self,
         url: &Url,
         project: &str,
@@ -99,7 +104,7 @@ impl Fetcher<'_> {
 }
 
 /// The page of a project (its normalised name) in an index.
-pub(super) fn project_url(index: &str, project: &str) -> Result<Url> {
+pub(in crate::toolchain) fn project_url(index: &str, project: &str) -> Result<Url> {
     let address = format!("{}/{project}/", index.trim_end_matches('/'));
     Url::parse(&address).map_err(|error| {
         Error::toolchain(format!("the package index `{index}` is not an address"))

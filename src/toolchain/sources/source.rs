@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::archive;
-use super::fetch::{Event, Fetcher, Goal, Progress};
-use super::git;
-use super::releases;
-use super::settings::IndexSettings;
-use super::store::{Store, remove_leftovers};
+use super::super::store::{Store, remove_leftovers};
+use super::{archive, git, releases};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{Digest, DigestBuilder, flush, set_mode, with_lock_or_wait, write_atomic};
 use crate::index_page::{Link, file_name, shown};
 use crate::recipe::{Source, SourcePart};
+use crate::toolchain::transfer::fetch::{Event, Fetcher, Goal, Progress};
+use crate::toolchain::transfer::settings::IndexSettings;
 use crate::ui::{Ui, size};
 
 /// Written last beside a tree: a tree with it is whole. It is no part of the source.
@@ -146,7 +144,7 @@ impl Store {
     }
 
     /// Makes a tree beside its place, and gives it its name; `make` fills an empty directory and answers the root in it.
-    pub(super) fn keep(
+    pub(in crate::toolchain) fn keep(
         &self,
         source: &Source,
         key: Digest,
@@ -206,7 +204,13 @@ impl Store {
     }
 
     /// The archive of a source, fetched into `downloads` from where the recipe says; a local file stays where it is.
-    pub(super) fn transfer(&self, source: &Source, downloads: PathBuf, ui: &Ui, offline: bool) -> Result<PathBuf> {
+    pub(in crate::toolchain) fn transfer(
+        &self,
+        source: &Source,
+        downloads: PathBuf,
+        ui: &Ui,
+        offline: bool,
+    ) -> Result<PathBuf> {
         let settings = match (&self.settings, source) {
             (Some(settings), _) => settings.clone(),
             (None, Source::Pypi { .. }) => IndexSettings::discover()?,
@@ -243,7 +247,7 @@ fn fetch(fetcher: &Fetcher, source: &Source, progress: Progress) -> Result<PathB
 }
 
 /// The digest that a recipe pins.
-pub(super) fn sha256(source: &Source) -> Result<Digest> {
+pub(in crate::toolchain) fn sha256(source: &Source) -> Result<Digest> {
     match source {
         Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => digest(sha256),
         Source::Path(_) | Source::Git { .. } | Source::Composed(_) => Err(no_archive()),
@@ -256,7 +260,7 @@ fn temporary(key: Digest) -> String {
 }
 
 /// Digest that names the tree in the cache.
-pub(super) fn key(source: &Source) -> Result<Digest> {
+pub(in crate::toolchain) fn key(source: &Source) -> Result<Digest> {
     let key = DigestBuilder::default().field(LAYOUT);
     Ok(match source {
         Source::Path(_) | Source::Composed(_) => return Err(no_path()),
@@ -267,12 +271,12 @@ pub(super) fn key(source: &Source) -> Result<Digest> {
 }
 
 /// Where the tree of a key lies in a cache.
-pub(super) fn place_of(cache: &Path, key: Digest) -> PathBuf {
+pub(in crate::toolchain) fn place_of(cache: &Path, key: Digest) -> PathBuf {
     cache.join("sources").join(key.to_string())
 }
 
 /// The root of a tree that is whole.
-pub(super) fn whole(dir: &Path, key: Digest) -> Option<PathBuf> {
+pub(in crate::toolchain) fn whole(dir: &Path, key: Digest) -> Option<PathBuf> {
     marked(dir, key).map(|(_, root)| root)
 }
 
@@ -308,7 +312,7 @@ fn address(text: &str) -> Result<Url> {
 }
 
 /// A source for messages.
-pub(super) fn name(source: &Source) -> String {
+pub(in crate::toolchain) fn name(source: &Source) -> String {
     match without_login(source) {
         Source::Path(path) => path,
         Source::Git { url, rev } => format!("{url} at {}", rev.get(..12).unwrap_or(&rev)),

@@ -12,7 +12,7 @@ use crate::fs::Content;
 ///
 /// # Errors
 /// It is no archive of a known kind, it is damaged, or something in it would land or lead outside.
-pub(super) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf> {
+pub(in crate::toolchain) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf> {
     let head = Content::open(archive)?;
     let form = Form::of_bytes(&head.bytes()[..head.bytes().len().min(512)]);
     let form = form.ok_or_else(|| {
@@ -27,7 +27,7 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf> {
 }
 
 /// The error about an archive, or a tree, that is not what it should be.
-pub(super) fn at_fault(error: ContainerError) -> Error {
+pub(in crate::toolchain) fn at_fault(error: ContainerError) -> Error {
     Error::toolchain(error.to_string())
 }
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::fetch::{Fetcher, Goal, Progress, file_path};
-use super::places::project_url;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::index_page::Link;
+use crate::toolchain::transfer::fetch::{Fetcher, Goal, Progress, file_path};
+use crate::toolchain::transfer::places::project_url;
 
 /// Most files of a version that are fetched to learn their digest, when a place states none.
 const MOST_TRIES: usize = 4;
@@ -26,7 +26,7 @@ struct Listed {
 }
 
 /// Brings the file of `project` and `version` with digest `sha256`.
-pub(super) fn bring(
+pub(in crate::toolchain) fn bring(
     fetcher: &Fetcher,
     project: &str,
     version: &str,
@@ -68,7 +68,7 @@ pub(super) fn bring(
 
 /// Where the file of `project` and `version` with digest `sha256` lies, without fetching it: an index that states no
 /// digests is believed when it has one source distribution of the version.
-pub(super) fn address(
+pub(in crate::toolchain) fn address(
     fetcher: &Fetcher,
     project: &str,
     version: &str,

@@ -47,7 +47,7 @@ const PASSED: [&str; 28] = [
 ///
 /// # Errors
 /// `rev` is no full commit id, git is missing, or the repository does not give the commit.
-pub(super) fn checkout(url: &str, rev: &str, tree: &Path, offline: bool) -> Result<()> {
+pub(in crate::toolchain) fn checkout(url: &str, rev: &str, tree: &Path, offline: bool) -> Result<()> {
     full_id(url, rev)?;
     let is_local = check_address(url)?;
     if offline && !is_local {
