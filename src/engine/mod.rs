@@ -44,4 +44,5 @@ pub(crate) use step::told;
 pub use step::toolset::{CudaCompiler, Toolset};
 pub use step::{remove_leftovers, scratch};
 pub use test::{TestPlaces, run_tests};
+pub(crate) use trees::made_incrementally;
 pub use trees::{TreeStat, trees_limit};

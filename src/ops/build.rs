@@ -6,12 +6,13 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::amount::count;
-use crate::engine::{SandboxMode, look_into_cache};
+use crate::engine::{SandboxMode, look_into_cache, made_incrementally, trees_limit};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::package::FORMATS;
 use crate::parallel::until_failure;
 use crate::pipeline::{self, BuildRequest, BuildResult, Job, LastWords, REPORT_WORDS, Row, ShardRequest};
+use crate::plan::Step;
 use crate::printable;
 use crate::process::IsolationKind;
 use crate::report::Report;
@@ -206,37 +207,58 @@ fn table(rows: &[Row]) -> String {
     Table::new(columns).rows(rows.iter().map(row)).text()
 }
 
-/// The steps, and which of them are in the cache.
+/// The steps, and which of them need not be made.
 fn dry_run(job: &Job, request: &BuildRequest, ui: &Ui) -> Result<u8> {
     #[derive(Serialize)]
     struct Line<'a> {
         id: &'a str,
         key: Digest,
         cached: bool,
+        /// It was made incrementally, and a build takes that.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        incremental: bool,
     }
     let mut cache = look_into_cache()?.with_store(request.store()?);
+    let mut trees = made_incrementally(&request.work);
     if request.sandbox == SandboxMode::Require {
         // The weakest that does; which one this machine has is not tried for a look.
         cache = cache.requiring(IsolationKind::Landlock);
+        trees = trees.requiring(IsolationKind::Landlock);
     }
-    let held = until_failure(&job.plan.steps, request.threads(), |step| Ok(cache.holds(step.key)))?;
+    let is_incremental = request.incremental && trees_limit()? != Some(0);
+    let held = until_failure(&job.plan.steps, request.threads(), |step| {
+        let cached = cache.holds(step.key);
+        Ok((cached, is_incremental && !cached && trees.holds(step.key)))
+    })?;
     let steps = job.plan.steps.iter().zip(held);
-    let lines: Vec<Line> = steps.map(|(step, cached)| Line { id: &step.id, key: step.key, cached }).collect();
+    let mut lines = Vec::new();
+    for (Step { id, key, .. }, (cached, incremental)) in steps {
+        lines.push(Line { id, key: *key, cached, incremental });
+    }
     cache.notes().into_iter().for_each(|note| ui.note(format!("  cache      {note}")));
     if ui.json(&lines)? {
         return Ok(0);
     }
     let row = |line: &Line| {
-        let state = if line.cached { "cached" } else { "compile" };
+        let state = match (line.cached, line.incremental) {
+            (true, _) => "cached",
+            (_, true) => "incremental",
+            _ => "compile",
+        };
         [line.key.short(8).to_string(), state.to_owned(), line.id.to_owned()]
     };
     let table = Table::new([Column::words(""); 3]).indented().rows(lines.iter().map(row));
     let mut text = table.text();
     let cached = lines.iter().filter(|line| line.cached).count();
+    let incremental = lines.iter().filter(|line| line.incremental).count();
+    let kept = match incremental {
+        0 => String::new(),
+        some => format!("{some} built incrementally before, "),
+    };
     text.push_str(&format!(
-        "{}, {cached} in the cache, {} to compile; nothing done",
+        "{}, {cached} in the cache, {kept}{} to compile; nothing done",
         count(lines.len(), "step"),
-        lines.len() - cached
+        lines.len() - cached - incremental
     ));
     ui.say(text);
     Ok(0)

@@ -161,7 +161,14 @@ fn after_a_link_error_only_what_changed_is_compiled_and_the_bytes_are_those_of_a
     project.is_as_clean();
     // It is neither in the cache nor for others; for this work directory it is there, and again it is said.
     let dry = project.build(&["--dry-run", "--json"]).exit(0).json();
-    assert_eq!(dry[0]["cached"], false, "{dry}");
+    assert_eq!((&dry[0]["cached"], &dry[0]["incremental"]), (&false.into(), &true.into()), "{dry}");
+    let dry = project.build(&["--dry-run"]).exit(0).stdout;
+    assert!(
+        dry.contains("incremental  host core") && dry.contains("1 built incrementally before, 0 to compile"),
+        "{dry}"
+    );
+    let dry = project.build(&["--dry-run", "--clean"]).exit(0).stdout;
+    assert!(dry.contains("0 in the cache, 1 to compile"), "{dry}");
     let provenance = fs_err::read_to_string(project.small.dir.path().join("dist/provenance.json")).unwrap();
     assert!(provenance.contains("\"incremental\": true"), "{provenance}");
     let publish = Ran::of(&mut simpack(project.small.dir.path(), &["publish", "channel", "dist"])).exit(2);

@@ -108,6 +108,11 @@ impl BuildTrees {
     }
 }
 
+/// What earlier builds with the work directory `work` made incrementally, to look at it.
+pub(crate) fn made_incrementally(work: &Path) -> Cache {
+    Cache::at(work.join(INCREMENTAL))
+}
+
 /// The lock of the tree called `name`; none while another process holds it.
 fn lock(name: &Path) -> Result<Option<File>> {
     let path = name.with_extension("lock");
