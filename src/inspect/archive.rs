@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::examine::{Examined, examine, is_interesting};
 use super::facts::{Gap, Inspected, PackageFacts};
+use super::location::Location;
 use crate::budget::Budget;
 use crate::container::{Entry, Form, Kind, Limits, Quota, Stop, read, read_tar};
 use crate::gpu::Look;
@@ -16,23 +17,22 @@ const HEAD: u64 = 512;
 
 /// What the package or archive called `name` holds, by its bytes; `None` for a file that is none.
 pub fn package(name: &str, bytes: &[u8], look: Look) -> Option<Inspected> {
-    Form::of_name(name).map(|form| archive("", form, bytes, look, &Budget::of(bytes)))
+    Form::of_name(name).map(|form| archive(&Location::default(), form, bytes, look, &Budget::of(bytes)))
 }
 
-/// Looks into the archive `file`, whose bytes are all there; its members are called `NAME: MEMBER`, or as they are
-/// if `name` is empty.
+/// Looks into the archive at `place`, whose bytes are all there.
 ///
 /// What its members may take to read comes from `shared`.
-pub(super) fn archive(name: &str, form: Form, bytes: &[u8], look: Look, shared: &Budget) -> Inspected {
+pub(super) fn archive(place: &Location, form: Form, bytes: &[u8], look: Look, shared: &Budget) -> Inspected {
     let quota = Limits::USUAL.quota(bytes.len() as u64);
-    let mut walk = Walk { package: name, quota: &quota, shared, held: 0, look, depth: 0, found: Inspected::default() };
-    walk.inside(name, |walk| read(form, bytes, &quota, &mut |entry| walk.entry(name, entry)));
+    let mut walk = Walk { package: place, quota: &quota, shared, held: 0, look, depth: 0, found: Inspected::default() };
+    walk.inside(place, |walk| read(form, bytes, &quota, &mut |entry| walk.entry(place, entry)));
     walk.found
 }
 
 struct Walk<'a> {
     /// The outermost package, whose metadata count.
-    package: &'a str,
+    package: &'a Location,
     quota: &'a Quota,
     /// What all members have in common.
     shared: &'a Budget,
@@ -45,20 +45,24 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Reads an archive in the one that is being read.
-    fn inside(&mut self, name: &str, read: impl FnOnce(&mut Self) -> Result<(), Stop>) {
+    fn inside(&mut self, place: &Location, read: impl FnOnce(&mut Self) -> Result<(), Stop>) {
         self.depth += 1;
         if let Err(reason) = read(self) {
-            self.gap(name, &reason.to_string());
+            self.gap(place, &reason.to_string());
         }
         self.depth -= 1;
     }
 
-    fn gap(&mut self, path: &str, reason: &str) {
-        self.found.unexamined.push(Gap { path: path.to_owned(), reason: reason.to_owned() });
+    fn gap(&mut self, place: &Location, reason: &str) {
+        self.found.unexamined.push(Gap { path: place.to_string(), reason: reason.to_owned() });
     }
 
     /// A member: its head decides whether the rest is read.
-    fn entry(&mut self, archive: &str, entry: Result<Entry<'_>, crate::container::ContainerError>) -> Result<(), Stop> {
+    fn entry(
+        &mut self,
+        archive: &Location,
+        entry: Result<Entry<'_>, crate::container::ContainerError>,
+    ) -> Result<(), Stop> {
         match entry {
             Err(error) => self.gap(archive, &error.to_string()),
             Ok(entry) if entry.kind != Kind::File => {}
@@ -68,9 +72,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn stream(&mut self, archive: &str, entry: Entry<'_>) {
+    fn stream(&mut self, archive: &Location, entry: Entry<'_>) {
         let (inside, size) = (entry.path.as_str(), entry.size);
-        let path = join(archive, inside);
+        let path = archive.member(inside);
         let quota = self.quota;
         let form = Form::of_name(inside).filter(|_| self.depth < Limits::USUAL.depth);
         if let Some(Form::Tar(packing)) = form {
@@ -103,15 +107,15 @@ impl Walk<'_> {
         self.found.bytes += size;
     }
 
-    fn bytes(&mut self, archive: &str, inside: &str, bytes: &[u8]) {
-        let path = join(archive, inside);
+    fn bytes(&mut self, archive: &Location, inside: &str, bytes: &[u8]) {
+        let path = archive.member(inside);
         if let Some(form) = Form::of_name(inside).filter(|_| self.depth < Limits::USUAL.depth) {
             let quota = self.quota;
             return self.inside(&path, |walk| read(form, bytes, quota, &mut |entry| walk.entry(&path, entry)));
         }
         self.seen(bytes.len() as u64);
         if let Some(format) = PackageFormat::of_member(inside).filter(|_| archive == self.package) {
-            let package = self.package.to_owned();
+            let package = self.package.to_string();
             match format.read(inside, bytes) {
                 Ok(Metadata { name, version, depends }) => {
                     self.found.packages.push(PackageFacts { path: package, format, name, version, depends });
@@ -126,8 +130,4 @@ impl Walk<'_> {
             self.found.unexamined.extend(gaps);
         }
     }
-}
-
-fn join(archive: &str, member: &str) -> String {
-    if archive.is_empty() { member.to_owned() } else { format!("{archive}: {member}") }
 }

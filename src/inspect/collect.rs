@@ -6,6 +6,7 @@ use std::path::Path;
 use super::archive;
 use super::examine::{Examined, examine, is_interesting};
 use super::facts::{Gap, Inspected};
+use super::location::Location;
 use crate::budget::Budget;
 use crate::container::Form;
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ pub fn look(path: &Path, look: Look, ui: &Ui) -> Result<Inspected> {
     found.packages.sort();
     // Sorted: of one file, a package manager's words come before simpack's.
     found.packages.dedup_by(|next, kept| next.path == kept.path && next.format == PackageFormat::Simpack);
-    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    found.files.sort_by_cached_key(|file| file.path.to_string());
     found.unexamined.sort();
     // In the order of the files, so that the same names are read each time.
     found.files.iter_mut().for_each(|file| file.images.read_names());
@@ -58,7 +59,8 @@ fn file(path: &Path, look: Look) -> Result<Inspected> {
         return Ok(found);
     }
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let Examined { file, gaps } = examine("", content.bytes(), look, &Budget::of(content.bytes()), Some(&content));
+    let Examined { file, gaps } =
+        examine(&Location::default(), content.bytes(), look, &Budget::of(content.bytes()), Some(&content));
     let size = content.bytes().len() as u64;
     Ok(Inspected { seen: 1, bytes: size, files: file.into_iter().collect(), unexamined: gaps, ..Inspected::default() })
 }
@@ -121,7 +123,7 @@ fn below(root: &Path, path: &str, size: u64, look: Look, budget: &Budget, found:
     let file = open(&root.join(path))?;
     if let Some(form) = Form::of_name(path) {
         let content = Content::map(&file)?;
-        merge(found, archive::archive(path, form, content.bytes(), look, budget));
+        merge(found, archive::archive(&Location::new(path), form, content.bytes(), look, budget));
         return Ok(());
     }
     found.seen += 1;
@@ -135,7 +137,7 @@ fn below(root: &Path, path: &str, size: u64, look: Look, budget: &Budget, found:
     }
     let content = Content::map(&file)?;
     let content = if look.kernels || look.deep { content } else { content.sparse() };
-    let examined = examine(path, content.bytes(), look, budget, Some(&content));
+    let examined = examine(&Location::new(path), content.bytes(), look, budget, Some(&content));
     found.files.extend(examined.file);
     found.unexamined.extend(examined.gaps);
     Ok(())

@@ -133,10 +133,9 @@ fn name((kind, capability, device): &Key) -> String {
 /// same kernels for several targets are one row.
 fn group(file: &FileFacts, image: &CodeImage) -> String {
     if !image.place.is_file() {
-        return file.path.clone();
+        return file.path.to_string();
     }
-    let path = file.path.rsplit(": ").next().unwrap_or_default();
-    let parts = path.split('/').filter(|part| part.parse::<KernelTarget>().is_err());
+    let parts = file.path.file().split('/').filter(|part| part.parse::<KernelTarget>().is_err());
     let joined = parts.collect::<Vec<_>>().join("/");
     match joined.rsplit_once('.') {
         Some((stem, ending)) if !ending.contains('/') => stem.to_owned(),
@@ -151,7 +150,10 @@ mod tests {
 
     fn file(path: &str, bytes: &[u8], look: Look) -> FileFacts {
         let budget = crate::budget::Budget::of(bytes);
-        let mut file = super::super::examine::examine(path, bytes, look, &budget, None).file.unwrap();
+        let mut file =
+            super::super::examine::examine(&super::super::location::Location::new(path), bytes, look, &budget, None)
+                .file
+                .unwrap();
         file.images.read_names();
         assert!(!device_code_with(bytes, look).unwrap().is_empty());
         file

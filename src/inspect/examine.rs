@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
 
 use super::facts::{Code, ElfFacts, FileFacts, Gap, Objects};
+use super::location::Location;
 use crate::arch::GlibcVersion;
 use crate::budget::Budget;
 use crate::elf::{self, Dynamic, ElfError, FileKind, Image, Versions};
@@ -25,9 +26,9 @@ pub(super) fn is_interesting(head: &[u8], look: Look) -> bool {
 }
 
 /// Examines the bytes of a file; of the mapped `file`, whose bytes they are, the memory of what was read is given back.
-pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget, file: Option<&Content>) -> Examined {
+pub(super) fn examine(path: &Location, bytes: &[u8], look: Look, budget: &Budget, file: Option<&Content>) -> Examined {
     let mut found = Examined::default();
-    let mut gap = |reason: String| found.gaps.push(Gap { path: path.to_owned(), reason });
+    let mut gap = |reason: String| found.gaps.push(Gap { path: path.to_string(), reason });
     let (elf, objects) = if bytes.starts_with(object::archive::MAGIC.as_slice()) {
         (None, Some(bytes))
     } else if elf::is_elf(bytes) && !gpu::is_cubin(bytes) {
@@ -54,13 +55,8 @@ pub(super) fn examine(path: &str, bytes: &[u8], look: Look, budget: &Budget, fil
     let images = code.images;
     let objects = objects.and_then(|bytes| count_objects(bytes, &images, budget));
     if elf.is_some() || objects.is_some() || !images.is_empty() || !found.gaps.is_empty() {
-        found.file = Some(FileFacts {
-            path: path.to_owned(),
-            size: bytes.len() as u64,
-            elf,
-            objects,
-            images: Code::new(images),
-        });
+        found.file =
+            Some(FileFacts { path: path.clone(), size: bytes.len() as u64, elf, objects, images: Code::new(images) });
     }
     found
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::location::Location;
 use crate::arch::{Capability, GlibcVersion, KernelTarget};
 use crate::elf::{FileKind, Machine, demangled, most_words};
 use crate::gpu::{CodeImage, CodeKind, CodePlace, Kernel, Param, Resources, SpirvModule};
@@ -78,7 +79,7 @@ pub struct Gap {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FileFacts {
     /// `/`-joined path below the path that was given, behind `PACKAGE: ` when it is in one; empty for that path.
-    pub path: String,
+    pub path: Location,
     /// Bytes.
     pub size: u64,
     /// What the loader and the linker see.

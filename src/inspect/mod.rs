@@ -8,6 +8,7 @@ mod collect;
 mod coverage;
 mod examine;
 mod facts;
+mod location;
 mod page;
 mod reach;
 

@@ -105,7 +105,12 @@ impl Page {
         for file in files {
             if let Some(elf) = file.elf.as_ref().filter(|elf| elf.kind != FileKind::Object) {
                 let glibc = elf.glibc.map_or(String::from("-"), |glibc| glibc.to_string());
-                rows.push([file.path.clone(), elf.soname.clone().unwrap_or("-".into()), glibc, elf.needed.join(" ")]);
+                rows.push([
+                    file.path.to_string(),
+                    elf.soname.clone().unwrap_or("-".into()),
+                    glibc,
+                    elf.needed.join(" "),
+                ]);
             }
         }
         if !rows.is_empty() {

@@ -41,7 +41,7 @@ pub fn reaches(path: &Path, manifests: &Manifests, ui: &Ui) -> Result<Vec<Reach>
     let whole = inspected.path;
     let owner = |file: &str| owners.get(file).unwrap_or(&whole).clone();
     for file in files {
-        parts.entry(owner(&file.path)).or_default().files.push(file);
+        parts.entry(owner(&file.path.to_string())).or_default().files.push(file);
     }
     for gap in gaps {
         parts.entry(owner(&gap.path)).or_default().unexamined.push(gap);
@@ -84,7 +84,7 @@ impl Brought {
     fn by(inspected: &Inspected) -> Self {
         let files = inspected.files.iter().filter(|file| file.elf.is_some());
         let libraries: BTreeSet<String> =
-            files.map(|file| file.path.rsplit('/').next().unwrap_or(&file.path).to_owned()).collect();
+            files.map(|file| file.path.file().rsplit('/').next().unwrap_or_default().to_owned()).collect();
         let release = |name: &String| name.strip_prefix("libnvrtc-builtins.so.")?.parse().ok();
         Self { nvrtc: libraries.iter().filter_map(release).collect(), libraries }
     }
@@ -121,14 +121,14 @@ fn reach_of(inspected: &Inspected, brought: Option<&Brought>, manifests: &Manife
         let (inside, alone): (Vec<&CodeImage>, Vec<&CodeImage>) =
             file.images.iter().partition(|image| !image.place.is_file());
         let needed = file.elf.as_ref().map_or(&[] as &[String], |elf| &elf.needed);
-        let name = if file.path.is_empty() { subject.clone() } else { file.path.clone() };
+        let name = if file.path.is_all() { subject.clone() } else { file.path.to_string() };
         let is_x86 = file.elf.as_ref().is_some_and(|elf| elf.machine == Machine::X86_64);
         let mut unit = Unit { is_x86, ..Unit::new(name, &inside, needed, manifests) };
         if let Some(brought) = brought {
             brought.complete(&mut unit, needed, manifests);
         }
         units.push(unit);
-        let owner = file.path.split_once(": ").map_or(subject.as_str(), |(package, _)| package);
+        let owner = file.path.archive().unwrap_or(&subject);
         loose.entry(owner.to_owned()).or_default().extend(alone);
     }
     units.extend(loose.into_iter().map(|(owner, images)| Unit::new(owner, &images, &[], manifests)));

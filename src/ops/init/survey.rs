@@ -263,7 +263,7 @@ fn read_compiled(files: &[PathBuf], ui: &Ui) -> Result<Compiled> {
                 continue;
             }
             compiled.targets.extend(file.images.iter().filter_map(crate::gpu::CodeImage::target));
-            let whole = if file.path.is_empty() { path.display().to_string() } else { file.path.clone() };
+            let whole = if file.path.is_all() { path.display().to_string() } else { file.path.to_string() };
             let name = whole.rsplit('/').next().unwrap_or(&whole).to_owned();
             match file.elf.filter(|_| name.contains(".so")) {
                 Some(elf) => drop(compiled.libraries.insert(name, elf.soname)),
