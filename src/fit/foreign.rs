@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arch::{Capability, CudaVersion, KernelTarget};
-use crate::gpu::{Available, CodeImage, CodeKind, Place, choose};
+use crate::gpu::{Available, CodeImage, CodeKind, Place, choose, loadable};
 use crate::manifest::{Manifests, PtxIsa};
 
 /// Device code that stands or falls together: a library, an archive, the loose files of a package.
@@ -54,9 +54,8 @@ impl Unit {
     /// ISA of PTX beside it (one compiler wrote both), from the major of the runtime library that is needed, or is
     /// the first release that knows the capability.
     pub fn new(name: String, images: &[&CodeImage], needed: &[String], manifests: &Manifests) -> Self {
-        let has_linked = images.iter().any(|image| !image.relocatable && image.target().is_some());
-        // Once linked, what is left of the relocatable code runs nowhere; where there is no kernel, nothing does.
-        let counted = || images.iter().filter(|image| !image.empty && (!image.relocatable || !has_linked));
+        let loadable = loadable(images, manifests);
+        let counted = || loadable.iter();
         let compiler = counted().flat_map(|image| &image.compilers).filter_map(|text| release_in(text)).max();
         let isa = counted().filter_map(|image| image.ptx_isa()).max();
         let isa_release = isa.and_then(|isa| manifests.cuda.cuda_for_ptx(isa));

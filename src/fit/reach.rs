@@ -116,7 +116,7 @@ impl Reach {
     }
 
     fn device(&self, capability: Option<Capability>, manifests: &Manifests) -> DeviceReach {
-        let device = capability.unwrap_or_else(|| future_capability(manifests));
+        let device = capability.unwrap_or_else(|| manifests.capabilities.to_come());
         // As new as can be: what a driver needs is said apart.
         let driver = Some(CudaVersion::new(u32::MAX, 0));
         let mut how = How::Native;
@@ -259,12 +259,6 @@ impl Reach {
         }
         problems
     }
-}
-
-/// A capability that nobody knows yet: the next major.
-fn future_capability(manifests: &Manifests) -> Capability {
-    let highest = manifests.capabilities.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
-    Capability::new(highest.saturating_add(1), 0)
 }
 
 /// What NVRTC compiles for: what its release does, or any of its major where that is all that is known.

@@ -209,7 +209,11 @@ impl Page {
             (count(|image| image.hidden), "embedded as data, where the usual tools see nothing"),
             (count(|image| image.empty), "without any kernel: nothing runs of it"),
             (count(|image| image.debug), "with debug information"),
-            (count(|image| image.relocatable), "relocatable, not linked yet"),
+            (count(|image| image.relocatable && !image.left_by_link), "relocatable, not linked yet"),
+            (
+                count(|image| image.left_by_link),
+                "left by a link: the driver links it for GPUs that the link has no code for",
+            ),
         ];
         for (number, what) in notes.iter().filter(|(number, _)| *number > 0) {
             self.line(&format!("  {number} {what}"));

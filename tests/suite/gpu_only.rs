@@ -2,6 +2,7 @@
 //! beside a module for every Python.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -98,6 +99,35 @@ fn programs_for_gpus_alone_ship_for_gpus_alone() {
         without.stdout,
         without.stderr
     );
+}
+
+/// PTX that a link left is what the driver links for GPUs that the link has no code for, in programs of others as well.
+#[test]
+fn ptx_that_a_link_left_reaches_newer_gpus() {
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let dir = scratch();
+    fs_err::write(
+        dir.path().join("a.cu"),
+        "__device__ int twice(int x);\n__global__ void k(int* p) { *p = twice(*p); }\n",
+    )
+    .unwrap();
+    fs_err::write(dir.path().join("b.cu"), "__device__ int twice(int x) { return 2 * x; }\n").unwrap();
+    let said = |library: &str, codes: &[&str]| {
+        let mut nvcc = Command::new(cuda.join("bin/nvcc"));
+        nvcc.args(["-rdc=true", "-shared", "-Xcompiler=-fPIC", "-o", library, "a.cu", "b.cu"]);
+        nvcc.args(codes.iter().map(|code| format!("-gencode=arch=compute_80,code={code}"))).current_dir(dir.path());
+        Ran::of(&mut nvcc).exit(0);
+        Ran::of(&mut simpack(dir.path(), &["verify", library])).stdout
+    };
+    let whole = said("whole.so", &["sm_80", "compute_80"]);
+    assert!(!whole.contains("device-coverage") && !whole.contains("kernel-hole"), "{whole}");
+    assert!(
+        said("bare.so", &["sm_80"]).contains("nothing runs on 9.0, 10.0"),
+        "without PTX nothing runs on newer GPUs"
+    );
+    // nvcc adds the device runtime to a link of PTX alone: machine code for every GPU, which alone runs on none.
+    let linked = said("linked.so", &["compute_80"]);
+    assert!(!linked.contains("device-coverage") && !linked.contains("kernel-hole"), "{linked}");
 }
 
 /// Headers and libraries of the toolkit are those that the recipe uses: in the lock and in keys.

@@ -44,6 +44,8 @@ pub struct CodeImage {
     pub place: CodePlace,
     /// Position in the file, or in the archive's member.
     pub at: u64,
+    /// Position of the container that it stands in with others; its own where it stands alone.
+    pub container: u64,
     /// What it is.
     pub kind: CodeKind,
     /// For which capability; `None` for a number that makes no sense, and for what is not CUDA.
@@ -60,6 +62,8 @@ pub struct CodeImage {
     pub debug: bool,
     /// Not linked yet (`-rdc`).
     pub relocatable: bool,
+    /// Relocatable code in a program or shared library, which a link left there.
+    pub left_by_link: bool,
     /// Stands in ordinary data, where the usual tools do not find it.
     pub hidden: bool,
     /// Known to hold no kernel, as what a compiler leaves of a unit without any: nothing runs of it.
@@ -132,6 +136,7 @@ impl CodeImage {
         Self {
             place: place.clone(),
             at,
+            container: at,
             kind,
             capability: None,
             label: None,
@@ -140,6 +145,7 @@ impl CodeImage {
             unpacked_size: size,
             debug: false,
             relocatable: false,
+            left_by_link: false,
             hidden: false,
             empty: false,
             compilers: Vec::new(),
@@ -356,6 +362,7 @@ impl Search<'_> {
     fn elf(&mut self, bytes: &[u8], place: &CodePlace) -> Result<(), CodeError> {
         let image = Image::parse_within(bytes, self.budget.clone())?;
         let slim = !has_machine_code(&image);
+        let before = self.found.images.len();
         let mut seen = Ranges::default();
         for section in image.sections.iter().filter(|section| section.in_file()) {
             let name = section.name.as_str();
@@ -377,6 +384,9 @@ impl Search<'_> {
             } else {
                 self.gap(&place(), "reaches past the end of the file");
             }
+        }
+        if image.header.kind != object::elf::ET_REL {
+            self.found.images[before..].iter_mut().for_each(|image| image.left_by_link = image.relocatable);
         }
         let parts = if self.look.deep { vec![(0, bytes.len() as u64)] } else { searched(&image) };
         self.hidden(bytes, &parts, place, &seen);
@@ -480,10 +490,13 @@ impl Search<'_> {
     }
 
     fn containers(&mut self, containers: Vec<Fatbin<'_>>, base: u64, place: &CodePlace, hidden: bool) {
+        let begins: Vec<u64> = containers.iter().map(|container| container.at).collect();
+        let container = |at: u64| begins[..begins.partition_point(|begin| *begin <= at)].last().copied().unwrap_or(at);
         let entries: Vec<FatbinEntry<'_>> = containers.into_iter().flat_map(|container| container.entries).collect();
         let noted = self.look_for_notes(&entries);
         let listed = |entry: &FatbinEntry<'_>| {
             let mut image = CodeImage::new(entry.kind, place, base + entry.at, entry.stored_size);
+            image.container = base + container(entry.at);
             image.capability = entry.capability;
             image.version = entry.version;
             image.unpacked_size = entry.unpacked_size;

@@ -13,6 +13,7 @@ mod fatbin;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod in_data;
+mod loadable;
 mod members;
 mod offload;
 mod ptx;
@@ -30,7 +31,7 @@ pub use device_code::{
 pub use embedded::embedded_modules;
 pub use error::CodeError;
 pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
-
+pub use loadable::{loadable, runs_on};
 pub use members::archive_members;
 pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};

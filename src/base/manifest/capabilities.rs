@@ -121,6 +121,12 @@ impl Capabilities {
         Ok(Self { entries })
     }
 
+    /// A capability that nobody knows yet: the next major.
+    pub fn to_come(&self) -> Capability {
+        let highest = self.iter().map(|entry| entry.capability().major).max().unwrap_or(0);
+        Capability::new(highest.saturating_add(1), 0)
+    }
+
     /// All entries, ascending.
     pub fn iter(&self) -> impl Iterator<Item = &CapabilityInfo> {
         self.entries.iter()

@@ -1,12 +1,12 @@
 //! Which devices the device code reaches: newer ones, those of `a` code, and kernel by kernel.
 //!
-//! What runs where is [`choose`]'s answer alone, the same as a loader gets.
+//! What runs where is the answer of [`choose`](crate::gpu::choose) alone, the same as a loader gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::arch::{Capability, CudaVersion, KernelTarget, Suffix};
+use crate::arch::{Capability, KernelTarget, Suffix};
 use crate::elf::Machine;
-use crate::gpu::{Available, CodeImage, choose};
+use crate::gpu::{CodeImage, loadable, runs_on};
 use crate::lint::{Hits, ParameterKind, Parameters, Predicate};
 use crate::manifest::Manifests;
 use crate::recipe::ComponentKind;
@@ -75,7 +75,7 @@ fn units_of<'a>(facts: &'a BundleFacts, mut units: Vec<Unit<'a>>) -> Vec<Unit<'a
     for contents in &facts.foreign {
         let mut loose = Vec::new();
         for file in contents.files.iter().filter(|file| file.device.unexamined.is_empty()) {
-            match embedded(file) {
+            match embedded(file, &facts.rules.manifests) {
                 images if !images.is_empty() => {
                     let is_x86 = file.objects.iter().any(|object| object.elf.machine == Machine::X86_64);
                     let package = Some(&*contents.name);
@@ -112,21 +112,10 @@ fn releases<K: Ord>(facts: &BundleFacts, by: impl Fn(&PackageFacts) -> K) -> Vec
     units
 }
 
-/// Code inside a library or archive. Once it is linked, what is left of the relocatable code runs nowhere; where there is
-/// no kernel, nothing does.
-fn embedded(file: &FileFacts) -> Vec<&CodeImage> {
-    let is_code = |image: &&CodeImage| !image.place.is_file() && !image.empty;
-    let inside: Vec<&CodeImage> = file.device.images.iter().filter(is_code).collect();
-    let linked: Vec<&CodeImage> = inside.iter().copied().filter(|image| !image.relocatable).collect();
-    if linked.is_empty() { inside } else { linked }
-}
-
-/// Whether some of the targets run on a device whose driver is as new as can be.
-fn runs(device: Capability, targets: &BTreeSet<KernelTarget>, manifests: &Manifests) -> bool {
-    let newest = CudaVersion::new(u32::MAX, 0);
-    let available: Vec<Available> =
-        targets.iter().map(|&target| Available { target, cuda: CudaVersion::new(0, 0), ptx_isa: None }).collect();
-    choose(device, Some(newest), &available, manifests).chosen.is_some()
+/// Code inside a library or archive.
+fn embedded<'a>(file: &'a FileFacts, manifests: &Manifests) -> Vec<&'a CodeImage> {
+    let inside: Vec<&CodeImage> = file.device.images.iter().filter(|image| !image.place.is_file()).collect();
+    loadable(&inside, manifests)
 }
 
 /// Known devices above the lowest that a unit is for, and one that nobody knows yet. Systems on a chip below its highest
@@ -155,7 +144,7 @@ fn device_coverage(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let devices = devices(unit, bottom, manifests);
         // Behind each gap begins what another machine code reaches.
         let mut missing: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
-        for device in devices.iter().filter(|device| !runs(**device, &unit.targets, manifests)) {
+        for device in devices.iter().filter(|device| !runs_on(**device, &unit.targets, manifests)) {
             let is_last = Some(device) == devices.last();
             let name = if is_last { TO_COME.to_owned() } else { device.to_string() };
             missing.entry(unit.below(*device).unwrap_or(bottom)).or_default().push(name);
@@ -219,7 +208,7 @@ fn exact_only(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         let mut alone: BTreeMap<Capability, Vec<String>> = BTreeMap::new();
         for target in unit.targets.iter().filter(|target| is_exact(target)) {
             let Some(device) = target.capability().map(Capability::plain) else { continue };
-            if !runs(device, &others, &facts.rules.manifests) {
+            if !runs_on(device, &others, &facts.rules.manifests) {
                 alone.entry(device).or_default().push(target.to_string());
             }
         }
@@ -252,7 +241,7 @@ fn kernel_hole(facts: &BundleFacts, parameters: &Parameters, hits: &mut Hits) {
         let holes: Vec<Hole<'_>> = by_targets
             .into_iter()
             .map(|(targets, kernels)| {
-                let lacks = |device: &&Capability| !runs(**device, &targets, &facts.rules.manifests);
+                let lacks = |device: &&Capability| !runs_on(**device, &targets, &facts.rules.manifests);
                 let missing: Vec<String> = devices.iter().filter(lacks).map(ToString::to_string).collect();
                 Hole { targets, kernels, missing: missing.join(", ") }
             })
