@@ -112,7 +112,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
     }
     let mut parts = vec![
         KeyPart::new("simpack", env!("CARGO_PKG_VERSION")),
-        KeyPart::new("action", "host 4"),
+        KeyPart::new("action", "host 5"),
         KeyPart::new("driver", spec.driver.name()),
         KeyPart::new("platform", recipe.platform),
         KeyPart::new("source-date-epoch", inputs.source_date_epoch),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::BundleFacts;
 use super::facts::{Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
-use super::texts::fixed;
+use super::texts::{fixed, prefixed};
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
 use crate::bundle::{Bundle, BundleManifest, HeldFile, KERNELS_LIST, KnownFile, is_manifest};
@@ -221,6 +221,7 @@ impl Examination<'_> {
             embedded: BTreeMap::new(),
             leaks: Vec::new(),
             fixed: Vec::new(),
+            prefixed: Vec::new(),
             holds_tag: false,
             list: None,
             builtins: None,
@@ -284,6 +285,7 @@ impl Examination<'_> {
             facts.leaks = leaks.cloned().collect();
         }
         facts.fixed = fixed(facts.name(), bytes);
+        facts.prefixed = prefixed(bytes);
         if let Some(tag) =
             self.tree.bundle.and_then(|bundle| bundle.manifest.kernel_abi.as_ref()).filter(|_| elf::is_elf(bytes))
         {

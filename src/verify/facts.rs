@@ -100,6 +100,8 @@ pub struct FileFacts {
     pub leaks: Vec<String>,
     /// What its text fixes of the machine that it was made on, where it takes part in builds.
     pub fixed: Vec<String>,
+    /// Lines of its text that name the prefix of builds.
+    pub prefixed: Vec<String>,
     /// The package's kernel ABI tag stands in its bytes (looked for in ELF files).
     pub holds_tag: bool,
     /// What a `kernels.json` says, or why it cannot be understood.

@@ -1,4 +1,7 @@
-//! What texts that take part in builds fix of the machine that they were made on: makefiles, CMake packages, scripts.
+//! What texts fix of the machine that they were made on: makefiles, CMake packages, scripts.
+
+use crate::build_system::{PREFIX, prefixes_in};
+use crate::gpu::is_ptx;
 
 /// Longer texts were not written by people.
 const LONGEST: usize = 1 << 20;
@@ -27,6 +30,18 @@ pub(super) fn fixed(name: &str, bytes: &[u8]) -> Vec<String> {
         word.map(|(what, word)| format!("line {}: {what} {word}", index + 1))
     };
     lines.filter_map(told).take(MOST).collect()
+}
+
+/// Lines of a text that name the prefix of builds, with their numbers.
+pub(super) fn prefixed(bytes: &[u8]) -> Vec<String> {
+    // Sources of device code are named by a fixed directory, which is none of anybody's.
+    let names_it = bytes.len() <= LONGEST && !is_ptx(bytes) && memchr::memmem::find(bytes, PREFIX.as_bytes()).is_some();
+    let Some(text) = names_it.then(|| std::str::from_utf8(bytes).ok()).flatten() else { return Vec::new() };
+    let lines = text.lines().enumerate().filter(|(_, line)| prefixes_in(line).next().is_some());
+    let told = |(index, line): (usize, &str)| {
+        format!("line {}: {}", index + 1, line.trim().chars().take(100).collect::<String>())
+    };
+    lines.map(told).take(MOST).collect()
 }
 
 fn is_build_text(name: &str, bytes: &[u8]) -> bool {
@@ -70,7 +85,14 @@ fn what(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::fixed;
+    use super::{fixed, prefixed};
+
+    #[test]
+    fn lines_with_the_prefix_of_builds_are_told() {
+        let text = b"#!/opt/simpack/bin/python\nimport os\nDATA = '/opt/simpack'\nOTHER = '/opt/simpack2', '/mnt/opt/simpack/bin'\n";
+        assert_eq!(prefixed(text), ["line 1: #!/opt/simpack/bin/python", "line 3: DATA = '/opt/simpack'"]);
+        assert!(prefixed(b"\x7fELF\xff/opt/simpack/lib\0").is_empty(), "no text");
+    }
 
     #[test]
     fn what_holds_on_one_machine_is_told() {

@@ -80,6 +80,7 @@ mod patching_traps;
 mod plugged_recipe;
 mod proxies;
 mod registry_pairs;
+mod relocating;
 mod resolving;
 mod runtime_compilation;
 mod same_bytes;

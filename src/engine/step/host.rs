@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::failure::Share;
 use super::install::install;
 use super::launcher::Launching;
+use super::relocate::relocate;
 use super::soname::give_sonames;
 use super::toolset::Toolset;
 use crate::arch::CudaVersion;
@@ -64,8 +65,8 @@ impl HostStep<'_> {
         HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, shaders, jobs }
     }
 
-    /// Installs what the recipe lists into `tree`, looks for what the build installed outside of its prefix, and gives
-    /// libraries the SONAMEs of the recipe.
+    /// Installs what the recipe lists into `tree`, looks for what the build installed outside of its prefix, lets texts find
+    /// that from where they lie, and gives libraries the SONAMEs of the recipe.
     ///
     /// # Errors
     /// A file lies outside: it would be in no package. What is to be installed is not there. A library has another SONAME
@@ -74,6 +75,7 @@ impl HostStep<'_> {
         let built = self.driver.system().built(&self.build(&self.work.join("dest"), tree));
         install(self.install, &built, tree).map_err(|error| error.detail(format!("of {id}")))?;
         self.is_within(id)?;
+        relocate(tree)?;
         give_sonames(self.sonames, tree)
     }
 

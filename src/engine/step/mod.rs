@@ -13,6 +13,7 @@ mod kind;
 pub(in crate::engine) mod launcher;
 mod log;
 pub(in crate::engine) mod nvcc;
+mod relocate;
 mod run;
 pub(in crate::engine) mod scratch;
 pub(in crate::engine) mod shared;

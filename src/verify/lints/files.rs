@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::rules::components;
 use super::super::{BundleFacts, PackageFacts};
+use crate::build_system::PREFIX;
 use crate::bundle::ArtifactKind;
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::printable;
@@ -16,6 +17,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
         Predicate { id: "doubly-claimed", parameters: &[], check: doubly_claimed },
         Predicate { id: "empty-glob", parameters: &[], check: empty_glob },
         Predicate { id: "machine-in-text", parameters: &[], check: machine_in_text },
+        Predicate { id: "prefix-in-text", parameters: &[], check: prefix_in_text },
         Predicate { id: "member-outside", parameters: &[], check: member_outside },
         Predicate { id: "unclaimed-file", parameters: &[], check: unclaimed_file },
     ]
@@ -77,6 +79,15 @@ fn machine_in_text(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         for file in contents.files.iter().filter(|file| !file.fixed.is_empty()) {
             hits.add(contents.subject(&file.path), "names what is on the machine of its build")
                 .evidence_lines(file.fixed.iter().map(|line| printable::text(line)));
+        }
+    }
+}
+
+fn prefix_in_text(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files().iter().filter(|file| !file.prefixed.is_empty()) {
+            hits.add(package.subject(&file.path), format!("names {PREFIX}, the prefix of its build"))
+                .evidence_lines(file.prefixed.iter().map(|line| printable::text(line)));
         }
     }
 }
