@@ -11,7 +11,7 @@ fn source() -> PathBuf {
 }
 
 /// A build tool of simpack's own toolchain store, so that the machine needs none.
-fn tool(name: &str) -> PathBuf {
+pub fn tool(name: &str) -> PathBuf {
     let shown = Ran::of(&mut simpack(Path::new("."), &["toolchain", "show", name, "--json"])).exit(0).json();
     PathBuf::from(shown["program"].as_str().unwrap_or_else(|| panic!("{shown}")))
 }
@@ -24,10 +24,17 @@ pub fn configure(project: &Path, build: &Path, dir: &str) -> Command {
     command
 }
 
+/// Ninja, which makes one target of a configured project.
+pub fn make(build: &Path, target: &str) -> Command {
+    let mut command = Command::new(tool("cmake"));
+    command.arg("--build").arg(build).args(["--target", target]);
+    command
+}
+
 /// Configures the project and builds it.
 pub fn by_cmake(project: &Path, build: &Path, dir: &str) {
     Ran::of(&mut configure(project, build, dir)).exit(0);
-    Ran::of(Command::new(tool("cmake")).arg("--build").arg(build)).exit(0);
+    Ran::of(&mut make(build, "all")).exit(0);
 }
 
 /// Compiles one file with what pkg-config says of a module, for libraries below `prefix`.

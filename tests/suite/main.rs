@@ -6,6 +6,7 @@ mod abi;
 mod abi_packages;
 mod abi_release;
 mod abi_vendor;
+mod arbor;
 mod book;
 mod broken_transfers;
 mod by_clients;
