@@ -50,9 +50,11 @@ struct Values<'a> {
 #[derive(Serialize)]
 struct Staging<'a> {
     /// The end of its name.
-    name: &'static str,
+    name: String,
     /// What it builds, where there are several.
     components: Vec<String>,
+    /// What device code it is built for, where that is in its libraries and programs.
+    target: Option<String>,
     /// What components use and builds need, with the ranges that packages ask for: libraries by the packages with their
     /// headers.
     host: Vec<String>,
@@ -64,7 +66,7 @@ struct Staging<'a> {
 struct OutputText<'a> {
     package: PackageText<'a>,
     /// Staging output that its files come from.
-    from: Option<&'static str>,
+    from: Option<String>,
     /// It holds host code, which depends on the compiler's libraries.
     code: bool,
 }
@@ -123,7 +125,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     // The compiler is asked for apart, by conda's own words.
     let tools = drivers.flat_map(|driver| driver.system().tools()).filter(|tool| **tool != "c++");
     let mut tools: Vec<&str> = tools.copied().collect();
-    if !model.builds.is_empty() && !model.conda_forge {
+    if !model.builds.is_empty() && !(model.conda_forge && model.sonames.is_empty()) {
         tools.push("patchelf");
     }
     let own = model.releases.first().map_or_else(|| CudaVersion::new(0, 0), |release| release.cuda);
@@ -135,10 +137,11 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
         tools,
         stagings: stagings(model, &host),
         axes: axes(model),
-        host_uses_cuda: !model.groups.is_empty() && model.uses.iter().any(|used| used.conda_dev.is_some()),
+        host_uses_cuda: !model.cut.is_empty()
+            || !model.groups.is_empty() && model.uses.iter().any(|used| used.conda_dev.is_some()),
         archive: model.archive(),
         ignored,
-        chosen: !model.groups.is_empty() && (model.releases.len() > 1 || model.conda_forge),
+        chosen: !(model.groups.is_empty() && model.cut.is_empty()) && (model.releases.len() > 1 || model.conda_forge),
         pinned,
         forge: &model.forge,
     };
@@ -163,13 +166,21 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
 /// The staging outputs of the host part: a module for Python with a build of its own has one of its own, so that its
 /// versions build nothing else again. `uses` is what components use.
 fn stagings<'a>(model: &'a Model, uses: &[String]) -> Vec<Staging<'a>> {
-    let staging = |name, needed: &'a Needed, components: Vec<String>| {
+    let staging = |name: String, needed: &'a Needed, components: Vec<String>| {
         let python = needed.axes.iter().any(|axis| axis.python).then(|| "python".to_owned());
         let mut host: Vec<String> = uses.iter().chain(&needed.specs).cloned().chain(python).collect();
         host.sort();
         host.dedup();
-        Staging { name, components, host, axes: &needed.axes }
+        Staging { name, components, target: None, host, axes: &needed.axes }
     };
+    if !model.cut.is_empty() {
+        let one = |target: &KernelTarget| {
+            let host = staging(target.to_string(), &model.needs, Vec::new());
+            Staging { target: Some(target.to_string()), ..host }
+        };
+        return model.cut.iter().map(one).collect();
+    }
+    let staging = |name: &str, needed, components| staging(name.to_owned(), needed, components);
     let Some(python) = &model.python_needs else { return vec![staging("host", &model.needs, Vec::new())] };
     let built = model.builds.iter().map(|build| build.component);
     let all = built.chain(model.copies.iter().map(|copy| copy.component));
@@ -221,10 +232,16 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
     let from = match component {
         _ if files.is_empty() => None,
         ComponentKind::Kernels if package.manifest.target.is_some_and(KernelTarget::is_shader) => Some("shaders"),
-        ComponentKind::Kernels => Some("device"),
+        ComponentKind::Kernels if !package.manifest.is_slice() => Some("device"),
         ComponentKind::Python if model.python_needs.is_some() => Some("module"),
         _ => Some("host"),
     };
+    // Of what is built once for each target, the first build gives whatever is the same in all.
+    let cut = package.manifest.target.filter(|target| package.manifest.is_slice() && *target != KernelTarget::Cpu);
+    let from = from.map(|from| match cut.or(model.cut.first().copied()) {
+        Some(target) => target.to_string(),
+        None => from.to_owned(),
+    });
     let (kind, text) = match conda::build_text(package) {
         BuildText::Hashed => ("hashed", String::new()),
         BuildText::Named(words) => ("named", words),
@@ -250,7 +267,8 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
     }));
     sorted.sort();
     sorted.dedup();
-    let has_code = matches!(component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python)
+    let has_code = (matches!(component, ComponentKind::Core | ComponentKind::Rtc | ComponentKind::Python)
+        || package.manifest.is_slice())
         && package.manifest.platform.is_some();
     let package = PackageText {
         name: package.name(),

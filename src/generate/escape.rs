@@ -70,13 +70,27 @@ pub fn shell(text: &str) -> Option<String> {
     (!text.contains('\0')).then(|| printable::word(text).into_owned())
 }
 
-/// One word of a shell in which `{prefix}`, `{dependencies}` and `{jobs}` are its variables.
+/// Placeholders that are variables of `host.sh`, with `_` for `-`.
+pub const FILLED: [&str; 11] = [
+    "{prefix}",
+    "{dependencies}",
+    "{jobs}",
+    "{source}",
+    "{work}",
+    "{cxx}",
+    "{nvcc}",
+    "{nvcc-ccbin}",
+    "{cuda-root}",
+    "{cuda-architectures}",
+    "{cuda-gencode}",
+];
+
+/// One word of a shell in which [`FILLED`] are its variables.
 pub fn shell_filled(text: &str) -> Option<String> {
     let mut word = String::new();
     let mut rest = text;
     loop {
-        let next =
-            ["{prefix}", "{dependencies}", "{jobs}"].iter().filter_map(|name| Some((rest.find(name)?, *name))).min();
+        let next = FILLED.iter().filter_map(|name| Some((rest.find(name)?, *name))).min();
         let (before, name) = next.map_or((rest, ""), |(at, name)| (&rest[..at], name));
         if !before.is_empty() || name.is_empty() && word.is_empty() {
             word.push_str(&shell(before)?);
@@ -84,7 +98,7 @@ pub fn shell_filled(text: &str) -> Option<String> {
         if name.is_empty() {
             return Some(word);
         }
-        word.push_str(&format!("\"${}\"", name.trim_matches(['{', '}'])));
+        word.push_str(&format!("\"${}\"", name.trim_matches(['{', '}']).replace('-', "_")));
         rest = &rest[before.len() + name.len()..];
     }
 }
@@ -212,6 +226,7 @@ mod tests {
         assert_eq!(shell("").unwrap(), "''");
         assert_eq!(shell_filled("-I{prefix}/include -j {jobs}").unwrap(), "-I\"$prefix\"'/include -j '\"$jobs\"");
         assert_eq!(shell_filled("").unwrap(), "''");
+        assert_eq!(shell_filled("{cuda-gencode}").unwrap(), "\"$cuda_gencode\"");
         assert_eq!(nix_string("${x} $y \"").unwrap(), "\"\\${x} $y \\\"\"");
         assert_eq!(pkg_config("a ${b}").unwrap(), "a ${dollar}{b}");
         assert_eq!(cmake("a;b").unwrap(), "\"a;b\"");

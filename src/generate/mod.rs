@@ -24,7 +24,8 @@ mod structures;
 mod target;
 
 pub use escape::{
-    cmake, easyconfig, github_text, markdown, nix_string, pkg_config, python, shell, shell_filled, yaml, yaml_recipe,
+    FILLED, cmake, easyconfig, github_text, markdown, nix_string, pkg_config, python, shell, shell_filled, yaml,
+    yaml_recipe,
 };
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
 pub use github::matrix;

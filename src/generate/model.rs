@@ -53,10 +53,16 @@ pub struct Model {
     pub licences: Vec<String>,
     /// Builds of the host part, core's first.
     pub builds: Vec<Build>,
+    /// An option of a build names a place of the build or a compiler.
+    pub places: bool,
     /// Components that are copied out of the source.
     pub copies: Vec<CopyBuild>,
+    /// SONAMEs that libraries of the host part are given.
+    pub sonames: Vec<String>,
     /// Kernel groups that nvcc compiles.
     pub groups: Vec<Group>,
+    /// Targets of kernel groups that ship cut: the host part is built for each, because nothing cuts there.
+    pub cut: Vec<KernelTarget>,
     /// Calls of glslc, one a shader.
     pub shaders: Vec<ShaderCall>,
     /// CUDA releases, the recipe's own first.
@@ -100,6 +106,10 @@ pub struct ModelSource {
     pub sri: Option<String>,
     /// The file of a source that a Python package index has.
     pub listed: Option<Listed>,
+    /// Patches that are applied to it, relative to the directory of the generated files.
+    pub patches: Vec<String>,
+    /// Directory whose files are put over it then, relative to that directory.
+    pub overlay: Option<String>,
 }
 
 /// A source distribution in a Python package index.
@@ -334,7 +344,11 @@ impl Model {
     /// Core's build, where a builder's own support of CMake can do it, and the components that `host.sh` builds.
     pub fn hooked(&self) -> (Option<&Build>, Vec<ComponentKind>) {
         let main = self.builds.first().filter(|build| {
-            build.component == ComponentKind::Core && build.driver == BuildDriver::Cmake && !build.source.contains("..")
+            self.cut.is_empty()
+                && !self.places
+                && build.component == ComponentKind::Core
+                && build.driver == BuildDriver::Cmake
+                && !build.source.contains("..")
         });
         let others = self.builds.iter().skip(usize::from(main.is_some())).map(|build| build.component);
         (main, others.chain(self.copies.iter().map(|copy| copy.component)).collect())

@@ -18,6 +18,8 @@ struct Values<'a> {
     /// The summary as nixpkgs writes descriptions.
     description: String,
     licences: Vec<Licence<'a>>,
+    /// Device code is compiled.
+    device: bool,
     /// Function that fetches the source.
     fetcher: Option<&'static str>,
     /// The address of an archive, cut where it says the version.
@@ -84,6 +86,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         attribute: &model.name,
         description: description(&model.summary),
         licences: model.licenses.iter().map(|id| Licence { id, attribute: licence(id) }).collect(),
+        device: !(model.groups.is_empty() && model.cut.is_empty()),
         core_refers: address.len() > 1 || of_index,
         address,
         fetcher: match &model.source.of {
@@ -222,10 +225,10 @@ fn is_documentation(glob: &str) -> bool {
 fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'static str)>> {
     let mut moves = Vec::new();
     for (component, globs) in &model.files {
-        for glob in globs {
+        for glob in globs.iter().flat_map(|glob| alternatives(glob)) {
             let is_shared = glob.starts_with("lib/") && glob.contains(".so");
             let output = match component.as_str() {
-                _ if is_documentation(glob) => "doc",
+                _ if is_documentation(&glob) => "doc",
                 "core" | "rtc" | "dev" if is_shared => "lib",
                 "dev" => "dev",
                 "static" => "static",
@@ -234,7 +237,7 @@ fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'stati
             if !outputs.contains(&output) {
                 continue;
             }
-            let pattern = glob.strip_suffix("/**").unwrap_or(glob);
+            let pattern = glob.strip_suffix("/**").unwrap_or(&glob);
             if pattern.contains("**") || pattern.contains('{') {
                 return Err(Error::recipe(format!("nix cannot move `{glob}` to an output"))
                     .hint("name directories as `DIRECTORY/**`, and files without braces"));
@@ -247,6 +250,16 @@ fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'stati
         moves.push((format!("lib/{}", model.name), "lib"));
     }
     Ok(moves)
+}
+
+/// The globs that one with alternatives stands for: `lib*.{a,so}` for `lib*.a` and `lib*.so`. One that is not closed stays.
+fn alternatives(glob: &str) -> Vec<String> {
+    let cut = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (words, after))) = cut.filter(|(_, (words, _))| !words.contains('{')) else {
+        return vec![glob.to_owned()];
+    };
+    let all = words.split(',').flat_map(|word| alternatives(&format!("{before}{word}{after}")));
+    all.collect()
 }
 
 fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
@@ -271,6 +284,15 @@ mod tests {
             ("1.2.0", &["", ""]),
         ] {
             assert_eq!(around(address, "1.2.0"), pieces);
+        }
+    }
+
+    #[test]
+    fn globs_with_alternatives_are_several() {
+        assert_eq!(alternatives("lib/lib*.{a,so}"), ["lib/lib*.a", "lib/lib*.so"]);
+        assert_eq!(alternatives("{a,b}/{c,d}"), ["a/c", "a/d", "b/c", "b/d"]);
+        for alone in ["bin/**", "a{b", "{a,{b,c}}"] {
+            assert_eq!(alternatives(alone), [alone]);
         }
     }
 

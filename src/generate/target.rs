@@ -38,6 +38,11 @@ impl Target {
         matches!(self, Self::Conda | Self::Nix | Self::Spack | Self::Easybuild)
     }
 
+    /// Whether its texts build what ships cut once for each target, and change sources as recipes do.
+    pub fn builds_each(self) -> bool {
+        matches!(self, Self::Conda | Self::Nix)
+    }
+
     /// Whether its texts compile shaders: it has glslc among its packages.
     pub fn compiles_shaders(self) -> bool {
         matches!(self, Self::Conda | Self::Nix)

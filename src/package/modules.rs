@@ -1,4 +1,5 @@
-//! Modules for every Python: conda's clients put them into the Python of an environment, others have no place for them.
+//! Modules for every Python: clients of conda and installers of wheels put them into the Python of an environment, others have no
+//! place for them.
 
 use super::Package;
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ pub(super) fn refuse_modules(packages: &[Package], format: &str) -> Result<()> {
         Some(package) => {
             Err(Error::recipe(format!("{} holds modules for every Python in `site-packages`", package.name()))
                 .detail(
-                    "conda's clients put them into the Python of an environment; other formats have no place for them",
+                    "installers of conda packages and of wheels put them into the Python of an environment; other formats have no place for them",
                 )
                 .hint(format!("leave `{format}` out of --format")))
         }

@@ -202,20 +202,29 @@ fn gencode(targets: &[KernelTarget]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The same where the build is called once for each target: `{cuda-architectures}` and `{cuda-gencode}` are still to be replaced.
+pub fn fill_but_targets(value: &str, recipe: &Recipe) -> String {
+    words(value, recipe, recipe.kernel_abi_tag().as_ref())
+}
+
 /// Replaces what is known when the job is planned; `{prefix}`, `{dependencies}`, `{jobs}` and places of the step are known only later.
 pub fn fill(value: &str, recipe: &Recipe) -> String {
     filled(value, recipe, &recipe.targets, recipe.kernel_abi_tag().as_ref())
 }
 
 fn filled(value: &str, recipe: &Recipe, targets: &[KernelTarget], tag: Option<&KernelAbiTag>) -> String {
+    words(value, recipe, tag)
+        .replace("{cuda-architectures}", &architectures_of(targets))
+        .replace("{cuda-gencode}", &gencode(targets))
+}
+
+fn words(value: &str, recipe: &Recipe, tag: Option<&KernelAbiTag>) -> String {
     let tag = tag.map(|tag| tag.to_string()).unwrap_or_default();
     value
         .replace("{kernel-abi}", &tag)
         .replace("{version}", &recipe.version.to_string())
         .replace("{name}", &recipe.name)
         .replace("{cuda}", &recipe.cuda.to_string())
-        .replace("{cuda-architectures}", &architectures_of(targets))
-        .replace("{cuda-gencode}", &gencode(targets))
 }
 
 /// What a build is given of others. All packages that the lock has for a host variant lie in one prefix, so all of them

@@ -16,7 +16,7 @@ mod tasks;
 
 pub use generators::program_tool;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
-pub use host::{architectures, fill};
+pub use host::{architectures, fill, fill_but_targets};
 pub use kernels::{ShaderCall, glslc_calls, nvcc_arguments};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};

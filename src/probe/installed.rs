@@ -94,7 +94,7 @@ impl PrefixScanner<'_> {
     fn package(&self, prefix: &str, manifest: BundleManifest) -> InstalledPackage {
         let (mut missing, mut changed, mut loads) = (Vec::new(), Vec::new(), Vec::new());
         for artifact in &manifest.artifacts {
-            let path = format!("{prefix}/{}", artifact.path);
+            let path = self.place(prefix, &manifest, &artifact.path);
             let ArtifactKind::File { sha256, size, .. } = &artifact.kind else {
                 if !self.root.exists(&path) {
                     missing.push(artifact.path.clone());
@@ -116,6 +116,16 @@ impl PrefixScanner<'_> {
         }
         let channel = self.channel(prefix, &manifest);
         InstalledPackage { manifest, channel, missing, changed, loads }
+    }
+
+    /// Where a file of a package is: that of a module for every Python is the installer's choice.
+    fn place(&self, prefix: &str, manifest: &BundleManifest, path: &str) -> String {
+        let plain = format!("{prefix}/{path}");
+        let Some(module) = manifest.module(path).filter(|_| !self.root.exists(&plain)) else { return plain };
+        let lib = format!("{prefix}/lib");
+        let pythons = self.root.names(&lib).into_iter().filter(|name| name.starts_with("python3"));
+        let mut places = pythons.map(|python| format!("{lib}/{python}/site-packages/{module}"));
+        places.find(|place| self.root.exists(place)).unwrap_or(plain)
     }
 
     /// As conda notes it; one that bears a password or a token is not taken.

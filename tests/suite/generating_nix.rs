@@ -14,15 +14,15 @@ fn checkout(below: &str) -> PathBuf {
 }
 
 /// A store of its own, below a directory: nothing outside of it is read or written.
-struct Nix {
-    root: tempfile::TempDir,
+pub struct Nix {
+    pub root: tempfile::TempDir,
     /// Where its programs lie, if not on PATH.
     programs: Option<PathBuf>,
 }
 
 impl Nix {
     /// None where there is no nix.
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         if which::which("nix-instantiate").is_err() {
             crate::support::skip("nix is not here; Debian has it as nix-bin");
             return None;
@@ -48,11 +48,11 @@ impl Nix {
         nix
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub fn path(&self, below: &str) -> PathBuf {
         self.root.path().join(below)
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = match &self.programs {
             Some(programs) => Command::new(programs.join(program)),
             None => Command::new(program),
@@ -236,7 +236,7 @@ fn hashes_are_those_of_nix() {
 }
 
 /// Directories of tools that builds of the stand-in find.
-fn tools(python: &Path) -> String {
+pub fn tools(python: &Path) -> String {
     let tools = ["cmake", "ninja"].map(|name| {
         let program = crate::generating_conda::tool(name);
         program.parent().unwrap().display().to_string()

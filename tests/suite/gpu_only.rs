@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack};
+use crate::wheels::{CLIENTS, Environment};
 
 /// Packages of others that stand in a channel.
 const OTHERS: [(&str, &str); 1] = [("libcurand", "10.4.0")];
@@ -23,7 +24,8 @@ impl Alone {
         python()?;
         let dir = scratch();
         copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/alone"), &dir.path().join("recipe"));
-        let summary = Ran::of(&mut simpack(dir.path(), &["build", "recipe", "--json"])).exit(0).json();
+        let build = ["build", "recipe", "--format", "conda,wheel", "--json"];
+        let summary = Ran::of(&mut simpack(dir.path(), &build)).exit(0).json();
         for (name, version) in OTHERS {
             fs_err::create_dir_all(dir.path().join(name)).unwrap();
             fs_err::write(dir.path().join(name).join("mark"), "").unwrap();
@@ -92,6 +94,14 @@ fn programs_for_gpus_alone_ship_for_gpus_alone() {
     alone.client("install.py", None, &["--prefix", "prefix", "alone-core", "python 3.11.*"]).exit(0);
     assert!(alone.path("prefix/lib/python3.11/site-packages/alone/__init__.py").is_file());
     assert!(alone.path("prefix/share/alone/first.cu").is_file());
+    // Where the client has put it, it is held to what was built.
+    for verb in ["verify", "doctor"] {
+        Ran::of(&mut simpack(alone.dir.path(), &[verb, "prefix"])).exit(0);
+    }
+    changes_are_seen(&alone, "prefix/lib/python3.11/site-packages/alone/__init__.py", "prefix");
+    let damaged = Ran::of(&mut simpack(alone.dir.path(), &["doctor", "prefix", "--json"])).json();
+    assert!(damaged.to_string().contains("site-packages/alone/__init__.py"), "{damaged}");
+    as_wheels(&alone);
     let without = Ran::of(&mut simpack(alone.dir.path(), &["select", "dist", "--device", "cpu"]));
     assert!(
         without.stdout.contains("nothing: its programs are for GPUs alone"),
@@ -128,6 +138,39 @@ fn ptx_that_a_link_left_reaches_newer_gpus() {
     // nvcc adds the device runtime to a link of PTX alone: machine code for every GPU, which alone runs on none.
     let linked = said("linked.so", &["compute_80"]);
     assert!(!linked.contains("device-coverage") && !linked.contains("kernel-hole"), "{linked}");
+}
+
+/// A module that is not as it was installed is a finding.
+fn changes_are_seen(alone: &Alone, module: &str, installed: &str) {
+    // Clients may have linked the file to the one in their cache.
+    fs_err::remove_file(alone.path(module)).unwrap();
+    fs_err::write(alone.path(module), "ANSWER = 43\n").unwrap();
+    let found = Ran::of(&mut simpack(alone.dir.path(), &["verify", installed])).exit(1);
+    assert!(found.stdout.contains("alone/__init__.py"), "{}{}", found.stdout, found.stderr);
+}
+
+/// The module lies where pip has all modules, whatever Python installs it that the recipe allows.
+fn as_wheels(alone: &Alone) {
+    for client in CLIENTS {
+        let environment = Environment::new(client).unwrap();
+        environment.install(&alone.path("dist/wheel"), &["alone"]).exit(0);
+        let site = environment.site_packages();
+        assert!(site.join("alone/__init__.py").is_file(), "{client:?}");
+        let check = "import alone, alone_prefix, os.path; print(alone.ANSWER, alone_prefix.missing()); \
+                     assert os.path.isfile(alone_prefix.prefix() + '/share/alone/first.cu')";
+        let ran = Ran::of(environment.program("python").args(["-I", "-c", check])).exit(0);
+        assert_eq!(ran.stdout, "42 None\n", "{client:?}");
+        // Its program is for GPUs alone: what it comes with is said.
+        let ran = Ran::of(&mut environment.program("alone")).exit(1);
+        assert!(ran.stderr.contains("pip install 'alone[sm90]==1.2.0'"), "{}", ran.stderr);
+        let prefix = site.join("alone_prefix");
+        let prefix = prefix.to_str().unwrap();
+        Ran::of(&mut simpack(alone.dir.path(), &["verify", prefix])).exit(0);
+        changes_are_seen(alone, site.join("alone/__init__.py").to_str().unwrap(), prefix);
+        environment.install(&alone.path("dist/wheel"), &["--no-deps", "alone-kernels-sm-90-cu13"]).exit(0);
+        let ran = Ran::of(&mut environment.program("alone"));
+        assert!(!ran.stderr.contains("pip install"), "{}", ran.stderr);
+    }
 }
 
 /// Headers and libraries of the toolkit are those that the recipe uses: in the lock and in keys.

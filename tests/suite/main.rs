@@ -41,6 +41,7 @@ mod fuzzing;
 mod gate;
 mod generating;
 mod generating_conda;
+mod generating_cut;
 mod generating_every;
 mod generating_forge;
 mod generating_hpc;

@@ -154,7 +154,8 @@ pub struct BundleManifest {
     /// Kernel groups whose sources it holds, for `simpack compile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_sources: Option<DeviceSources>,
-    /// Whether it is that of a wheel: the prefix is a directory of `site-packages`, and vendor libraries lie beside it.
+    /// Whether it is that of a wheel: the prefix is a directory of `site-packages`, beside which lie vendor libraries, and modules for
+    /// every Python, which only the wheel's own list names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_wheel: bool,
     /// Where it comes from.
@@ -188,10 +189,15 @@ impl BundleManifest {
         self.form() == Some(KernelForm::Slice)
     }
 
-    /// Whether it holds modules that every Python takes, which conda's clients put into the Python of an environment.
+    /// Whether it holds modules that every Python takes, which installers put into the Python of an environment.
     pub fn is_for_every_python(&self) -> bool {
-        let is_module = |artifact: &Artifact| artifact.path.starts_with(SITE_PACKAGES);
-        self.platform.is_none() && self.artifacts.iter().any(is_module)
+        self.artifacts.iter().any(|artifact| self.module(&artifact.path).is_some())
+    }
+
+    /// The path of a module for every Python below the directory of modules, wherever an installer has that; none for
+    /// any other path.
+    pub fn module<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix(SITE_PACKAGES).filter(|_| self.platform.is_none())
     }
 
     /// Path of the manifest inside the tree: one a package, so that installed packages never clash.

@@ -32,6 +32,8 @@ const WITHOUT_RECIPE: &str =
 pub(super) struct Place {
     /// Way from the generated files to the source.
     pub output: String,
+    /// Way from them to the recipe's directory.
+    pub recipe_dir: String,
     /// The recipe's directory below the current one.
     pub recipe: String,
     /// Licence texts at the top of the source.
@@ -55,7 +57,7 @@ pub(super) fn model(
 ) -> Result<Model> {
     let recipe = recipes.own();
     for group in &recipe.groups {
-        generated_form(group, target)?;
+        generated_form(recipes, group, target)?;
         generated_shaders(recipe, group, target)?;
     }
     generated_sources(recipe, target)?;
@@ -90,9 +92,24 @@ pub(super) fn model(
         simpack: place.simpack.clone(),
         source: source(recipe, place)?,
         licences: place.licences.clone(),
+        places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(names_place)),
         builds,
         copies: copies(recipe)?,
-        groups: recipe.groups.iter().filter(|group| group.form.is_cuda()).map(group).collect(),
+        sonames: recipe
+            .components
+            .iter()
+            .flat_map(|component| component.sonames.iter().map(ToString::to_string))
+            .collect(),
+        groups: recipe
+            .groups
+            .iter()
+            .filter(|group| group.form.is_cuda() && !group.form.is_exclusive())
+            .map(group)
+            .collect(),
+        cut: match recipe.is_sliced() {
+            true => recipe.targets.iter().filter(|it| !it.is_shader()).copied().collect(),
+            false => Vec::new(),
+        },
         shaders: plan::glslc_calls(recipe),
         host: Host {
             gxx: releases.iter().map(|release| release.gxx).min().unwrap_or_default(),
@@ -129,10 +146,17 @@ pub(super) fn model(
 }
 
 /// Refuses a kernel group that the texts of a target have no words for.
-fn generated_form(group: &KernelGroup, target: Target) -> Result<()> {
+fn generated_form(recipes: &RecipeMatrix, group: &KernelGroup, target: Target) -> Result<()> {
     let what = match group.form.compiler() {
         _ if !target.compiles() => return Ok(()),
         DeviceCompiler::Steps => return Ok(()),
+        DeviceCompiler::HostBuilds if target.builds_each() && group.variants.len() > 1 => {
+            "is built once for each variant by simpack"
+        }
+        DeviceCompiler::HostBuilds if target == Target::Conda && recipes.iter().count() > 1 => {
+            "is built once for each CUDA release by simpack"
+        }
+        DeviceCompiler::HostBuilds if target.builds_each() => return Ok(()),
         DeviceCompiler::HostBuilds => "is cut out of a finished library by simpack",
         DeviceCompiler::KernelsBuild => "is built once for each target by simpack",
     };
@@ -160,20 +184,31 @@ fn generated_shaders(recipe: &Recipe, group: &KernelGroup, target: Target) -> Re
         .hint(WITHOUT_RECIPE))
 }
 
+/// Whether a value of an option names a place of the build or a compiler.
+fn names_place(value: &String) -> bool {
+    OF_STEP.iter().any(|word| value.contains(&format!("{{{word}}}")))
+}
+
 /// Refuses sources and builds that the texts of a target have no words for.
 fn generated_sources(recipe: &Recipe, target: Target) -> Result<()> {
     if !target.compiles() {
         return Ok(());
     }
     let builds = || recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
-    let names = |value: &String| OF_STEP.iter().any(|word| value.contains(&format!("{{{word}}}")));
-    let what = if matches!(recipe.source, Source::Composed(_)) {
-        "its source is put together from several, or changed by the recipe"
+    let is_filled = |word: &str| target.builds_each() && generate::FILLED.contains(&word);
+    let places = OF_STEP.map(|word| format!("{{{word}}}"));
+    let unknown: Vec<&String> = places.iter().filter(|word| !is_filled(word)).collect();
+    let names = |value: &String| unknown.iter().any(|word| value.contains(word.as_str()));
+    let changes = recipe.source.single().map(|(_, changes)| changes.is_some());
+    let what = if changes.is_none() {
+        "its source is put together from several"
+    } else if changes == Some(true) && !target.builds_each() {
+        "the recipe changes its source"
     } else if builds().any(|build| build.driver == BuildDriver::Wheel) {
         "it installs a wheel"
     } else if builds().any(|build| !build.install.is_empty()) {
         "simpack installs what its build leaves"
-    } else if recipe.components.iter().any(|component| !component.sonames.is_empty()) {
+    } else if !target.builds_each() && recipe.components.iter().any(|component| !component.sonames.is_empty()) {
         "simpack gives its libraries their SONAMEs"
     } else if builds().any(|build| build.options.values().any(names)) {
         "its options name places that simpack alone knows"
@@ -195,7 +230,9 @@ fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Releas
 }
 
 fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
-    let (of, sha256) = match &recipe.source {
+    let (source, changes) = recipe.source.single().unwrap_or((&recipe.source, None));
+    let below = |path: &String| format!("{}/{path}", place.recipe_dir);
+    let (of, sha256) = match source {
         Source::Path(_) => (Source::Path(place.output.clone()), None),
         other @ (Source::Url { sha256, .. } | Source::Pypi { sha256, .. }) => (other.clone(), Some(sha256)),
         other @ Source::Git { .. } => (other.clone(), None),
@@ -205,7 +242,13 @@ fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
         let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
         Ok(generate::sri(&digest))
     };
-    Ok(ModelSource { of, sri: sha256.map(sri).transpose()?, listed: place.listed.clone() })
+    Ok(ModelSource {
+        of,
+        sri: sha256.map(sri).transpose()?,
+        listed: place.listed.clone(),
+        patches: changes.iter().flat_map(|part| &part.patches).map(below).collect(),
+        overlay: changes.and_then(|part| part.overlay.as_ref()).map(below),
+    })
 }
 
 fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
@@ -214,7 +257,9 @@ fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
     let VariantBuild { spec, .. } = builds.first().filter(|build| build.spec.driver != BuildDriver::Copy)?.clone();
     builds.retain(|build| build.host.is_some());
     let fill = |options: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-        options.iter().map(|(name, value)| (name.clone(), plan::fill(value, recipe))).collect()
+        // What ships cut is built for each target.
+        let fill = if recipe.is_sliced() { plan::fill_but_targets } else { plan::fill };
+        options.iter().map(|(name, value)| (name.clone(), fill(value, recipe))).collect()
     };
     let variant = |build: VariantBuild| {
         Some(BuildVariant { key: variant_key(component, &build.host?), options: fill(&build.spec.options) })
@@ -489,6 +534,12 @@ fn output(recipes: &RecipeMatrix, by_release: &[(ComponentKind, bool)], package:
     let recipe = recipes.of(manifest.cuda);
     let files = match (&package.kind, manifest.target) {
         _ if package.root.is_none() => Vec::new(),
+        (PackageKind::Kernels, Some(_)) if manifest.is_slice() => recipe
+            .groups
+            .iter()
+            .filter(|group| group.form.is_exclusive())
+            .flat_map(|group| group.files.clone())
+            .collect(),
         (PackageKind::Kernels, Some(target)) => kernel_files(recipe, target),
         _ => recipe.component(manifest.component).map(|component| component.files.clone()).unwrap_or_default(),
     };

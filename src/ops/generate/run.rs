@@ -125,6 +125,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     let (forge, easybuild) = (CondaForge::load(&data)?, EasyBuild::load(&data)?);
     let place = generated::Place {
         output: way(&output, &source)?,
+        recipe_dir: way(&output, &dir)?.trim_end_matches("/.").to_owned(),
         recipe: shown_below(&shown),
         licences: generated::licences(first, &source)?,
         listed: listed(request, first, &store)?,
@@ -172,7 +173,7 @@ impl Default for Beside {
 
 /// The file of a source that a package index has, where texts name it.
 fn listed(request: &GenerateRequest, recipe: &Recipe, store: &Store) -> Result<Option<Listed>> {
-    let Source::Pypi { name, version, sha256 } = &recipe.source else { return Ok(None) };
+    let Some((Source::Pypi { name, version, sha256 }, _)) = recipe.source.single() else { return Ok(None) };
     if !request.target.fetches() {
         return Ok(None);
     }

@@ -16,8 +16,7 @@ pub(super) fn metadata(wheel: &Planned<'_>) -> String {
     lines.extend(package.homepage.iter().map(|page| format!("Project-URL: Homepage, {}", one_line(page))));
     lines.extend(package.manifest.license.iter().map(|license| format!("License-Expression: {license}")));
     lines.extend(package.licences.keys().map(|name| format!("License-File: {name}")));
-    let python = wheel.python.as_ref().map_or_else(|| ">=3.8".to_owned(), |(version, _)| format!("=={version}.*"));
-    lines.push(format!("Requires-Python: {python}"));
+    lines.push(format!("Requires-Python: {}", wheel.requires_python.as_deref().unwrap_or(">=3.8")));
     lines.extend(wheel.requires.iter().map(|one| format!("Requires-Dist: {one}")));
     for (extra, requires) in &wheel.extras {
         lines.push(format!("Provides-Extra: {extra}"));

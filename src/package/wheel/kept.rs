@@ -13,9 +13,9 @@ pub(super) fn kept(prefix: &Path, manifest: &BundleManifest) -> Option<KeptList>
     let own = format!("{module}{}", manifest.path());
     let found = projects_named(site, &manifest.simulator);
     let project = found.into_iter().find(|project| project.files.iter().flatten().any(|file| file.path == own))?;
-    let (place, info) = (project.record(), format!("{}/", project.info));
+    let place = project.record();
     // What lies elsewhere, such as programs, an installer has written anew.
-    let is_meant = |path: &str| path.starts_with(&module) || path.starts_with(&info);
+    let is_meant = |path: &str| !path.starts_with('/') && path.split('/').all(|part| part != "..");
     let files = project.files.map(|files| {
         let digest = |digest| match digest {
             RecordedDigest::Sha256(digest) => Some(KeptDigest::Sha256(digest)),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::Package;
 use super::links::{Entry, without_links};
+use super::names::normalized;
 use crate::build_system::script_of_wheel;
 use crate::bundle::{Artifact, ArtifactKind, BundleManifest};
 use crate::elf::edit::{Edits, PathTag, SearchPathEdit, plan};
@@ -64,6 +65,8 @@ pub(super) struct Laid {
 pub(super) struct Place<'a> {
     /// Directory below `site-packages`.
     pub module: &'a str,
+    /// The name of the wheel, normalized.
+    pub project: &'a str,
     /// Directories below `site-packages` in which host files find the vendor's libraries.
     pub vendor: &'a [String],
     /// Whose files stay as they are: vendors let theirs be passed on unchanged alone.
@@ -94,6 +97,9 @@ pub(super) fn lay(
             scripts.push((name, script));
             continue;
         }
+        if is_described(package, &path, place.project)? {
+            continue;
+        }
         members.push(match entry {
             Entry::Text(text) => Member::of(path, text.into_bytes()),
             Entry::File(staged) => {
@@ -111,12 +117,33 @@ pub(super) fn lay(
     });
     let artifacts = artifacts.collect();
     let manifest = BundleManifest { package: name.to_owned(), artifacts, as_wheel: true, ..package.manifest.clone() };
-    let package = Package { manifest, ..package.clone() };
-    members.push(Member::of(package.manifest.path(), package.manifest_json()?));
+    // Its own manifest tells what lies below the prefix; of modules beside it the wheel's list does.
+    let mut below_prefix = Package { manifest: manifest.clone(), ..package.clone() };
+    below_prefix.manifest.artifacts.retain(|artifact| manifest.module(&artifact.path).is_none());
+    members.push(Member::of(manifest.path(), below_prefix.manifest_json()?));
     for member in &mut members {
-        member.path = format!("{}/{}", place.module, member.path);
+        member.path = match manifest.module(&member.path) {
+            Some(module) => module.to_owned(),
+            None => format!("{}/{}", place.module, member.path),
+        };
     }
-    Ok(Laid { package, members, scripts, facts })
+    Ok(Laid { package: Package { manifest, ..package.clone() }, members, scripts, facts })
+}
+
+/// Whether a file is what a project of Python says of itself, beside modules for every Python: the wheel says it, too.
+///
+/// # Errors
+/// It is another project's: a wheel holds one.
+fn is_described(package: &Package, path: &str, project: &str) -> Result<bool> {
+    let top = package.manifest.module(path).and_then(|module| module.split('/').next());
+    let Some(name) = top.and_then(|top| top.strip_suffix(".dist-info")) else { return Ok(false) };
+    let own = normalized(name.split_once('-').map_or(name, |(name, _)| name));
+    match own == project {
+        true => Ok(true),
+        false => Err(Error::recipe(format!("{} holds the project {own} of Python", package.name()))
+            .detail(format!("its wheel is the project {project}, and a wheel holds one"))
+            .hint("leave its .dist-info directory out, or `wheel` out of --format")),
+    }
 }
 
 /// A program of Python as wheels have it, which an installer lets start with the environment's Python; none for any other

@@ -31,7 +31,7 @@ pub(super) fn name(simulator: &str, packages: &[Package]) -> String {
 pub(super) struct Module<'a> {
     /// The recipe.
     pub recipe: &'a Recipe,
-    /// Programs of core.
+    /// Programs of core, and those that ship cut.
     pub programs: Vec<String>,
     /// Packages of device code, with their names as wheels have them.
     pub kernels: &'a [(&'a Package, String)],

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::super::modules::refuse_modules;
 use super::super::{Choice, FormatContext, Package, PackageKind, sbom};
 use super::layout::{Laid, Member, Place, lay, script};
 use super::names::{extra, kernel_abi_version, normalized, release};
@@ -26,7 +25,6 @@ pub(super) fn plan<'a>(
     context: &FormatContext<'_>,
     scratch: &Path,
 ) -> Result<Vec<Planned<'a>>> {
-    refuse_modules(packages, "wheel")?;
     let set = Set::of(packages, context);
     let mut planned = Vec::new();
     for package in &set.packages {
@@ -107,19 +105,21 @@ impl<'a, 'c> Set<'a, 'c> {
     fn wheel(&self, package: &'a Package, scratch: &Path) -> Result<Planned<'a>> {
         let vendor = self.requires.vendor_directories(package);
         let (known, tag) = (&self.manifests.redistribution, self.recipe.driver.tag);
-        let place = Place { module: &self.module, vendor: &vendor, known, tag, scratch };
+        let name = self.wheel_name(package);
+        let place = Place { module: &self.module, project: &name, vendor: &vendor, known, tag, scratch };
         let is_core = package.manifest.component == ComponentKind::Core;
-        let programs = if is_core { programs(package)? } else { Vec::new() };
+        let programs = if is_core { self.programs(package)? } else { Vec::new() };
         let added = if is_core { self.module(&programs)? } else { Vec::new() };
         let laid = lay(package, &self.package_name(package), self.all, added, &place)?;
         let platform = (!laid.facts.is_empty()).then(|| self.platform(&laid));
-        let python = python::version(package)?;
-        let python = python.map(|version| (version.to_owned(), python::tag(package, version)));
+        let python = python::version(package)?.map(|version| python::tag(package, version));
+        let requires_python = self.requires.python(package)?;
         let mut planned = Planned {
             package,
-            name: self.wheel_name(package),
+            name,
             version: package.version.to_string(),
             build: Some(self.recipe.package.build_number).filter(|number| *number > 0),
+            requires_python,
             python,
             platform,
             summary: package.summary.clone(),
@@ -150,6 +150,16 @@ impl<'a, 'c> Set<'a, 'c> {
             .extend(laid.scripts.into_iter().map(|(name, script)| Member { path: format!("{data}/{name}"), ..script }));
         planned.members.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(planned)
+    }
+
+    /// The programs that core's module starts, by name: its own, and those that ship cut.
+    fn programs(&self, core: &Package) -> Result<Vec<String>> {
+        let cut = self.kernels().into_iter().filter(|package| package.manifest.is_slice());
+        let mut found = BTreeSet::new();
+        for package in std::iter::once(core).chain(cut) {
+            found.extend(programs(package)?);
+        }
+        Ok(found.into_iter().collect())
     }
 
     fn platform(&self, laid: &Laid) -> String {
@@ -330,13 +340,13 @@ fn extras_of(package: &Package, target: KernelTarget, of_several_majors: bool) -
     names
 }
 
-/// The programs of core that the module starts, by their names; scripts of Python are not among them.
-fn programs(core: &Package) -> Result<Vec<String>> {
+/// The programs of a package, by their names; scripts of Python are not among them.
+fn programs(package: &Package) -> Result<Vec<String>> {
     let is_program = |artifact: &&Artifact| matches!(artifact.kind, ArtifactKind::File { executable: true, .. });
     let mut found = Vec::new();
-    for Artifact { path, .. } in core.manifest.artifacts.iter().filter(is_program) {
+    for Artifact { path, .. } in package.manifest.artifacts.iter().filter(is_program) {
         let Some(name) = path.strip_prefix("bin/").filter(|name| !name.contains('/')) else { continue };
-        if script(core, path, path)?.is_none() {
+        if script(package, path, path)?.is_none() {
             found.push(name.to_owned());
         }
     }

@@ -17,8 +17,10 @@ pub(super) struct Planned<'a> {
     pub version: String,
     /// Build tag: of wheels with one version the highest is taken.
     pub build: Option<u64>,
-    /// Version of Python that its modules are for, with the parts of the tag that say so.
-    pub python: Option<(String, String)>,
+    /// Versions of Python that it can be installed for; none where that is not known.
+    pub requires_python: Option<String>,
+    /// The first two parts of its tag, where its modules are for one version of Python.
+    pub python: Option<String>,
     /// Platform tag; none for what runs anywhere.
     pub platform: Option<String>,
     /// One line.
@@ -42,7 +44,7 @@ pub(super) struct Planned<'a> {
 impl Planned<'_> {
     /// Its tags: `py3-none-any`.
     pub fn tag(&self) -> String {
-        let python = self.python.as_ref().map_or("py3-none", |(_, tag)| tag);
+        let python = self.python.as_deref().unwrap_or("py3-none");
         format!("{python}-{}", self.platform.as_deref().unwrap_or("any"))
     }
 
@@ -67,6 +69,7 @@ impl<'a> Planned<'a> {
             name: String::new(),
             version: String::new(),
             build: None,
+            requires_python: None,
             python: None,
             platform: None,
             summary: String::new(),

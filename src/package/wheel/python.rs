@@ -1,5 +1,6 @@
-//! Packages of Python modules: their directories for one version of Python stay as they are below the prefix, and a file
-//! of paths leads Python there.
+//! Packages of Python modules. Those for every Python are put where pip has all modules; directories for one version of Python
+//! stay as they are below the prefix, because libraries and programs in them find each other by their places, and a file of paths
+//! leads Python there.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,8 @@ pub(super) fn version(package: &Package) -> Result<Option<&str>> {
 
 /// Whether Python would find a module or a package of this name among the files of a package.
 pub(super) fn has_module(package: &Package, name: &str) -> bool {
-    modules(package).any(|(_, path)| {
+    let for_every = package.manifest.artifacts.iter().filter_map(|artifact| package.manifest.module(&artifact.path));
+    modules(package).map(|(_, path)| path).chain(for_every).any(|path| {
         let top = path.split('/').next().unwrap_or(path);
         top == name || top.strip_prefix(name).is_some_and(|ending| ending.starts_with('.'))
     })

@@ -9,7 +9,7 @@ use crate::arch::{CudaVersion, KernelTarget, VersionPolicy};
 use crate::bundle::{Dependency, Ecosystem, Versions};
 use crate::error::{Error, Result};
 use crate::manifest::{Vendor, VendorLibrary};
-use crate::recipe::InWheels;
+use crate::recipe::{InWheels, PYTHON};
 
 /// conda packages of what systems of every manylinux level have.
 const OF_THE_SYSTEM: [&str; 3] = ["libgcc", "libgomp", "libstdcxx"];
@@ -39,6 +39,22 @@ impl Requires<'_> {
         Ok(all)
     }
 
+    /// The versions of Python that the wheel of a package can be installed for, where that is known.
+    ///
+    /// # Errors
+    /// They are written in conda's own way.
+    pub fn python(&self, package: &Package) -> Result<Option<String>> {
+        if let Some(version) = python::version(package)? {
+            return Ok(Some(format!("=={version}.*")));
+        }
+        let asked = package.manifest.dependencies.iter().find_map(|dependency| match dependency {
+            Dependency::Package { ecosystem: Ecosystem::Conda, name, versions, .. } if name == PYTHON => Some(versions),
+            _ => None,
+        });
+        let range = asked.map(ToString::to_string).filter(|range| !range.is_empty());
+        range.map(|range| requirement("", range, PYTHON, package)).transpose()
+    }
+
     fn one(&self, dependency: &Dependency, package: &Package) -> Result<Option<String>> {
         Ok(match dependency {
             // Extras stand for the selector.
@@ -60,12 +76,8 @@ impl Requires<'_> {
             Dependency::Package { name, versions, wheel: Some(InWheels::Project(project)), .. } => {
                 Some(requirement(project, versions.to_string(), name, package)?)
             }
-            // Tags and `Requires-Python` say which.
-            Dependency::Package { ecosystem: Ecosystem::Conda, name, .. }
-                if name == "python" && python::version(package)?.is_some() =>
-            {
-                None
-            }
+            // `Requires-Python` says which.
+            Dependency::Package { ecosystem: Ecosystem::Conda, name, .. } if name == PYTHON => None,
             Dependency::Package { ecosystem: Ecosystem::Conda, name, versions, .. }
                 if self.vendor.by_name(name).is_some() =>
             {

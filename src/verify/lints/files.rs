@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::rules::components;
-use super::super::{BundleFacts, PackageFacts};
+use super::super::{BundleFacts, Kept, PackageFacts};
 use crate::build_system::PREFIX;
 use crate::bundle::ArtifactKind;
 use crate::lint::{Hits, Parameters, Predicate};
@@ -29,6 +29,10 @@ fn artifact_digest(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
         for artifact in &package.manifest.artifacts {
             let subject = package.subject(&artifact.path);
             let Some(file) = package.contents.file(&artifact.path) else {
+                // An installer has put modules for every Python where its list tells of them, which is held against them.
+                if package.manifest.module(&artifact.path).is_some() && matches!(package.kept, Kept::List { .. }) {
+                    continue;
+                }
                 hits.add(subject, "is in the manifest and not in the package");
                 continue;
             };

@@ -346,7 +346,7 @@ let
     };
     cuda_cudart = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_cudart.nix@4436175e8fbb";
-value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* $lib/lib/";
+value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* ${cuda}/lib/libcudart_static.a $lib/lib/";
     };
     libcurand = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/libcurand.nix@aa3dc258eb95";

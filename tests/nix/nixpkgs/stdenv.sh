@@ -19,9 +19,13 @@ for input in "${linkInputs[@]}"; do
 done
 CPATH=${CPATH%:} LIBRARY_PATH=${LIBRARY_PATH%:}
 export PATH NIX_BUILD_TOP=$PWD NIX_BUILD_CORES=${NIX_BUILD_CORES:-1} sourceRoot=source HOME=$PWD
-if [ -z "${dontUnpack:-}" ]; then
+if [ -z "${dontUnpack:-}" ] && [ -d "$src" ]; then
   cp -r "$src" source
   chmod -R u+w source
+elif [ -z "${dontUnpack:-}" ]; then
+  # The directory that an archive holds is the source's root.
+  tar -xf "$src"
+  sourceRoot=$(find . -mindepth 1 -maxdepth 1 -type d -printf '%f')
 else
   mkdir source
 fi
@@ -44,7 +48,11 @@ moveToOutput() {
     done
   done
 }
-cd source
+cd "$sourceRoot"
+for patch in "${patches[@]}"; do
+  patch -p1 <"$patch"
+done
+eval "${postPatch:-}"
 if [ -z "${dontConfigure:-}" ]; then
   mkdir "${cmakeBuildDir:=build}"
   (
@@ -55,8 +63,15 @@ if [ -z "${dontConfigure:-}" ]; then
     cmake --install .
   )
 fi
-eval "${installPhase:-}"
-eval "${postInstall:-}"
+# A phase of the package's own says itself when hooks run. The standard one installs what has a makefile.
+if [ -n "${installPhase:-}" ]; then
+  eval "$installPhase"
+else
+  if [ -e Makefile ]; then
+    make install "prefix=$out"
+  fi
+  eval "${postInstall:-}"
+fi
 eval "${postFixup:-}"
 # The hook that adds the driver's directory.
 for input in "${nativeBuildInputs[@]}"; do

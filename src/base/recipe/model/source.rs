@@ -54,6 +54,18 @@ pub struct SourcePart {
 }
 
 impl Source {
+    /// What is fetched, and what the recipe changes of it, where that becomes the whole tree; none where a tree is put together
+    /// from several.
+    pub fn single(&self) -> Option<(&Self, Option<&SourcePart>)> {
+        match self {
+            Self::Composed(parts) => match parts.as_slice() {
+                [part] if part.into == "." => part.source.as_ref().map(|source| (source, Some(part))),
+                _ => None,
+            },
+            one => Some((one, None)),
+        }
+    }
+
     /// What of it is fetched, part by part.
     pub fn fetched(&self) -> Vec<&Self> {
         match self {

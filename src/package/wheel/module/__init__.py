@@ -45,6 +45,8 @@ def main():
         print(sentence, file=sys.stderr, flush=True)
     called = os.path.basename(sys.argv[0])
     path = program(called if called in _DATA["programs"] else None)
+    if _DATA["needed"] and not os.path.isfile(path):
+        sys.exit(1 if sentence else _sentence("it comes with the device code for a GPU", _DATA["kernels"][0]))
     os.execv(path, [path] + sys.argv[1:])
 
 
