@@ -19,6 +19,7 @@ mod ptx;
 mod signature;
 pub mod slice;
 mod spirv;
+mod webgpu;
 mod wgsl;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
@@ -39,4 +40,5 @@ pub use spirv::{
     FloatArithmetic, ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
     SpirvResource, is_spirv, spirv,
 };
+pub use webgpu::{is_wgsl, wgsl_for_webgpu};
 pub use wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};

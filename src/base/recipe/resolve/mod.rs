@@ -6,6 +6,7 @@ mod host_structures;
 mod kernels;
 mod licence;
 mod targets;
+mod webgpu;
 
 use std::path::Path;
 
