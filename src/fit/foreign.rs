@@ -157,6 +157,7 @@ fn other_kind(image: &CodeImage) -> String {
     match (image.kind, &image.label) {
         (CodeKind::LtoIr, _) => "LTO-IR, which has to be linked first".to_owned(),
         (CodeKind::Spirv, _) => "SPIR-V".to_owned(),
+        (CodeKind::Wgsl, _) => "WGSL".to_owned(),
         (CodeKind::Offload, Some(label)) => format!("code for {label}"),
         (CodeKind::Offload, None) => "code of another vendor's devices".to_owned(),
         (CodeKind::Other(number), _) => format!("code of unknown kind {number:#x}"),

@@ -114,6 +114,9 @@ pub fn shader_fits(
             let beyond = first.map(|(variant, lacks)| format!("`{variant}` needs {}", lacks.join(" and ")));
             objection.or(beyond).unwrap_or_else(|| {
                 match distribution.shaders.iter().filter(there).map(|it| it.target).min() {
+                    Some(KernelTarget::WebGpu) => {
+                        "its shaders are for WebGPU, by which the simulator finds devices itself".to_owned()
+                    }
                     Some(lowest) => format!("its Vulkan {} is below {lowest}", device.api),
                     None => "no shaders are installed".to_owned(),
                 }
@@ -246,6 +249,14 @@ mod tests {
         assert_eq!(found("1.4.300", &offered), "takes vulkan1.3, runs vulkan1.3; ");
         assert_eq!(found("1.0.3", &offered), "takes vulkan1.0, runs none; its Vulkan 1.0.3 is below vulkan1.1");
         assert_eq!(found("nonsense", &offered), "takes none, runs none; its Vulkan nonsense is below vulkan1.1");
+        // Nothing here knows what a device takes of WebGPU: its shaders are never chosen before those for Vulkan.
+        let webgpu = [("webgpu", false), ("vulkan1.1", false)];
+        assert_eq!(found("1.3.280", &webgpu), "takes vulkan1.3, runs vulkan1.1; ");
+        assert_eq!(found("1.0.3", &webgpu), "takes vulkan1.0, runs none; its Vulkan 1.0.3 is below vulkan1.1");
+        assert_eq!(
+            found("1.3.280", &webgpu[..1]),
+            "takes vulkan1.3, runs none; its shaders are for WebGPU, by which the simulator finds devices itself"
+        );
         let installed = [("vulkan1.1", true), ("vulkan1.3", false)];
         assert_eq!(found("1.3.280", &installed), "takes vulkan1.3, runs vulkan1.1; sim-shaders-vulkan1.3");
         assert_eq!(found("1.2.100", &installed), "takes vulkan1.2, runs vulkan1.1; ");

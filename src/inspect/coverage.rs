@@ -113,8 +113,9 @@ fn key(image: &CodeImage) -> Key {
         CodeKind::Ptx => 1,
         CodeKind::LtoIr => 2,
         CodeKind::Spirv => 3,
-        CodeKind::Offload => 4,
-        CodeKind::Other(_) => 5,
+        CodeKind::Wgsl => 4,
+        CodeKind::Offload => 5,
+        CodeKind::Other(_) => 6,
     };
     (kind, image.capability, image.device())
 }

@@ -86,8 +86,13 @@ impl Page {
             let text = format!("static archive, {} of {} with device code", objects.with_device_code, objects.total);
             self.field("objects", &text);
         }
-        let modules = file.images.iter().filter_map(|image| image.spirv.as_ref());
-        modules.for_each(|module| self.spirv(module, look));
+        for (image, module) in file.images.iter().filter_map(|image| Some((image, image.spirv.as_ref()?))) {
+            // The version by which text is read is none of its own.
+            if image.kind == CodeKind::Spirv {
+                self.field("spir-v", &image.device());
+            }
+            self.shader(module, look);
+        }
     }
 
     fn elf(&mut self, elf: &ElfFacts) {
@@ -144,8 +149,7 @@ impl Page {
         }
     }
 
-    fn spirv(&mut self, module: &SpirvModule, look: Look) {
-        self.field("spir-v", &format!("{}.{}", module.version.0, module.version.1));
+    fn shader(&mut self, module: &SpirvModule, look: Look) {
         self.field("asks for", &module.capabilities.join(", "));
         self.field("extends", &module.extensions.join(", "));
         for entry in &module.entry_points {
@@ -377,6 +381,7 @@ fn kind_name(kind: CodeKind) -> &'static str {
         CodeKind::Ptx => "PTX",
         CodeKind::LtoIr => "LTO-IR",
         CodeKind::Spirv => "SPIR-V",
+        CodeKind::Wgsl => "WGSL",
         CodeKind::Offload => "HIP",
         CodeKind::Other(_) => "unknown",
     }

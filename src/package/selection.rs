@@ -74,7 +74,7 @@ const FIRST_CAPABILITY: Capability = Capability { major: 1, minor: 0, suffix: Su
 pub fn build_number(target: KernelTarget, cuda: CudaVersion, choice: Choice, recipe: u64) -> u64 {
     let class = match (choice, target) {
         (Choice::NoCode, _) => return recipe.saturating_mul(SELECTOR_SCALE).saturating_add(NO_CODE),
-        (_, KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::Vulkan(..)) => {
+        (_, KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) | KernelTarget::WebGpu) => {
             return recipe.saturating_mul(SELECTOR_SCALE);
         }
         (Choice::Unknown, _) => 0,

@@ -51,7 +51,7 @@ struct Unit<'a> {
 fn compiler_of(source: &str, target: KernelTarget, tools: &BTreeMap<String, ToolVersion>) -> Option<KernelCompiler> {
     match target {
         KernelTarget::Sass(_) | KernelTarget::Ptx(_) => Some(KernelCompiler::Nvcc),
-        KernelTarget::Vulkan(..) if ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl) => {
+        KernelTarget::Vulkan(..) | KernelTarget::WebGpu if ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl) => {
             Some(KernelCompiler::Naga)
         }
         KernelTarget::Vulkan(..)
@@ -62,7 +62,7 @@ fn compiler_of(source: &str, target: KernelTarget, tools: &BTreeMap<String, Tool
         }
         KernelTarget::Vulkan(..) if tools.contains_key(KernelCompiler::Glslc.name()) => Some(KernelCompiler::Glslc),
         KernelTarget::Vulkan(..) => Some(KernelCompiler::Glslang),
-        KernelTarget::Cpu | KernelTarget::Spirv(..) => None,
+        KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::WebGpu => None,
     }
 }
 
@@ -83,6 +83,7 @@ fn target_args(compiler: KernelCompiler, source: &str, target: KernelTarget) -> 
         (_, KernelTarget::Sass(capability)) => {
             (vec!["-cubin".to_owned(), format!("-arch={}", capability.sm())], "cubin")
         }
+        (KernelCompiler::Naga, KernelTarget::WebGpu) => (vec![target.to_string()], target.ending_of_shaders()),
         (KernelCompiler::Naga, other) => {
             let version = other.spirv().map(|(major, minor)| KernelTarget::Spirv(major, minor).to_string());
             (version.into_iter().collect(), "spv")

@@ -167,6 +167,7 @@ fn is_code(path: &Path) -> Result<bool> {
         || gpu::is_fatbin(bytes)
         || gpu::is_ptx(bytes)
         || gpu::is_spirv(bytes)
+        || gpu::is_wgsl(bytes)
         || gpu::is_offload_bundle(bytes))
 }
 

@@ -114,4 +114,5 @@ mod upstreams;
 mod variants;
 mod vendoring;
 mod verifying;
+mod webgpu;
 mod wheels;

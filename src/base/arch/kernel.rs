@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Capability;
 
-/// What device code is made for. Prints as `sm_90`, `compute_75`, `vulkan1.2`, `spirv1.3`, `cpu`.
+/// What device code is made for. Prints as `sm_90`, `compute_75`, `vulkan1.2`, `webgpu`, `spirv1.3`, `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum KernelTarget {
@@ -18,6 +18,8 @@ pub enum KernelTarget {
     Spirv(u8, u8),
     /// SPIR-V that devices of a version of Vulkan (major, minor) take: what packages are made for.
     Vulkan(u8, u8),
+    /// WGSL that every implementation of WebGPU takes. Behind Vulkan, so that the lowest is never this where there is another.
+    WebGpu,
     /// PTX of a virtual architecture.
     Ptx(Capability),
     /// Machine code of a capability.
@@ -29,7 +31,7 @@ impl KernelTarget {
     pub fn capability(self) -> Option<Capability> {
         match self {
             Self::Sass(capability) | Self::Ptx(capability) => Some(capability),
-            Self::Cpu | Self::Spirv(..) | Self::Vulkan(..) => None,
+            Self::Cpu | Self::Spirv(..) | Self::Vulkan(..) | Self::WebGpu => None,
         }
     }
 }
@@ -37,7 +39,7 @@ impl KernelTarget {
 impl KernelTarget {
     /// Whether its code is shaders, which no CUDA release compiles and every vendor's driver takes.
     pub fn is_shader(self) -> bool {
-        matches!(self, Self::Spirv(..) | Self::Vulkan(..))
+        matches!(self, Self::Spirv(..) | Self::Vulkan(..) | Self::WebGpu)
     }
 
     /// The SPIR-V version (major, minor) that every device of a Vulkan version takes ("Vulkan Environment for SPIR-V").
@@ -48,8 +50,13 @@ impl KernelTarget {
             Self::Vulkan(1, 1) => Some((1, 3)),
             Self::Vulkan(1, 2) => Some((1, 5)),
             Self::Vulkan(..) => Some((1, 6)),
-            Self::Cpu | Self::Ptx(_) | Self::Sass(_) => None,
+            Self::Cpu | Self::WebGpu | Self::Ptx(_) | Self::Sass(_) => None,
         }
+    }
+
+    /// How names of its modules end, where these are shaders.
+    pub fn ending_of_shaders(self) -> &'static str {
+        if self == Self::WebGpu { "wgsl" } else { "spv" }
     }
 
     /// The package of device code for it: `volley-kernels-sm_90`, `volley-shaders-vulkan1.2`.
@@ -98,6 +105,7 @@ impl fmt::Display for KernelTarget {
             Self::Cpu => f.write_str("cpu"),
             Self::Spirv(major, minor) => write!(f, "spirv{major}.{minor}"),
             Self::Vulkan(major, minor) => write!(f, "vulkan{major}.{minor}"),
+            Self::WebGpu => f.write_str("webgpu"),
             Self::Ptx(capability) => f.write_str(&capability.compute()),
             Self::Sass(capability) => f.write_str(&capability.sm()),
         }
@@ -108,13 +116,17 @@ impl FromStr for KernelTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a kernel target such as sm_90, compute_75, vulkan1.2, spirv1.3 or cpu");
+        let wrong =
+            || format!("`{text}` is not a kernel target such as sm_90, compute_75, vulkan1.2, webgpu, spirv1.3 or cpu");
         let numbers = |version: &str| -> Option<(u8, u8)> {
             let (major, minor) = version.split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         };
         if text == "cpu" {
             return Ok(Self::Cpu);
+        }
+        if text == "webgpu" {
+            return Ok(Self::WebGpu);
         }
         if let Some(version) = text.strip_prefix("spirv") {
             return numbers(version).map(|(major, minor)| Self::Spirv(major, minor)).ok_or_else(wrong);

@@ -38,6 +38,6 @@ pub struct EmbeddedModule {
 impl EmbeddedShaders {
     /// What people call a module of these: `fixed/vulkan1.1/integrate.spv`, as the build found it.
     pub fn name(&self, module: &EmbeddedModule) -> String {
-        format!("{}/{}/{}.spv", module.variant, self.target, module.kernel)
+        format!("{}/{}/{}.{}", module.variant, self.target, module.kernel, self.target.ending_of_shaders())
     }
 }

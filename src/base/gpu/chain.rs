@@ -125,7 +125,9 @@ fn rank(item: &Available) -> (u32, u8, CudaVersion) {
     let (code, is_ptx) = match item.target {
         KernelTarget::Sass(code) => (code, false),
         KernelTarget::Ptx(code) => (code, true),
-        KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) | KernelTarget::Cpu => return (0, 0, item.cuda),
+        KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) | KernelTarget::WebGpu | KernelTarget::Cpu => {
+            return (0, 0, item.cuda);
+        }
     };
     let suffix = match code.suffix {
         Suffix::Exact => 2,
@@ -145,6 +147,7 @@ fn place(
     let found = match item.target {
         KernelTarget::Sass(code) => sass(device, code, manifests)?,
         KernelTarget::Ptx(code) => ptx(device, code, manifests)?,
+        KernelTarget::WebGpu => return Err("WGSL is not run by the CUDA driver".to_owned()),
         KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) => {
             return Err("SPIR-V is not run by the CUDA driver".to_owned());
         }

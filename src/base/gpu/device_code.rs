@@ -11,6 +11,7 @@ use super::members::archive_members;
 use super::offload::{self, is_offload_bundle, offload_bundles_within};
 use super::ptx::{PtxModule, is_ptx, ptx_within};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
+use super::webgpu::{is_wgsl, webgpu_within};
 use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
 use crate::budget::Budget;
@@ -72,7 +73,7 @@ pub struct CodeImage {
     pub compilers: Vec<String>,
     /// Kernels, if they were asked for and this kind of code has them in readable form.
     pub kernels: Vec<Kernel>,
-    /// What a SPIR-V module says.
+    /// What a SPIR-V module says, or a shader in WGSL as such a module.
     pub spirv: Option<SpirvModule>,
 }
 
@@ -94,6 +95,7 @@ impl CodeImage {
             CodeKind::Spirv => {
                 self.spirv.as_ref().map(|module| KernelTarget::Spirv(module.version.0, module.version.1))
             }
+            CodeKind::Wgsl => Some(KernelTarget::WebGpu),
             CodeKind::LtoIr | CodeKind::Offload | CodeKind::Other(_) => None,
         }
     }
@@ -110,6 +112,7 @@ impl CodeImage {
             (Some(capability), ..) => capability.to_string(),
             (None, Some(label), _) => label.clone(),
             (None, None, CodeKind::Spirv) => format!("{}.{}", self.version.0, self.version.1),
+            (None, None, CodeKind::Wgsl) => "WebGPU".to_owned(),
             (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
             (None, None, _) => "?".to_owned(),
         }
@@ -124,6 +127,7 @@ impl CodeImage {
             (CodeKind::Ptx, None) => format!("PTX of {of}"),
             (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
             (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
+            (CodeKind::Wgsl, None) => "WGSL".to_owned(),
             (CodeKind::Offload, None) => {
                 format!("HIP code for {}", self.label.as_deref().unwrap_or("an unknown device"))
             }
@@ -347,6 +351,8 @@ impl Search<'_> {
             self.containers(fatbins_within(bytes, &self.budget)?, 0, place, false);
         } else if is_spirv(bytes) {
             self.spirv(bytes, place);
+        } else if is_wgsl(bytes) {
+            self.wgsl(bytes, place);
         } else if is_offload_bundle(bytes) {
             self.bundles(bytes, 0, place);
         } else if bytes.starts_with(&LTO_IR) {
@@ -464,12 +470,27 @@ impl Search<'_> {
         }
     }
 
-    /// A SPIR-V module: its kernels are its entry points.
+    /// A SPIR-V module.
     fn spirv(&mut self, bytes: &[u8], place: &CodePlace) {
         let mut image = CodeImage::new(CodeKind::Spirv, place, 0, bytes.len() as u64);
-        match spirv_within(bytes, &self.budget) {
+        let read = spirv_within(bytes, &self.budget);
+        if let Ok(module) = &read {
+            image.version = (u16::from(module.version.0), u16::from(module.version.1));
+        }
+        self.shader(image, read, place);
+    }
+
+    /// A shader for WebGPU.
+    fn wgsl(&mut self, bytes: &[u8], place: &CodePlace) {
+        let image = CodeImage::new(CodeKind::Wgsl, place, 0, bytes.len() as u64);
+        let read = webgpu_within(bytes, &self.budget);
+        self.shader(image, read, place);
+    }
+
+    /// A shader: its kernels are its entry points.
+    fn shader(&mut self, mut image: CodeImage, read: Result<SpirvModule, CodeError>, place: &CodePlace) {
+        match read {
             Ok(module) => {
-                image.version = (u16::from(module.version.0), u16::from(module.version.1));
                 if self.look.kernels {
                     image.kernels = module.entry_points.iter().map(entry_point).collect();
                 }
@@ -595,7 +616,7 @@ fn read_entry<'a>(
 ) -> Result<(), CodeError> {
     match entry.kind {
         CodeKind::Sass | CodeKind::Ptx => {}
-        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload => return Ok(()),
+        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Wgsl | CodeKind::Offload => return Ok(()),
         CodeKind::Other(number) => {
             return Err(CodeError::Unknown(number));
         }

@@ -1,4 +1,4 @@
-//! Modules of SPIR-V that a build put into a program. The format has no length, so that one is found by the size and the
+//! Shaders that a build put into a program, as SPIR-V or in WGSL. Neither has a length, so that one is found by the size and the
 //! digest that it had when it was compiled.
 
 use std::collections::btree_map::Entry;
@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::CodeError;
 use super::spirv::{MAGIC, SpirvModule, spirv_within};
+use super::webgpu::{WGSL_MARK, is_wgsl, webgpu_within};
 use crate::budget::Budget;
 use crate::fs::Digest;
 
@@ -28,7 +29,8 @@ pub fn embedded_modules(
     if wanted.is_empty() {
         return Ok(found);
     }
-    for at in memchr::memmem::find_iter(bytes, &MAGIC.to_le_bytes()) {
+    let begins = |mark: &[u8]| memchr::memmem::find_iter(bytes, mark).collect::<Vec<_>>();
+    for at in begins(&MAGIC.to_le_bytes()).into_iter().chain(begins(WGSL_MARK)) {
         let rest = &bytes[at..];
         let (mut hash, mut hashed) = (Sha256::new(), 0_usize);
         for (size, digests) in wanted {
@@ -40,7 +42,9 @@ pub fn embedded_modules(
             let digest = Digest::from(digest);
             if digests.contains(&digest) {
                 if let Entry::Vacant(place) = found.entry(digest) {
-                    place.insert(spirv_within(&rest[..end], budget)?);
+                    let module = &rest[..end];
+                    let read = if is_wgsl(module) { webgpu_within } else { spirv_within };
+                    place.insert(read(module, budget)?);
                 }
                 break;
             }

@@ -40,6 +40,8 @@ pub enum CodeKind {
     LtoIr,
     /// A SPIR-V module: a file of its own, never an entry of a fatbin.
     Spirv,
+    /// A shader for WebGPU in WGSL: a file of its own.
+    Wgsl,
     /// Code for devices of another vendor, in a bundle of clang (HIP).
     Offload,
     /// A kind that simpack does not know, by its number.

@@ -20,6 +20,7 @@ mod ptx;
 mod signature;
 pub mod slice;
 mod spirv;
+mod webgpu;
 mod wgsl;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
@@ -40,4 +41,5 @@ pub use spirv::{
     FloatArithmetic, ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
     SpirvResource, is_spirv, spirv,
 };
+pub use webgpu::{is_wgsl, wgsl_for_webgpu};
 pub use wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};

@@ -1,16 +1,16 @@
 //! WGSL to SPIR-V, by naga. A function of its arguments: WGSL includes nothing.
 
-use naga::ShaderStage;
 use naga::back::pipeline_constants::process_overrides;
 use naga::back::spv;
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{Module, ShaderStage};
 
 /// The version of naga that is linked, for keys; a test holds it against Cargo.lock.
 pub const NAGA_VERSION: &str = "30.0.1";
 
 /// What a module may ask of a device beyond plain WGSL. Whether devices have it is for whoever looks at the module: every
 /// one of these declares a capability of SPIR-V.
-const EXTENSIONS: Capabilities = Capabilities::IMMEDIATES
+pub(super) const EXTENSIONS: Capabilities = Capabilities::IMMEDIATES
     .union(Capabilities::FLOAT64)
     .union(Capabilities::SHADER_INT64)
     .union(Capabilities::SHADER_INT64_ATOMIC_MIN_MAX)
@@ -43,6 +43,12 @@ pub fn wgsl_to_spirv(
     constants: &[(String, f64)],
     contraction: Contraction,
 ) -> Result<Vec<u8>, String> {
+    let (module, info) = parsed((path, text), EXTENSIONS)?;
+    written(path, &module, &info, version, constants, contraction)
+}
+
+/// The compute shader `text`, checked: it asks for nothing beyond `allowed`, and has one entry point, `main`.
+pub(super) fn parsed((path, text): (&str, &str), allowed: Capabilities) -> Result<(Module, ModuleInfo), String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|error| error.emit_to_string_with_path(text, path))?;
     let entries: Vec<_> = module.entry_points.iter().map(|entry| (entry.stage, entry.name.as_str())).collect();
     if entries != [(ShaderStage::Compute, "main")] {
@@ -52,11 +58,27 @@ pub fn wgsl_to_spirv(
             names.join(", ")
         ));
     }
-    let mut validator = Validator::new(ValidationFlags::all(), EXTENSIONS);
+    let mut validator = Validator::new(ValidationFlags::all(), allowed);
     let info = validator.validate(&module).map_err(|error| error.emit_to_string_with_path(text, path))?;
-    let declared = |name: &str| module.overrides.iter().any(|(_, one)| one.name.as_deref() == Some(name));
-    let given = constants.iter().filter(|(name, _)| declared(name)).cloned().collect();
-    let (module, info) = process_overrides(&module, &info, None, &given).map_err(|error| format!("{path}: {error}"))?;
+    Ok((module, info))
+}
+
+/// A shader as SPIR-V.
+pub(super) fn written(
+    path: &str,
+    module: &Module,
+    info: &ModuleInfo,
+    version: (u8, u8),
+    constants: &[(String, f64)],
+    contraction: Contraction,
+) -> Result<Vec<u8>, String> {
+    // A constant that has a number goes by it.
+    let key = |name: &String| {
+        let (_, declared) = module.overrides.iter().find(|(_, one)| one.name.as_ref() == Some(name))?;
+        Some(declared.id.map_or_else(|| name.clone(), |id| id.to_string()))
+    };
+    let given = constants.iter().filter_map(|(name, value)| Some((key(name)?, *value))).collect();
+    let (module, info) = process_overrides(module, info, None, &given).map_err(|error| format!("{path}: {error}"))?;
     let options = spv::Options {
         lang_version: version,
         flags: spv::WriterFlags::DEBUG,

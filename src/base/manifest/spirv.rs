@@ -1,4 +1,4 @@
-//! Target environments of SPIR-V: what every device of a Vulkan version takes.
+//! Target environments of shaders: what every device of a Vulkan version takes, and every implementation of WebGPU.
 
 use serde::Deserialize;
 
@@ -16,8 +16,8 @@ pub struct SpirvEnvironments(Vec<SpirvEnvironment>);
 pub struct SpirvEnvironment {
     /// `vulkan1.1`.
     pub name: String,
-    /// Highest SPIR-V version (major, minor).
-    pub spirv: (u8, u8),
+    /// Highest SPIR-V version (major, minor); none where shaders are text.
+    pub spirv: Option<(u8, u8)>,
     /// Capabilities that need no optional feature.
     pub capabilities: Vec<String>,
     /// What every device has.
@@ -40,6 +40,8 @@ pub struct SpirvLimits {
     pub descriptor_sets: u32,
     /// Storage buffers of a stage.
     pub storage_buffers: u64,
+    /// Size of a storage buffer in bytes.
+    pub storage_buffer_bytes: u64,
     /// Size of a uniform buffer in bytes.
     pub uniform_buffer_bytes: u64,
 }
@@ -62,7 +64,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
-    spirv: toml::Spanned<String>,
+    spirv: Option<toml::Spanned<String>>,
     capabilities: Vec<String>,
     limits: SpirvLimits,
 }
@@ -74,14 +76,21 @@ impl SpirvEnvironments {
         text.edition(file.edition)?;
         let mut all: Vec<SpirvEnvironment> = Vec::new();
         for entry in file.environment {
-            let version = entry.spirv.get_ref().split_once('.');
-            let version = version.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-            let known = all.last().map(|last| last.spirv);
-            let Some(spirv) = version.filter(|version| known.is_none_or(|known| known < *version)) else {
-                let what = format!("`{}` is no SPIR-V version above the one before", entry.spirv.get_ref());
-                return Err(text.wrong(Some(entry.spirv.span()), what));
+            let before = all.iter().rev().find(|last| last.spirv.is_some() && entry.spirv.is_some());
+            let mut capabilities = before.map(|last| last.capabilities.clone()).unwrap_or_default();
+            let spirv = match &entry.spirv {
+                None => None,
+                Some(written) => {
+                    let version = written.get_ref().split_once('.');
+                    let version = version.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+                    let known = before.and_then(|last| last.spirv);
+                    let Some(version) = version.filter(|version| known.is_none_or(|known| known < *version)) else {
+                        let what = format!("`{}` is no SPIR-V version above the one before", written.get_ref());
+                        return Err(text.wrong(Some(written.span()), what));
+                    };
+                    Some(version)
+                }
             };
-            let mut capabilities = all.last().map(|last| last.capabilities.clone()).unwrap_or_default();
             capabilities.extend(entry.capabilities);
             all.push(SpirvEnvironment { name: entry.name, spirv, capabilities, limits: entry.limits });
         }
@@ -100,6 +109,6 @@ impl SpirvEnvironments {
 
     /// The lowest environment that takes a SPIR-V version; none for a version that nobody knows.
     pub fn taking(&self, version: (u8, u8)) -> Option<&SpirvEnvironment> {
-        self.0.iter().find(|environment| environment.spirv >= version)
+        self.0.iter().find(|environment| environment.spirv.is_some_and(|highest| highest >= version))
     }
 }

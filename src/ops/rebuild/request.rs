@@ -64,7 +64,7 @@ pub(super) fn request(manifests: &[BundleManifest], recipe: &str, root: &Path) -
             match target {
                 KernelTarget::Sass(capability) => sass.insert(capability),
                 KernelTarget::Ptx(capability) => ptx.insert(capability),
-                KernelTarget::Vulkan(..) => environments.insert(target.to_string()),
+                KernelTarget::Vulkan(..) | KernelTarget::WebGpu => environments.insert(target.to_string()),
                 KernelTarget::Cpu | KernelTarget::Spirv(..) => false,
             };
         }

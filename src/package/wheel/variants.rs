@@ -94,7 +94,7 @@ fn gpu(target: KernelTarget) -> Option<String> {
     let kind = match target {
         KernelTarget::Sass(_) => "real",
         KernelTarget::Ptx(_) => "virtual",
-        KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) => return None,
+        KernelTarget::Cpu | KernelTarget::Spirv(..) | KernelTarget::Vulkan(..) | KernelTarget::WebGpu => return None,
     };
     let Capability { major, minor, suffix } = target.capability()?;
     let suffix = match suffix {

@@ -88,7 +88,9 @@ fn alone<'a>(member: &FatbinEntry<'a>, unpacker: &mut Unpacker<'a>) -> Result<Ve
         CodeKind::Sass => 2,
         CodeKind::LtoIr => 8,
         CodeKind::Other(number) => number,
-        CodeKind::Spirv | CodeKind::Offload => return Err(CodeError::Unsupported("an entry that no fatbin holds")),
+        CodeKind::Spirv | CodeKind::Wgsl | CodeKind::Offload => {
+            return Err(CodeError::Unsupported("an entry that no fatbin holds"));
+        }
     };
     let flags = member.flags & !(FLAG_LZ4 | FLAG_ZSTD) | if compressed > 0 { FLAG_ZSTD } else { 0 };
     let payload = stored.len().next_multiple_of(8);

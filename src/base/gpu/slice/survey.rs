@@ -154,7 +154,7 @@ impl<'o, 'a> Survey<'o, 'a> {
             CodeKind::LtoIr => (8, "lto"),
             CodeKind::Other(number) => (number, "kind"),
             // Files of their own, never entries of a fatbin.
-            CodeKind::Spirv | CodeKind::Offload => return,
+            CodeKind::Spirv | CodeKind::Wgsl | CodeKind::Offload => return,
         };
         self.unknown += u64::from(!matches!(name, "sm" | "compute" | "lto"));
         let target = match (entry.capability, name) {

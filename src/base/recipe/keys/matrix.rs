@@ -25,8 +25,8 @@ pub(super) struct Matrix {
     #[schemars(example = ["7.5"])]
     ptx: Option<Vec<Capability>>,
     /// Versions of Vulkan to compile shaders for, of form `spirv`: there is a package of each, and a device takes those of
-    /// its own version and of lower ones.
-    #[schemars(example = ["vulkan1.1", "vulkan1.3"])]
+    /// its own version and of lower ones. `webgpu` makes one of the text of shaders in WGSL, for browsers and wgpu.
+    #[schemars(example = ["vulkan1.1", "vulkan1.3", "webgpu"])]
     environments: Option<Vec<String>>,
     /// What holds for one CUDA release of the list alone, by the release: `[matrix.release."11.8"]`.
     release: Option<BTreeMap<String, Release>>,

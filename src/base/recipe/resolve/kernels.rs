@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::host_structures;
 use super::resolver::Resolver;
+use super::{host_structures, webgpu};
 use crate::gpu::{Contraction, KernelSignature, spirv, wgsl_to_spirv};
 use crate::layout::Structure;
 use crate::recipe::diagnostic::{Diagnostic, Spanned};
@@ -152,34 +152,43 @@ fn exact(resolver: &mut Resolver<'_>, group: &GroupTable, variants: &[VariantCho
     }
     let found: BTreeSet<String> = group.exact.iter().map(|asked| asked.value.clone()).collect();
     let promised = || variants.iter().filter(|one| found.contains(&one.name));
+    // Text for WebGPU has no word for the flag.
+    let is_for_webgpu = webgpu::is_for_webgpu(resolver);
     let of_wgsl = |source: &&Spanned<String>| ShaderLanguage::of(&source.value) == Some(ShaderLanguage::Wgsl);
     for source in group.sources.iter().flat_map(|sources| &sources.value).filter(of_wgsl) {
         // What is not here, or does not compile, is said elsewhere.
         let Some(text) = resolver.source_text(&source.value) else { continue };
-        let Some(variant) = promised().find(|one| computes_with_floats((&source.value, &text), group, one)) else {
+        let Some(variant) = promised().find(|one| {
+            let is_off = !is_for_webgpu && keeps_operations_apart(group, one);
+            computes_with_floats((&source.value, &text), one, is_off)
+        }) else {
             continue;
         };
         let name = &variant.name;
         let message = format!("`{}` computes with floats, and nothing promises the bits of `{name}`", source.value);
         let mistake = resolver.mistake(source, message);
-        wrong.push(
-            mistake
-                .hint("`flags = [\"-ffp-contract=off\"]` keeps operations apart; divisions and functions have no promise: compute in integers, or leave the variant out of `exact`"),
-        );
+        wrong.push(mistake.hint(match is_for_webgpu {
+            true => "WebGPU's devices may join operations and round as they like: compute in integers, or leave the variant out of `exact`",
+            false => "`flags = [\"-ffp-contract=off\"]` keeps operations apart; divisions and functions have no promise: compute in integers, or leave the variant out of `exact`",
+        }));
     }
     resolver.mistakes.extend(wrong);
     found
 }
 
+/// Whether operations on floats are not joined with others, where the module can say it.
+fn keeps_operations_apart(group: &GroupTable, variant: &VariantChoice) -> bool {
+    let mut flags = group.flags.iter().map(|flag| &flag.value).chain(&variant.flags);
+    flags.any(|flag| flag == NO_CONTRACTION)
+}
+
 /// Whether a shader in WGSL does what devices may do in their own way.
-fn computes_with_floats(source: (&str, &str), group: &GroupTable, variant: &VariantChoice) -> bool {
+fn computes_with_floats(source: (&str, &str), variant: &VariantChoice, is_off: bool) -> bool {
     let constant = |define: &String| {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
         Some((name.to_owned(), value.parse().ok()?))
     };
     let constants: Vec<_> = variant.define.iter().filter_map(constant).collect();
-    let mut flags = group.flags.iter().map(|flag| &flag.value).chain(&variant.flags);
-    let is_off = flags.any(|flag| flag == NO_CONTRACTION);
     let contraction = if is_off { Contraction::Off } else { Contraction::Allowed };
     let module = wgsl_to_spirv(source, (1, 3), &constants, contraction);
     module.ok().and_then(|module| spirv(&module).ok()).is_some_and(|module| !module.arithmetic.is_exact())
@@ -201,6 +210,7 @@ fn shaders(resolver: &mut Resolver<'_>, group: &GroupTable, declared: Option<&[D
             Some(ShaderLanguage::Wgsl) => wrong.extend(beside_wgsl(resolver, group, source)),
             Some(ShaderLanguage::Glsl | ShaderLanguage::Hlsl) => {
                 wrong.extend(beside_precise(resolver, group, source));
+                wrong.extend(webgpu::not_in_wgsl(resolver, source));
             }
             None => {}
         }
@@ -265,6 +275,10 @@ fn table(
     let DeclaredTable { document, kernels, structures, mistakes } =
         kernel_table(&text, &path, &awaited(resolver, group));
     resolver.mistakes.extend(mistakes);
+    if form_of(group) == KernelForm::Spirv {
+        let wrong = webgpu::with_push_constants(resolver, &document, &kernels);
+        resolver.mistakes.extend(wrong);
+    }
     resolver.places.add_table(&document, &kernels);
     if kernels.is_empty() {
         let mistake = resolver.mistake(at, format!("kernel table `{}` declares no kernel", at.value));

@@ -8,6 +8,7 @@ mod licence;
 mod resolver;
 mod settings;
 mod targets;
+mod webgpu;
 
 pub use resolver::Selection;
 

@@ -119,10 +119,6 @@ fn unknown_in_all(resolver: &mut Resolver<'_>) {
     }
 }
 
-/// Why there is no such environment.
-const WEBGPU: &str =
-    "browsers and wgpu take the text of a shader in WGSL, and compile it themselves: install that by the build of core";
-
 /// Whether its device code is shaders and nothing else.
 fn is_of_shaders(file: &RecipeFile) -> bool {
     has_shaders(file) && file.groups.values().all(|group| !form_of(group).is_cuda())
@@ -132,7 +128,7 @@ fn has_shaders(file: &RecipeFile) -> bool {
     file.groups.values().any(|group| !form_of(group).is_cuda())
 }
 
-/// Versions of Vulkan, ascending.
+/// Versions of Vulkan, ascending, then WebGPU.
 fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
     let matrix = &resolver.file.matrix;
     let of_capabilities = matrix.capabilities.as_ref().map(|list| ("capabilities", list.span.clone()));
@@ -172,11 +168,7 @@ fn environments(resolver: &mut Resolver<'_>) -> Option<Vec<KernelTarget>> {
             Some(_) => {}
             None => {
                 let mistake = placed(resolver, at, format!("unknown environment `{name}`"));
-                let mistake = mistake.known("known", names()).near(name, names());
-                wrong.push(match name.starts_with("webgpu") {
-                    true => mistake.hint(WEBGPU),
-                    false => mistake,
-                });
+                wrong.push(mistake.known("known", names()).near(name, names()));
             }
         }
     }

@@ -52,7 +52,7 @@ fn need(image: &CodeImage, manifests: &Manifests) -> Option<Need> {
                 None => Some(Need::Unknown(format!("PTX ISA {major}.{minor}, newer than every known driver"))),
             }
         }
-        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Offload | CodeKind::Other(_) => None,
+        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Wgsl | CodeKind::Offload | CodeKind::Other(_) => None,
     }
 }
 

@@ -26,6 +26,17 @@ fn flatten(members: &[SpirvMember], before: &str, start: u64, found: &mut Vec<Bu
     }
 }
 
+/// The same fields where they are those of one structure, which alone is in the buffer: naga puts a structure of WGSL into a
+/// block of its own, and GLSL may be written so.
+pub(super) fn unwrapped(fields: &[BufferField]) -> Option<Vec<BufferField>> {
+    let (outer, inner) = fields.split_first().filter(|(outer, inner)| outer.offset == 0 && !inner.is_empty())?;
+    let of_outer = |field: &BufferField| {
+        let name = field.name.strip_prefix(&outer.name)?.strip_prefix('.')?;
+        Some(BufferField { name: name.to_owned(), ..field.clone() })
+    };
+    inner.iter().map(of_outer).collect()
+}
+
 /// The first field that is not where the host has it, or not as large, in words: what follows it follows from it.
 pub(super) fn difference(core: &[BufferField], shader: &[BufferField]) -> Option<String> {
     // A package of others may hold any number of fields.
@@ -66,6 +77,10 @@ mod tests {
         let grown = [field("gain", 0, 4), field("inhib", 16, 12), field("inhib.fb", 16, 4)];
         assert_eq!(said(&grown), "`inhib` has 8 bytes in the core, 12 in the shader");
         assert_eq!(said(&core[..2]), "`inhib.fb` is not in the shader");
+        assert_eq!(unwrapped(&core), None);
+        let block =
+            [field("now", 0, 24), field("now.gain", 0, 4), field("now.inhib", 16, 8), field("now.inhib.fb", 16, 4)];
+        assert_eq!(unwrapped(&block).unwrap(), core);
         let more = [&core[..], &[field("late", 24, 4)]].concat();
         assert_eq!(said(&more), "`late` of the shader is not in the table");
     }

@@ -10,7 +10,7 @@ use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
 use crate::verify::BundleFacts;
 
-use super::layout::{difference as field_difference, fields_of};
+use super::layout::{difference as field_difference, fields_of, unwrapped};
 use super::modules::{shader_not_embedded, shaders};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -27,7 +27,7 @@ pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
 fn shader_version(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for shader in shaders(facts) {
         let environment = shader.target.and_then(|target| facts.rules.manifests.spirv.of(target));
-        let Some(SpirvEnvironment { name, spirv: (major, minor), .. }) = environment else { continue };
+        let Some(SpirvEnvironment { name, spirv: Some((major, minor)), .. }) = environment else { continue };
         if shader.module.version > (*major, *minor) {
             let (found, part) = shader.module.version;
             let message = format!("is SPIR-V {found}.{part}; {name}, which the package is for, takes {major}.{minor}");
@@ -43,8 +43,8 @@ fn shader_environment(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     let own = shaders(facts).map(|shader| (shader.subject, shader.target, shader.module));
     let foreign = facts.foreign.iter().flat_map(|contents| {
         contents.files.iter().flat_map(move |file| {
-            let modules = file.device.images.iter().filter_map(|image| image.spirv.as_ref());
-            modules.map(move |module| (contents.subject(&file.path), None, module))
+            let images = file.device.images.iter();
+            images.filter_map(move |image| Some((contents.subject(&file.path), image.target(), image.spirv.as_ref()?)))
         })
     });
     for (subject, target, module) in own.chain(foreign) {
@@ -98,6 +98,7 @@ fn beyond(module: &SpirvModule, environment: &SpirvEnvironment) -> Vec<(String, 
     compare("bytes of push constants:", needs.push_constants, limits.push_constant_bytes);
     compare("descriptor sets:", needs.descriptor_sets, limits.descriptor_sets.into());
     compare("storage buffers:", needs.storage_buffers, limits.storage_buffers);
+    compare("bytes of a storage buffer:", needs.storage_buffer_range, limits.storage_buffer_bytes);
     compare("bytes of a uniform buffer:", needs.uniform_buffer_range, limits.uniform_buffer_bytes);
     found
 }
@@ -220,6 +221,10 @@ fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String
 fn differs(declared: &BufferBinding, found: &BufferBinding) -> Option<String> {
     let place = || format!("set {} binding {}", found.set, found.binding);
     let field = field_difference(&declared.fields, &found.fields).filter(|_| !declared.fields.is_empty());
+    let field = field.and_then(|what| match unwrapped(&found.fields) {
+        Some(inner) => field_difference(&declared.fields, &inner),
+        None => Some(what),
+    });
     if let Some(what) = field {
         return Some(format!("{}: {what}", place()));
     }
