@@ -245,7 +245,7 @@ fn says_why(prefix: &Path) {
     assert!(refused.contains("no `fixed` shaders are installed") && refused.contains(&stale), "{refused}");
     let mut program = Command::new(prefix.join("bin/volley"));
     let report = Ran::of(program.env_clear().args(["run", net, "--json", "--backend", "auto"])).exit(0).json();
-    assert!(report["backend"] == "cpu", "{report}");
+    assert!(report["backend"] == "cpu" && report["reason"].as_str().unwrap().contains(&stale), "{report}");
     fs_err::rename(kernels.join("k000000000000"), kernels.join(&tag)).unwrap();
 }
 

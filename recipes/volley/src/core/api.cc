@@ -120,6 +120,8 @@ Outcome run_best(const Network &net, const volley_run_options &o) {
       if (e.status != VOLLEY_NO_DEVICE) throw;
       why += std::string("; ") + e.what();
     }
+  } else {
+    why += other_tags_note();
   }
   if (net.has_user_models()) throw no_device("this network has user models, which need CUDA and NVRTC; " + why);
   Outcome out = run_cpu(net, seed, accumulate, o.threads);
