@@ -46,7 +46,7 @@ pub fn wgsl_for_webgpu((path, text): (&str, &str), constants: &[(String, f64)]) 
         let place = module.overrides.get_span(handle).to_range();
         let place = place.ok_or_else(|| format!("{path}: `{name}` is declared nowhere"))?;
         let (ty, value) = literal(&module.types[declared.ty].inner, *value)
-            .ok_or_else(|| format!("{path}: `{name}` cannot be {value}"))?;
+            .ok_or_else(|| format!("{path}: `{name}` cannot be {value:?}"))?;
         edits.push((place, format!("override {name}: {ty} = {value};")));
     }
     edits.sort_by_key(|(place, _)| place.start);
@@ -158,7 +158,11 @@ mod tests {
             assert!(for_vulkan.is_ok(), "Vulkan takes it: {text}");
             assert!(said(text, &[]).contains(what), "{}", said(text, &[]));
         }
-        assert!(said(TEXT, &[]).contains("scale"), "{}", said(TEXT, &[]));
+        assert!(
+            said(TEXT, &[]).ends_with("identifier string: '7'"),
+            "what has a number goes by it: {}",
+            said(TEXT, &[])
+        );
         assert_eq!(said(TEXT, &[("scale", 1.0), ("WIDTH", 0.5)]), "a.wgsl: `WIDTH` cannot be 0.5");
         assert_eq!(said(TEXT, &[("scale", 1e300)]), "a.wgsl: `scale` cannot be 1e300");
     }
