@@ -125,7 +125,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     // The compiler is asked for apart, by conda's own words.
     let tools = drivers.flat_map(|driver| driver.system().tools()).filter(|tool| **tool != "c++");
     let mut tools: Vec<&str> = tools.copied().collect();
-    if !model.builds.is_empty() && !(model.conda_forge && model.sonames.is_empty()) {
+    if !(model.builds.is_empty() || model.conda_forge && model.sonames.is_empty()) {
         tools.push("patchelf");
     }
     let own = model.releases.first().map_or_else(|| CudaVersion::new(0, 0), |release| release.cuda);

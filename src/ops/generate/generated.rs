@@ -92,7 +92,7 @@ pub(super) fn model(
         simpack: place.simpack.clone(),
         source: source(recipe, place)?,
         licences: place.licences.clone(),
-        places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(names_place)),
+        places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(|value| names_place(value))),
         builds,
         copies: copies(recipe)?,
         sonames: recipe
@@ -185,7 +185,7 @@ fn generated_shaders(recipe: &Recipe, group: &KernelGroup, target: Target) -> Re
 }
 
 /// Whether a value of an option names a place of the build or a compiler.
-fn names_place(value: &String) -> bool {
+fn names_place(value: &str) -> bool {
     OF_STEP.iter().any(|word| value.contains(&format!("{{{word}}}")))
 }
 
