@@ -50,6 +50,7 @@ targets! {
     spirv,
     structures,
     symbols,
+    wgsl,
     wheel,
 }
 

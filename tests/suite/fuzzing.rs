@@ -89,5 +89,6 @@ targets! {
     spirv,
     structures,
     symbols,
+    wgsl,
     wheel,
 }
