@@ -213,7 +213,7 @@ fn what_has_no_text_is_said() {
         ("openmm", "nix", "its source is put together from several"),
     ] {
         let refused = Ran::of(
-            &mut simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["generate", target, name, "--output"])
+            simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["generate", target, name, "--output"])
                 .arg(dir.path().join(name)),
         )
         .exit(3);
