@@ -14,12 +14,16 @@ use crate::manifest::Manifests;
 ///
 /// In a linked file that is linked code, and of what the link left the PTX that can be linked for every device that it reaches: all
 /// that the link was made from must have code there. Machine code that the link left counts only beside PTX, as that of the
-/// runtime's own library does. Objects and archives that nobody has linked hold what is to be linked: all of it counts.
+/// runtime's own library does. Where the linked code stands in ordinary data, a runtime other than the vendor's `cudart` loads it, as
+/// in what NVIDIA's HPC compilers link, and nobody has seen that one fall back to PTX. Objects and archives that nobody has linked hold what is to be linked: all of it counts.
 pub fn loadable<'a>(images: &[&'a CodeImage], manifests: &Manifests) -> Vec<&'a CodeImage> {
     let used = || images.iter().copied().filter(|image| !image.empty);
-    let is_linked = images.iter().any(|image| image.left_by_link || (!image.relocatable && image.target().is_some()));
-    if !is_linked {
+    let linked = || images.iter().filter(|image| !image.relocatable && image.target().is_some());
+    if linked().next().is_none() && !images.iter().any(|image| image.left_by_link) {
         return used().collect();
+    }
+    if linked().next().is_some() && linked().all(|image| image.hidden) {
+        return used().filter(|image| !image.relocatable).collect();
     }
     let mut left: BTreeMap<(&str, u64), BTreeSet<KernelTarget>> = BTreeMap::new();
     for image in used().filter(|image| image.relocatable) {

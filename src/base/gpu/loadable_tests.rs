@@ -40,6 +40,14 @@ fn ptx_that_a_link_left_is_linked_by_the_driver() {
     assert_eq!(targets(&linked(&["sm_80"], &[&["sm_60", "sm_80"]])), ["sm_80"]);
 }
 
+/// As NVIDIA's HPC compilers leave it.
+#[test]
+fn what_another_runtime_loads_is_the_linked_code_alone() {
+    let mut images = linked(&["sm_80"], &[&["sm_80", "compute_80"]]);
+    images[0].hidden = true;
+    assert_eq!(targets(&images), ["sm_80"]);
+}
+
 #[test]
 fn all_that_a_link_was_made_from_must_be_there() {
     assert_eq!(targets(&linked(&["sm_80"], &[&["sm_80", "compute_80"], &["sm_80"]])), ["sm_80"]);
