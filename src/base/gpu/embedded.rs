@@ -40,13 +40,14 @@ pub fn embedded_modules(
             hashed = end;
             let digest: [u8; 32] = hash.clone().finalize().into();
             let digest = Digest::from(digest);
-            if digests.contains(&digest) {
-                if let Entry::Vacant(place) = found.entry(digest) {
-                    let module = &rest[..end];
-                    let read = if is_wgsl(module) { webgpu_within } else { spirv_within };
-                    place.insert(read(module, budget)?);
-                }
-                break;
+            if !digests.contains(&digest) {
+                continue;
+            }
+            // A longer one may begin like this one.
+            if let Entry::Vacant(place) = found.entry(digest) {
+                let module = &rest[..end];
+                let read = if is_wgsl(module) { webgpu_within } else { spirv_within };
+                place.insert(read(module, budget)?);
             }
         }
     }
@@ -71,6 +72,15 @@ mod tests {
             wanted.entry(module.len() as u64).or_default().insert(Digest::of(module));
         }
         wanted
+    }
+
+    #[test]
+    fn a_module_that_begins_like_another_one_is_found() {
+        let words = [MAGIC, 0x0001_0300, 8 << 16, 1, 0, 2 << 16 | 17, 1];
+        let long: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        let short = &long[..20];
+        let found = embedded_modules(&long, &wanted(&[short, &long]), &Budget::of(&long)).unwrap();
+        assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), [Digest::of(short), Digest::of(&long)].into());
     }
 
     #[test]
