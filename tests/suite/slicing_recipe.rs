@@ -244,10 +244,9 @@ fn recipes_that_cannot_be_cut_say_why() {
         let ran = Ran::of(&mut simpack(dir.path(), &["check", "recipe"]));
         ran.stdout + &ran.stderr
     };
-    // Texts that build without simpack cannot cut; a workflow that calls it can.
-    for (target, code) in [("conda", 3), ("nix", 3), ("github", 0)] {
-        let ran = Ran::of(&mut simpack(dir.path(), &["generate", target, "recipe", "--output", target])).exit(code);
-        assert_eq!(ran.stderr.contains("`simpack build` makes its packages"), code == 3, "{}", ran.stderr);
+    // Texts that build without simpack build one target at a time; a workflow calls it.
+    for target in ["conda", "nix", "github"] {
+        Ran::of(&mut simpack(dir.path(), &["generate", target, "recipe", "--output", target])).exit(0);
     }
     let files = "files = [\"lib/libwhole.so.*\"]";
     let said = check(text.replace(files, ""));
