@@ -148,13 +148,12 @@ fn group(file: &FileFacts, image: &CodeImage) -> String {
 mod tests {
     use super::*;
     use crate::gpu::device_code_with;
+    use crate::inspect::examine::examine;
+    use crate::inspect::location::Location;
 
-    fn file(path: &str, bytes: &[u8], look: Look) -> FileFacts {
+    fn file(place: &Location, bytes: &[u8], look: Look) -> FileFacts {
         let budget = crate::budget::Budget::of(bytes);
-        let mut file =
-            super::super::examine::examine(&super::super::location::Location::new(path), bytes, look, &budget, None)
-                .file
-                .unwrap();
+        let mut file = examine(place, bytes, look, &budget, None).file.unwrap();
         file.images.read_names();
         assert!(!device_code_with(bytes, look).unwrap().is_empty());
         file
@@ -170,9 +169,9 @@ mod tests {
     fn holes_are_named_within_a_group() {
         let look = Look { kernels: true, deep: false };
         let files = [
-            file("p: k/compute_75/step.ptx", &ptx(75, &["one", "_Z3twov"]), look),
-            file("q: k/compute_90/step.ptx", &ptx(90, &["one"]), look),
-            file("other.ptx", &ptx(90, &["three"]), look),
+            file(&Location::new("p").member("k/compute_75/step.ptx"), &ptx(75, &["one", "_Z3twov"]), look),
+            file(&Location::new("q").member("k/compute_90/step.ptx"), &ptx(90, &["one"]), look),
+            file(&Location::new("other.ptx"), &ptx(90, &["three"]), look),
         ];
         let coverage = Coverage::of(&files, look);
         let columns: Vec<&str> = coverage.columns.iter().map(|column| column.device.as_str()).collect();
@@ -198,8 +197,8 @@ mod tests {
     fn without_kernels_files_are_counted() {
         let look = Look::default();
         let files = [
-            file("k/compute_75/step.ptx", &ptx(75, &["one"]), look),
-            file("k/compute_90/step.ptx", &ptx(90, &["one"]), look),
+            file(&Location::new("k/compute_75/step.ptx"), &ptx(75, &["one"]), look),
+            file(&Location::new("k/compute_90/step.ptx"), &ptx(90, &["one"]), look),
         ];
         let coverage = Coverage::of(&files, look);
         assert_eq!(coverage.rows.len(), 1);
