@@ -47,7 +47,7 @@ endfunction()
 "#;
 
 const PC: &str = "prefix=@CMAKE_INSTALL_PREFIX@\ndata=@CMAKE_INSTALL_PREFIX@/share/moved/data.txt\n\
-                  Name: moved\nDescription: texts\nVersion: 1\nCflags: -I${prefix}/include\n";
+                  Name: moved\nDescription: texts\nVersion: 1\nCflags: -I@CMAKE_INSTALL_PREFIX@/include\n";
 
 const CONSUMER: &str = r#"cmake_minimum_required(VERSION 3.16)
 project(consumer NONE)

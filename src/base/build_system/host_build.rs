@@ -10,11 +10,14 @@ use crate::process::Call;
 /// the name of this machine's directories out of generated files.
 pub const PREFIX: &str = "/opt/simpack";
 
-/// Where a text names [`PREFIX`], and not a path that only begins or ends with the same letters.
+/// Where a text names [`PREFIX`], by itself or right behind a flag of compilers, and not a path that only begins or ends with the
+/// same letters.
 pub fn prefixes_in(text: &str) -> impl Iterator<Item = usize> {
     let goes_on = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
     text.match_indices(PREFIX).map(|(at, _)| at).filter(move |&at| {
-        let begins = !text[..at].ends_with(|c: char| c.is_alphanumeric() || "/._-})".contains(c));
+        let before = &text[..at];
+        let is_flag = ["-I", "-L", "-isystem"].iter().any(|flag| before.ends_with(flag));
+        let begins = is_flag || !before.ends_with(|c: char| c.is_alphanumeric() || "/._-})".contains(c));
         begins && !text[at + PREFIX.len()..].starts_with(goes_on)
     })
 }

@@ -29,8 +29,8 @@ pub fn embedded_modules(
     if wanted.is_empty() {
         return Ok(found);
     }
-    let begins = |mark: &[u8]| memchr::memmem::find_iter(bytes, mark).collect::<Vec<_>>();
-    for at in begins(&MAGIC.to_le_bytes()).into_iter().chain(begins(WGSL_MARK)) {
+    let magic = MAGIC.to_le_bytes();
+    for at in memchr::memmem::find_iter(bytes, &magic).chain(memchr::memmem::find_iter(bytes, WGSL_MARK)) {
         let rest = &bytes[at..];
         let (mut hash, mut hashed) = (Sha256::new(), 0_usize);
         for (size, digests) in wanted {

@@ -2,7 +2,7 @@
 //!
 //! A program or library whose device code is compiled apart (`nvcc -rdc=true`) keeps what its link was made from. Where the result of
 //! the link has no code for a device, the runtime hands all of that to the driver, which compiles PTX and links at the start of
-//! the program. Ran so on a GPU: `tests/evidence/brian2cuda-2026-11-25.log`.
+//! the program. Ran so on a GPU: `tests/evidence/brian2cuda-2026-11-25.log`, `arbor-ptx-2026-11-25.log`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ use crate::manifest::Manifests;
 /// In a linked file that is linked code, and of what the link left the PTX that can be linked for every device that it reaches: all
 /// that the link was made from must have code there. Machine code that the link left counts only beside PTX, as that of the
 /// runtime's own library does. Where the linked code stands in ordinary data, a runtime other than the vendor's `cudart` loads it, as
-/// in what NVIDIA's HPC compilers link, and nobody has seen that one fall back to PTX. Objects and archives that nobody has linked hold what is to be linked: all of it counts.
+/// in what NVIDIA's HPC compilers link, and nobody has seen that one fall back to PTX. Objects and archives that nobody has linked
+/// hold what is to be linked: all of it counts.
 pub fn loadable<'a>(images: &[&'a CodeImage], manifests: &Manifests) -> Vec<&'a CodeImage> {
     let used = || images.iter().copied().filter(|image| !image.empty);
     let linked = || images.iter().filter(|image| !image.relocatable && image.target().is_some());

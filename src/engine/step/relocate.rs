@@ -115,11 +115,10 @@ mod tests {
 
     #[test]
     fn texts_find_their_prefix_from_where_they_lie() {
-        let pc =
-            "prefix=/opt/simpack\nlibdir=/opt/simpack/lib\nother=/opt/simpack-data -I/opt/simpack /mnt/opt/simpack\n";
+        let pc = "prefix=/opt/simpack\nlibdir=/opt/simpack/lib\nother=/opt/simpack-data -I/opt/simpack/include /mnt/opt/simpack\n";
         assert_eq!(
             relocated(pc, Kind::PkgConfig, "lib/pkgconfig/sim.pc"),
-            "prefix=${pcfiledir}/../..\nlibdir=${pcfiledir}/../../lib\nother=/opt/simpack-data -I/opt/simpack /mnt/opt/simpack\n"
+            "prefix=${pcfiledir}/../..\nlibdir=${pcfiledir}/../../lib\nother=/opt/simpack-data -I${pcfiledir}/../../include /mnt/opt/simpack\n"
         );
         let cmake = "set(SIM_DIR /opt/simpack)\nfunction(sim_compile)\n  run(\"/opt/simpack/bin/simc\")\nendfunction()\n\
                      macro(sim_old)\n  run(/opt/simpack/bin/simc)\nendmacro()\nset(A /opt/simpack/a)\nset(B [[\n/opt/simpack]])\n";
