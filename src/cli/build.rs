@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::sign::SignArgs;
+use super::packages::sign::SignArgs;
 use crate::arch::{Capability, CudaVersion};
 use crate::config;
 use crate::error::{Error, Result};

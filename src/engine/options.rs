@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::step::headers::HeaderStore;
-use super::step::isolation::StepIsolation;
+use super::step::sandbox::isolation::StepIsolation;
 use crate::fs::Digest;
 use crate::manifest::{MemoryModel, TimeModel, Vendor};
 

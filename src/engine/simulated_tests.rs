@@ -10,7 +10,7 @@ use super::executor::{End, Event, Executor, drive};
 use super::scheduler::{Assignment, Processes, Release, Scheduler};
 use super::slots::Waiting;
 use super::step::StepFailure;
-use super::step::diagnose::Cause;
+use super::step::explain::diagnose::Cause;
 use super::step::shared::NotShareable;
 use crate::error::{Error, Result};
 

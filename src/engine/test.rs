@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::step::isolation::{SandboxMode, StepIsolation};
+use super::step::sandbox::isolation::{SandboxMode, StepIsolation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::process::{Call, Ended, interrupted};

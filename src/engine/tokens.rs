@@ -15,7 +15,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::step::scratch::SCRATCH;
+use super::step::sandbox::scratch::SCRATCH;
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::fs;

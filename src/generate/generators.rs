@@ -1,6 +1,9 @@
 //! The table of generators: which makes the files of a target.
 
-use super::{FileSet, Model, Target, Templates, conda, docs, easybuild, github, interface, nix, spack};
+use super::ci::github;
+use super::hpc::{easybuild, spack};
+use super::kernels::docs;
+use super::{FileSet, Model, Target, Templates, conda, interface, nix};
 use crate::error::Result;
 use crate::manifest::Vendor;
 

@@ -4,39 +4,35 @@
 //! target is a pure function from the model to a [`FileSet`]. The texts are templates, data below `templates/generate`;
 //! what a template prints goes through an escaping filter of its target, or it is an error.
 
+mod ci;
 mod conda;
-mod docs;
-mod easybuild;
 mod escape;
 mod files;
 mod generators;
-mod github;
-mod gitlab;
 mod globs;
+mod hpc;
 mod integrity;
 mod interface;
-mod kernel_table;
+mod kernels;
 mod model;
 mod nix;
 mod render;
-mod spack;
-mod structures;
 mod target;
 
+pub use ci::github::matrix;
+pub use ci::gitlab::pipeline;
 pub use escape::{
     FILLED, cmake, easyconfig, github_text, markdown, nix_string, pkg_config, python, shell, shell_filled, yaml,
     yaml_recipe,
 };
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
-pub use github::matrix;
-pub use gitlab::pipeline;
 pub use globs::extended;
 pub use integrity::sri;
-pub use kernel_table::KernelTable;
+pub use kernels::kernel_table::KernelTable;
+pub use kernels::structures::with_structures;
 pub use model::{
     Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed, Output,
     Release, Revision, Use, library_base, licence_ids,
 };
 pub use render::Templates;
-pub use structures::with_structures;
 pub use target::Target;

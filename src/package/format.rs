@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::kept::KeptList;
+use super::reading::kept::KeptList;
 use super::{BuiltPackage, FormatContext, Package};
 use crate::bundle::BundleManifest;
 use crate::error::Result;

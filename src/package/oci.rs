@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::kept::sums_of;
-use super::packed_tar::header;
+use super::reading::kept::sums_of;
+use super::writing::packed_tar::header;
 use super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Named, Package, PackageWriter, feed, with_files,
     with_licences, write_all,

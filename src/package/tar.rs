@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::conda::Conda;
-use super::kept::{KeptDigest, KeptFile, KeptList, sums, sums_of, sums_path};
 use super::lmod::module;
-use super::packed_tar::PackedTar;
+use super::reading::kept::{KeptDigest, KeptFile, KeptList, sums, sums_of, sums_path};
+use super::writing::packed_tar::PackedTar;
 use super::{
     BuiltPackage, Content, Efforts, Format, FormatContext, Named, Package, PackageWriter, Rendered, feed,
     with_licences, write_all,

@@ -81,7 +81,7 @@ impl Package {
 
     /// Time stamp of every entry of its archives, in seconds since 1970.
     pub fn time(&self) -> u64 {
-        super::epoch::archive_time(self.manifest.provenance.source_date_epoch)
+        super::writing::epoch::archive_time(self.manifest.provenance.source_date_epoch)
     }
 
     /// Bytes of `simpack.json`.

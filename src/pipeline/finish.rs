@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::BuildResult;
-use super::dist::{Dist, MARK};
 use super::given::Given;
 use super::inputs::machine_paths;
 use super::job::Job;
-use super::packages::{is_in_all_formats, pack};
-use super::provenance::{attest, origin_of};
+use super::output::dist::{Dist, MARK};
+use super::output::packages::{is_in_all_formats, pack};
+use super::output::provenance::{attest, origin_of};
 use super::request::BuildRequest;
 use super::search_paths::{self, Libraries};
 use super::slices::cut;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::inputs::BuildInputs;
-use super::parts;
+use super::machines::parts;
 use super::request::BuildRequest;
 use crate::amount::count;
 use crate::arch::KernelTarget;

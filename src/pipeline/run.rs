@@ -3,14 +3,14 @@
 use std::time::{Instant, SystemTime};
 
 use super::BuildResult;
-use super::dist::{refuse_fixed, refuse_foreign};
 use super::finish::{ByVariant, Finish};
 use super::inputs::BuildInputs;
 use super::job::Job;
+use super::machines::slurm;
 use super::origin::{origin, watched};
-use super::provenance::signing_key;
+use super::output::dist::{refuse_fixed, refuse_foreign};
+use super::output::provenance::signing_key;
 use super::request::{BuildRequest, LauncherKind};
-use super::slurm;
 use super::summary::LastWords;
 use crate::attest::SigningKey;
 use crate::data::Data;

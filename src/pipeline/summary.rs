@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::packages::Packed;
+use super::output::packages::Packed;
 use crate::amount::count;
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::Bundle;

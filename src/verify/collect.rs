@@ -18,7 +18,8 @@ use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, Look};
 use crate::manifest::opened;
-use crate::package::{is_beside, is_installed, kept};
+use crate::package::kept;
+use crate::package::{is_beside, is_installed};
 use crate::parallel::{side_by_side, threads};
 use crate::report::{self, Incomplete, Subject};
 

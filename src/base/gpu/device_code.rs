@@ -4,14 +4,16 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::code_place::CodePlace;
+use super::containers::fatbin::{
+    CodeKind, Fatbin, FatbinEntry, Fatbins, SECTIONS, Unpacker, fatbins_within, is_fatbin,
+};
+use super::containers::in_data::{Ranges, containers_in, searched};
+use super::containers::members::archive_members;
+use super::containers::offload::{self, is_offload_bundle, offload_bundles_within};
 use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
-use super::fatbin::{CodeKind, Fatbin, FatbinEntry, Fatbins, SECTIONS, Unpacker, fatbins_within, is_fatbin};
-use super::in_data::{Ranges, containers_in, searched};
-use super::members::archive_members;
-use super::offload::{self, is_offload_bundle, offload_bundles_within};
 use super::ptx::{PtxModule, is_ptx, ptx_within};
+use super::shader::webgpu::{is_wgsl, webgpu_within};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
-use super::webgpu::{is_wgsl, webgpu_within};
 use super::{CodeError, KernelSignature};
 use crate::arch::{Capability, KernelTarget};
 use crate::budget::Budget;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::arch::Suffix;
 use crate::elf::fixture as host;
+use crate::gpu::containers::in_data::containers_in;
 use crate::gpu::fixture::{self, PTX, Store, container, entry};
-use crate::gpu::in_data::containers_in;
 
 /// A host object whose section `name` holds `content`.
 fn object(dir: &Path, name: &str, content: &[u8]) -> PathBuf {

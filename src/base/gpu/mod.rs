@@ -5,41 +5,36 @@
 
 mod chain;
 mod code_place;
+mod containers;
 mod cubin;
 mod device_code;
-mod embedded;
 mod error;
-mod fatbin;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod in_data;
 mod loadable;
-mod members;
-mod offload;
 mod ptx;
+mod shader;
 mod signature;
 pub mod slice;
 mod spirv;
-mod webgpu;
-mod wgsl;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
 pub use code_place::CodePlace;
+pub use containers::fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
+pub use containers::members::archive_members;
+pub use containers::offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
 pub use device_code::{
     CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, device_code_within, may_hold_code,
 };
-pub use embedded::embedded_modules;
 pub use error::CodeError;
-pub use fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
 pub use loadable::{loadable, runs_on};
-pub use members::archive_members;
-pub use offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
+pub use shader::embedded::embedded_modules;
+pub use shader::webgpu::{is_wgsl, wgsl_for_webgpu};
+pub use shader::wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};
 pub use signature::{BufferBinding, BufferField, KernelSignature, Param, SpecConstant, kernel_abi_tag};
 pub use spirv::{
     FloatArithmetic, ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
     SpirvResource, is_spirv, spirv,
 };
-pub use webgpu::{is_wgsl, wgsl_for_webgpu};
-pub use wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::diagnose::Cause;
+use super::explain::diagnose::Cause;
+use super::explain::undeclared::{Keys, Scene};
 use super::failure::{Share, StepFailure};
 use super::host::HostStep;
-use super::isolation::plain;
 use super::kind::cached_name;
-use super::launcher::Launching;
 use super::run::StepRun;
-use super::undeclared::{Keys, Scene};
+use super::sandbox::isolation::plain;
+use super::sandbox::launcher::Launching;
 use crate::amount::count;
 use crate::engine::cache::{CacheEntry, Made};
 use crate::engine::trees::{Beginning, Declared, Left, SOURCE};

@@ -1,6 +1,6 @@
 //! What a step is given, and why it failed.
 
-use super::diagnose::Cause;
+use super::explain::diagnose::Cause;
 use crate::engine::scheduler::Fate;
 use crate::engine::tokens::Tokens;
 use crate::error::Error;

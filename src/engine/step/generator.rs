@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::toolset::Toolset;
+use super::sandbox::toolset::Toolset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{self, Digest, EntryKind, Tree};
 use crate::plan::Step;

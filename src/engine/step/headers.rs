@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::isolation::{StepIsolation, changed, plain};
+use super::sandbox::isolation::{StepIsolation, changed, plain};
 use crate::engine::cache::{KindStat, OPEN_TO_ALL, make_dir};
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};

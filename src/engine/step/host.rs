@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::failure::Share;
-use super::install::install;
-use super::launcher::Launching;
-use super::relocate::relocate;
-use super::soname::give_sonames;
-use super::toolset::Toolset;
+use super::installed::install::install;
+use super::installed::relocate::relocate;
+use super::installed::soname::give_sonames;
+use super::sandbox::launcher::Launching;
+use super::sandbox::toolset::Toolset;
 use crate::arch::CudaVersion;
 use crate::build_system::{BuildDriver, HostBuild, HostTools, PREFIX};
 use crate::error::{Error, Result};

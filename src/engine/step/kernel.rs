@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::headers::{HeaderContext, read_alone, read_by};
-use super::isolation::changed;
 use super::kind::cached_name;
 use super::nvcc::{LIST, are_alike, each_as_if_alone, is_plain, list_of_read, same_source_path, stem};
-use super::toolset::{Toolset, temporary};
+use super::sandbox::isolation::changed;
+use super::sandbox::toolset::{Toolset, temporary};
 use crate::arch::{Capability, CudaVersion, KernelCompiler, KernelTarget};
 use crate::engine::options::BuildOptions;
 use crate::error::{Error, Result};

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::diagnose::{Cause, cause};
+use super::explain::diagnose::{Cause, cause};
+use super::explain::told::told;
+use super::explain::undeclared::{Keys, Scene, explain};
 use super::failure::{Share, StepFailure};
 use super::generator::GeneratorStep;
-use super::isolation::{copy_declared, outside_links};
 use super::kernel::KernelPlace;
 use super::kind::kind_of;
-use super::launcher::{LauncherUse, Launching};
 use super::log::Log;
-use super::scratch::scratch;
+use super::sandbox::isolation::{copy_declared, outside_links};
+use super::sandbox::launcher::{LauncherUse, Launching};
+use super::sandbox::scratch::scratch;
+use super::sandbox::toolset::Toolset;
 use super::structures::StructuresStep;
-use super::told::told;
-use super::toolset::Toolset;
-use super::undeclared::{Keys, Scene, explain};
 use crate::engine::cache::{Cache, CacheEntry, Made, StepKind};
 use crate::engine::options::BuildOptions;
 use crate::engine::trees::BuildTrees;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::toolset::Toolset;
+use super::sandbox::toolset::Toolset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
 use crate::layout::{LayoutError, Structure, StructuresDump, anchor, differences, dwarf_structures};

@@ -22,7 +22,7 @@ pub use self::room::{TreeStat, trees_limit};
 pub(in crate::engine) use self::sources::Declared;
 pub(in crate::engine) use self::tree::{Beginning, BuildTree, Left, SOURCE};
 use super::cache::{Cache, CacheEntry, Made};
-use super::step::isolation::StepIsolation;
+use super::step::sandbox::isolation::StepIsolation;
 use crate::error::Result;
 use crate::fs::Digest;
 use crate::plan::Step;

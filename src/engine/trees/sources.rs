@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::build_system::SourceChanges;
-use crate::engine::step::isolation::{changed, copy_declared};
+use crate::engine::step::sandbox::isolation::{changed, copy_declared};
 use crate::error::Result;
 use crate::fs::{self, Digest, EntryKind, Tree};
 

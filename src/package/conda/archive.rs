@@ -13,9 +13,9 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::super::epoch::zip_time;
-use super::super::kept::KeptList;
-use super::super::packed_tar::PackedTar;
+use super::super::reading::kept::KeptList;
+use super::super::writing::epoch::zip_time;
+use super::super::writing::packed_tar::PackedTar;
 use super::super::{
     BuiltPackage, Content, Effort, Efforts, Format, FormatContext, Package, PackageWriter, Rendered, companions, feed,
     write_all,

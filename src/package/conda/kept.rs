@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::kept::{KeptDigest, KeptFile, KeptList, client_list};
+use super::super::reading::kept::{KeptDigest, KeptFile, KeptList, client_list};
 use crate::bundle::BundleManifest;
 
 /// Where clients keep it.

@@ -8,7 +8,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use rattler_digest::{Md5, compute_bytes_digest, compute_file_digest};
 use tempfile::NamedTempFile;
 
-use super::super::packed_tar::header;
+use super::super::writing::packed_tar::header;
 use super::super::{BuiltPackage, Content, Efforts, Named, Package, PackageWriter};
 use super::control::Fields;
 use super::places::PREFIX;

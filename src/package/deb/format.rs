@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::super::kept::KeptList;
 use super::super::modules::refuse_modules;
+use super::super::reading::kept::KeptList;
 use super::super::{BuiltPackage, Format, FormatContext, Named, Package, PackageKind, companions, feed, write_all};
 use super::archive::DebWriter;
 use super::relations::Names;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::beside::is_beside;
-use super::super::kept::{KeptDigest, KeptFile, KeptList, client_list, sums};
+use super::super::reading::beside::is_beside;
+use super::super::reading::kept::{KeptDigest, KeptFile, KeptList, client_list, sums};
 use super::places::PREFIX;
 use super::relations::plain;
 use crate::bundle::BundleManifest;

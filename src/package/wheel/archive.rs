@@ -9,13 +9,13 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::super::epoch::zip_time;
-use super::super::writer::{staged, unchanged};
+use super::super::writing::epoch::zip_time;
+use super::super::writing::writer::{staged, unchanged};
 use super::super::{BuiltPackage, Effort, Named};
-use super::describe;
 use super::layout::{Member, Source};
+use super::metadata::describe;
+use super::metadata::record::{encoded, quoted};
 use super::planned::Planned;
-use super::record::{encoded, quoted};
 use crate::error::{Error, Result};
 use crate::fs::Content;
 use crate::parallel::until_failure;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::super::kept::KeptList;
+use super::super::reading::kept::KeptList;
 use super::super::{BuiltPackage, Format, FormatContext, Package, write_all};
 use super::{archive, index, kept, plan};
 use crate::bundle::BundleManifest;

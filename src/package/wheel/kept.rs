@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::installed::{RecordedDigest, projects_named};
-use super::super::kept::{KeptDigest, KeptFile, KeptList};
+use super::super::reading::installed::{RecordedDigest, projects_named};
+use super::super::reading::kept::{KeptDigest, KeptFile, KeptList};
 use crate::bundle::BundleManifest;
 
 /// The list of the project to which the prefix of a wheel's manifest belongs; the prefix is a directory beside it.

@@ -6,25 +6,23 @@
 //! whose version is the tag. Vendor libraries are dependencies on the vendor's wheels, found by search paths.
 
 mod archive;
-mod describe;
 mod format;
 mod index;
 mod kept;
 mod layout;
 mod level;
 mod links;
+mod metadata;
 mod module;
 mod names;
 mod plan;
 mod planned;
 mod python;
 mod read;
-mod record;
-mod requires;
 mod variants;
 
 pub use format::Wheel;
 pub use level::{Level, level};
+pub use metadata::record::{encoded, quoted};
 pub use names::{escaped, extra, kernel_abi_version, normalized};
 pub use read::{is_metadata, manifests, metadata};
-pub use record::{encoded, quoted};

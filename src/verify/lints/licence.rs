@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::BundleFacts;
-use super::bundled::names;
+use super::libraries::bundled::names;
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::Permission;
 

@@ -3,24 +3,19 @@
 //! To add one: write `manifests/lints/<id>.toml`, a predicate in the module of its subject, and two
 //! bundles in the tests: one where it fires, and a look-alike where it must not.
 
-mod bundled;
 mod ceilings;
-mod closure;
 mod device;
 mod files;
 mod foreign;
 mod glibc;
 mod hygiene;
 mod isa;
+mod libraries;
 mod licence;
-mod needed;
 mod promise;
 mod release;
 mod safety;
-mod search_path;
-mod soname;
 mod source;
-mod symbols;
 mod tests_of_recipe;
 
 use super::BundleFacts;
@@ -35,9 +30,9 @@ pub(super) fn registry(data: &Data) -> Result<Registry<BundleFacts>> {
 
 fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
-        bundled::predicates(),
+        libraries::bundled::predicates(),
         ceilings::predicates(),
-        closure::predicates(),
+        libraries::closure::predicates(),
         device::predicates(),
         files::predicates(),
         foreign::predicates(),
@@ -45,14 +40,14 @@ fn predicates() -> Vec<Predicate<BundleFacts>> {
         hygiene::predicates(),
         isa::predicates(),
         licence::predicates(),
-        needed::predicates(),
+        libraries::needed::predicates(),
         release::predicates(),
         promise::predicates(),
         safety::predicates(),
-        search_path::predicates(),
-        soname::predicates(),
+        libraries::search_path::predicates(),
+        libraries::soname::predicates(),
         source::predicates(),
-        symbols::predicates(),
+        libraries::symbols::predicates(),
         tests_of_recipe::predicates(),
         vec![unused_waiver()],
     ];

@@ -7,8 +7,8 @@
 
 use object::elf;
 
-use super::grow::page_size;
-use super::headers::{UNUSED, in_the_way, segment_bytes};
+use super::growth::grow::page_size;
+use super::growth::headers::{UNUSED, in_the_way, segment_bytes};
 use super::moves::{Move, entry_bytes, moved_section, moved_segment, readdress, write_sections, write_symbols};
 use super::overlay::Overlay;
 use super::patch_plan::Write;

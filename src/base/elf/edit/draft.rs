@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::elf;
 
+use super::growth::tail::{self, Part, Tail};
 use super::intent::State;
 use super::needs::NeedsTable;
 use super::overlay::Overlay;
 use super::pieces::{Piece, PieceKind, pieces};
 use super::references::{EDITABLE_TAGS, TEXT_TAGS, foreign};
 use super::strings::Strings;
-use super::tail::{self, Part, Tail};
 use crate::elf::image::SECTION_SIZE;
 use crate::elf::{Dynamic, DynamicEntry, ElfError, Image};
 

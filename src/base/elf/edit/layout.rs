@@ -2,10 +2,10 @@
 //! grew, and from the wanted state, so that all ways to a state end at the same bytes.
 
 use super::draft::{Draft, Places};
-use super::headers::HeaderSlot;
+use super::growth::headers::HeaderSlot;
+use super::growth::tail::Part;
 use super::moves::Move;
 use super::strings::Strings;
-use super::tail::Part;
 use crate::elf::Segment;
 
 /// Where everything goes.

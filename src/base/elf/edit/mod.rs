@@ -10,8 +10,7 @@
 
 mod cut;
 mod draft;
-mod grow;
-mod headers;
+mod growth;
 mod intent;
 mod layout;
 mod moves;
@@ -23,7 +22,6 @@ mod plan;
 mod references;
 mod source;
 mod strings;
-mod tail;
 mod write;
 
 pub use cut::{CutPlan, FreeRoom, ShrunkSection, cut};

@@ -3,13 +3,13 @@
 use object::elf;
 
 use super::draft::Draft;
-use super::grow;
-use super::headers::{HeaderSlot, behind_loads, segment_bytes};
+use super::growth::grow;
+use super::growth::headers::{HeaderSlot, behind_loads, segment_bytes};
+use super::growth::tail::{Part, segments_before, vacated_entries};
 use super::layout::{Layout, at_home};
 use super::moves::{entry_bytes, moved_segment, readdress, write_got, write_sections, write_symbols};
 use super::patch_plan::Write;
 use super::pieces::{Piece, PieceKind};
-use super::tail::{Part, segments_before, vacated_entries};
 use crate::elf::image::SEGMENT_SIZE;
 use crate::elf::{DynamicEntry, ElfError, Segment};
 

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::Libc;
 use super::answer::{End, LoadedObject};
+use super::lookup::search_dir::directory_of;
 use super::object::{NeedKind, Object};
 use super::process::{Inside, PROGRAM, Process};
-use super::search_dir::directory_of;
 use super::tree::{FileId, Opened};
 
 impl Process<'_> {

@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::answer::{End, Link, Resolution, Rule};
+use super::lookup::musl;
+use super::lookup::search::SearchEnd;
+use super::lookup::search_dir::{directory_of, search_dir};
 use super::object::{NeedKind, Object, Rejection};
 use super::process::{LOADER, PROGRAM, Process};
-use super::search::SearchEnd;
-use super::search_dir::{directory_of, search_dir};
 use super::tree::{Opened, Tree};
-use super::{Environment, Libc, Loader, musl};
+use super::{Environment, Libc, Loader};
 
 /// A name that an object opens at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::answer::{LoadedObject, Resolution};
+use super::lookup::search_dir::SearchDir;
 use super::object::{Object, Rejection};
-use super::search_dir::SearchDir;
 use super::tree::{FileId, Source, Tree};
 use super::{Environment, Loader};
 

@@ -10,7 +10,7 @@ use super::plan::{Order, Part, SliceError, SlicePlan, TargetBytes};
 use crate::arch::Capability;
 use crate::elf::is_elf;
 use crate::gpu::CodeError;
-use crate::gpu::members::LONGEST_NAME;
+use crate::gpu::containers::members::LONGEST_NAME;
 use crate::parallel::side_by_side;
 
 const MAGIC: &[u8] = b"!<arch>\n";

@@ -4,7 +4,7 @@ use super::pick::Picked;
 use super::plan::Part;
 use crate::budget::Budget;
 use crate::elf::bytes::Bytes;
-use crate::gpu::fatbin::{Fatbin, Unpacker};
+use crate::gpu::containers::fatbin::{Fatbin, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
 
 /// Bytes of an entry's own header in its shortest form.

@@ -4,7 +4,7 @@ use super::plan::Disposition;
 use super::survey::Survey;
 use crate::elf::Image;
 use crate::gpu::CodeError;
-use crate::gpu::in_data::{Ranges, containers_in};
+use crate::gpu::containers::in_data::{Ranges, containers_in};
 
 /// What becomes of the containers outside the ranges in `seen` (file offsets), and a warning about them.
 pub(super) fn shortened<'f>(

@@ -13,7 +13,7 @@ use super::plan::{Disposition, FreedSpace, Order, Part, SliceError, SlicePlan, a
 use super::pointers::{Targets, follow};
 use super::survey::{RELOCATABLE, Sums, Survey, code_sections};
 use crate::elf::{Dynamic, Image, Section};
-use crate::gpu::fatbin::fatbins_within;
+use crate::gpu::containers::fatbin::fatbins_within;
 
 /// Bytes of a section header.
 const SECTION_SIZE: u64 = 64;

@@ -1,7 +1,7 @@
 //! Names of the kernels in a container: from symbols of machine code, or from PTX.
 
 use crate::budget::Budget;
-use crate::gpu::fatbin::Unpacker;
+use crate::gpu::containers::fatbin::Unpacker;
 use crate::gpu::{CodeKind, FatbinEntry, cubin, ptx::ptx_within};
 
 /// Names of the kernels in a container, sorted, from the first entry that tells them; none for a container without

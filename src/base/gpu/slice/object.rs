@@ -10,7 +10,7 @@ use super::survey::{Sums, Survey, code_sections};
 use crate::elf::bytes::Bytes;
 use crate::elf::edit::Write;
 use crate::elf::{ElfError, Image, Section};
-use crate::gpu::fatbin::fatbins_within;
+use crate::gpu::containers::fatbin::fatbins_within;
 
 const RELA_SIZE: u64 = 24;
 const SYMBOL_SIZE: u64 = 24;

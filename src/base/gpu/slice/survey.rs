@@ -8,7 +8,7 @@ use super::pick::{Picked, PtxRule, SliceSpec, pick};
 use super::plan::{ContainerSlice, Loss, Order, Part, TargetBytes};
 use crate::arch::Capability;
 use crate::elf::{ElfError, Image, Section};
-use crate::gpu::fatbin::{Fatbin, SECTIONS, Unpacker};
+use crate::gpu::containers::fatbin::{Fatbin, SECTIONS, Unpacker};
 use crate::gpu::{CodeError, CodeKind, FatbinEntry};
 use crate::parallel::side_by_side;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::needed::provides_by_name;
+use super::super::libraries::needed::provides_by_name;
 use crate::lint::{Hits, Parameters};
 use crate::package::PythonProject;
 use crate::verify::{BundleFacts, Contents};

@@ -1,0 +1,5 @@
+//! Room for what does not fit in place.
+
+pub(super) mod grow;
+pub(super) mod headers;
+pub(super) mod tail;

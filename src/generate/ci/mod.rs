@@ -1,0 +1,4 @@
+//! Jobs of CI systems, one for each part of a build.
+
+pub(super) mod github;
+pub(super) mod gitlab;
