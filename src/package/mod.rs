@@ -37,8 +37,9 @@ pub use selection::{
     lowest_driver, preference, release_number, release_of, unknown_number,
 };
 pub use value::{Choice, Package, PackageKind};
-pub use writing::compression::{Effort, Efforts, Frame, STRONG_BYTES};
+pub use writing::compression::{Effort, Efforts, STRONG_BYTES};
 pub use writing::epoch::{check_epoch, parse_epoch};
+pub use writing::frame::Frame;
 pub use writing::sbom::sbom;
 pub use writing::write::{Rendered, with_files, write_all};
 pub use writing::writer::{BuiltPackage, Companion, Content, Named, PackageWriter, companions, feed, with_licences};

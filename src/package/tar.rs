@@ -82,7 +82,7 @@ impl TarWriter {
     fn new(spec: &Rendered<'_>, dir: &Path, threads: NonZeroUsize) -> Result<Self> {
         fs_err::create_dir_all(dir)?;
         let file = tempfile::Builder::new().prefix(".simpack-").tempfile_in(dir)?;
-        let archive = PackedTar::new(BufWriter::new(file), spec.package.time(), Efforts::of(spec.package)?, threads)?;
+        let archive = PackedTar::new(BufWriter::new(file), spec.package.time(), Efforts::of(spec.package)?, threads);
         Ok(Self { archive, target: dir.join(format!("{}.tar.zst", spec.stem())), named: spec.named() })
     }
 }

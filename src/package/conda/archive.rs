@@ -116,7 +116,7 @@ impl CondaArchive {
         zip.start_file("metadata.json", options).map_err(|error| failed(stem, error))?;
         zip.write_all(&about)?;
         zip.start_file(format!("pkg-{stem}.tar.zst"), options).map_err(|error| failed(stem, error))?;
-        let part = PackedTar::new(zip, time, efforts, threads)?;
+        let part = PackedTar::new(zip, time, efforts, threads);
         Ok(Self { part, stem: stem.to_owned(), time, options, threads })
     }
 
@@ -151,7 +151,7 @@ impl CondaArchive {
         let Self { part, stem, time, options, threads } = self;
         let mut zip = part.finish()?;
         zip.start_file(format!("info-{stem}.tar.zst"), options).map_err(|error| failed(&stem, error))?;
-        let part = PackedTar::new(zip, time, Efforts::default(), threads)?;
+        let part = PackedTar::new(zip, time, Efforts::default(), threads);
         Ok(Self { part, stem, time, options, threads })
     }
 

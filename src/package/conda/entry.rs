@@ -20,6 +20,7 @@ pub(super) struct Entry {
 /// The packages of a directory, by their files' names.
 pub(super) type Entries = BTreeMap<String, Entry>;
 
+/// A frame that says its size: without it zstd clears tables for what might come, a hundred megabytes for each index.
 pub(super) fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
-    Ok(zstd::encode_all(bytes, INDEX_LEVEL)?)
+    Ok(zstd::bulk::compress(bytes, INDEX_LEVEL)?)
 }

@@ -3,9 +3,6 @@
 //! not much to compress.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-
-use zstd::zstd_safe::{CParameter, ParamSwitch};
 
 use super::writer::staged;
 use crate::bundle::ArtifactKind;
@@ -143,72 +140,12 @@ fn shrunk(sample: &[u8]) -> u64 {
     }
 }
 
-/// A frame of zstd whose level changes from file to file. It is one frame, because there are readers of packages that
-/// stop after the first. Its bytes are the same for any number of threads.
-pub struct Frame<W: Write> {
-    encoder: zstd::Encoder<'static, W>,
-    effort: Effort,
-}
-
-impl<W: Write> Frame<W> {
-    /// A frame that goes to `out`, compressed on so many threads.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn new(out: W, threads: u32) -> io::Result<Self> {
-        let effort = Effort::Strong;
-        let mut encoder = zstd::Encoder::new(out, effort.zstd())?;
-        // Also for one thread: zstd's threaded mode cuts its input the same way for any number of workers, and
-        // differently from the mode without workers, in which the level could not change either.
-        encoder.multithread(threads)?;
-        encoder.include_checksum(true)?;
-        // Settled when the frame begins, by a level that has no use for it: the fast one has.
-        encoder.set_parameter(CParameter::UseRowMatchFinder(ParamSwitch::Enable))?;
-        Ok(Self { encoder, effort })
-    }
-
-    /// What comes from here on is worth `effort`.
-    ///
-    /// # Errors
-    /// What came before cannot be written.
-    pub fn turn_to(&mut self, effort: Effort) -> io::Result<()> {
-        if effort != self.effort {
-            // Otherwise what is collected and not begun yet would get the new level, and how much that is would depend
-            // on the number of threads.
-            self.encoder.flush()?;
-            self.encoder.set_parameter(CParameter::CompressionLevel(effort.zstd()))?;
-            self.effort = effort;
-        }
-        Ok(())
-    }
-
-    /// Completes the frame.
-    ///
-    /// # Errors
-    /// The end cannot be written.
-    pub fn finish(self) -> io::Result<W> {
-        self.encoder.finish()
-    }
-}
-
-impl<W: Write> Write for Frame<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.encoder.write(bytes)
-    }
-
-    /// Nothing: it would cut the frame where somebody wants to see what was written.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::fs::Digest;
 
     /// Bytes that nothing shrinks: a generator's.
-    fn noise(count: usize) -> Vec<u8> {
+    pub(in super::super) fn noise(count: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = || {
             state ^= state << 13;
@@ -217,11 +154,6 @@ mod tests {
             state
         };
         std::iter::repeat_with(|| next().to_le_bytes()).flatten().take(count).collect()
-    }
-
-    /// Bytes that shrink to about a half, and more at a stronger level: digits of a generator.
-    fn digits(count: usize) -> Vec<u8> {
-        noise(count / 2).iter().flat_map(|byte| [b"0123456789abcdef"[usize::from(byte >> 4)], b'.']).collect()
     }
 
     #[test]
@@ -247,55 +179,5 @@ mod tests {
         assert_eq!(([of("a"), of("c")], of("code")), ([Effort::Fast; 2], Effort::Store));
         assert_eq!(of("share/simpack/a/simpack.json"), Effort::Strong);
         assert!(efforts.is_mixed() && !Efforts::default().is_mixed());
-    }
-
-    /// Files of three efforts, several of each, so that zstd has jobs under way when the level changes.
-    fn frame(threads: u32) -> Vec<u8> {
-        let mut frame = Frame::new(Vec::new(), threads).unwrap();
-        for (effort, bytes) in [
-            (Effort::Strong, digits(70_000)),
-            (Effort::Store, noise(1 << 18).repeat(4 * 34)),
-            (Effort::Fast, digits(1 << 18).repeat(4 * 66)),
-            (Effort::Strong, digits(1 << 18)),
-            (Effort::Fast, digits(1 << 18)),
-        ] {
-            frame.turn_to(effort).unwrap();
-            // In pieces, as archives write them.
-            bytes.chunks(30_011).for_each(|piece| frame.write_all(piece).unwrap());
-        }
-        frame.finish().unwrap()
-    }
-
-    #[test]
-    fn a_frame_is_the_same_for_any_number_of_threads_and_is_one() {
-        let one = frame(1);
-        assert_eq!(Digest::of(&one), Digest::of(&frame(3)));
-        let mut decoder = zstd::Decoder::new(one.as_slice()).unwrap().single_frame();
-        let mut size = 0;
-        let mut piece = vec![0; 1 << 16];
-        loop {
-            match io::Read::read(&mut decoder, &mut piece).unwrap() {
-                0 => break,
-                count => size += count,
-            }
-        }
-        assert_eq!(size, 70_000 + ((4 * 34 + 4 * 66 + 2) << 18));
-    }
-
-    #[test]
-    fn the_level_changes_within_a_frame() {
-        // A text in which a stronger level finds more.
-        let text: Vec<u8> = (0..400_000u32)
-            .flat_map(|number| (number.wrapping_mul(2_654_435_761) >> 20).to_string().into_bytes())
-            .collect();
-        let size = |effort| {
-            let mut frame = Frame::new(Vec::new(), 1).unwrap();
-            frame.write_all(b"first").unwrap();
-            frame.turn_to(effort).unwrap();
-            frame.write_all(&text).unwrap();
-            frame.finish().unwrap().len()
-        };
-        let (store, fast, strong) = (size(Effort::Store), size(Effort::Fast), size(Effort::Strong));
-        assert!(strong < fast && fast < store && store < text.len(), "{strong} {fast} {store} of {}", text.len());
     }
 }

@@ -16,9 +16,9 @@ pub(in crate::package) struct PackedTar<W: Write> {
 
 impl<W: Write> PackedTar<W> {
     /// An archive that goes to `out`, compressed on so many threads; all entries have the time `time`.
-    pub fn new(out: W, time: u64, efforts: Efforts, threads: NonZeroUsize) -> Result<Self> {
+    pub fn new(out: W, time: u64, efforts: Efforts, threads: NonZeroUsize) -> Self {
         let threads = u32::try_from(threads.get()).unwrap_or(u32::MAX);
-        Ok(Self { archive: tar::Builder::new(Frame::new(out, threads)?), time, efforts })
+        Self { archive: tar::Builder::new(Frame::new(out, threads)), time, efforts }
     }
 
     pub fn file(&mut self, artifact: &Artifact, content: Content<'_>) -> Result<()> {
