@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use super::code_image::{CodeImage, DeviceCode, Kernel, Look};
 use super::code_place::CodePlace;
 use super::containers::fatbin::{
     CodeKind, Fatbin, FatbinEntry, Fatbins, SECTIONS, Unpacker, fatbins_within, is_fatbin,
@@ -10,181 +11,17 @@ use super::containers::fatbin::{
 use super::containers::in_data::{Ranges, containers_in, searched};
 use super::containers::members::archive_members;
 use super::containers::offload::{self, is_offload_bundle, offload_bundles_within};
-use super::cubin::{Cubin, Resources, compilers_of, cubin_within, is_cubin};
-use super::ptx::{PtxModule, is_ptx, ptx_within};
+use super::cubin::is_cubin;
+use super::entry::{SMALL, read_code, read_listed};
+use super::ptx::is_ptx;
 use super::shader::webgpu::{is_wgsl, webgpu_within};
 use super::spirv::{SpirvEntryPoint, SpirvModule, is_spirv, spirv_within};
 use super::{CodeError, KernelSignature};
-use crate::arch::{Capability, KernelTarget};
+use crate::arch::Capability;
 use crate::budget::Budget;
 use crate::elf::{Image, is_elf};
 use crate::fs::Content;
 use crate::parallel::{side_by_side, threads};
-
-/// How closely to look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
-    /// Unpack the code and read its kernels. Without, only headers are touched.
-    pub kernels: bool,
-    /// Search the whole file for containers that stand in ordinary data (some vendor libraries). Without, only the
-    /// data of files that name CUDA are searched.
-    pub deep: bool,
-}
-
-/// All device code of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DeviceCode {
-    /// Pieces of code in the order of the file.
-    pub images: Vec<CodeImage>,
-    /// What could not be examined, and why: never the same as nothing found.
-    pub unexamined: Vec<String>,
-}
-
-/// One piece of code for one target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeImage {
-    /// Where it stands.
-    pub place: CodePlace,
-    /// Position in the file, or in the archive's member.
-    pub at: u64,
-    /// Position of the container that it stands in with others; its own where it stands alone.
-    pub container: u64,
-    /// What it is.
-    pub kind: CodeKind,
-    /// For which capability; `None` for a number that makes no sense, and for what is not CUDA.
-    pub capability: Option<Capability>,
-    /// The device in its maker's words, where it is no capability: `gfx90a:xnack-`.
-    pub label: Option<String>,
-    /// PTX: version of the instruction set. SASS: version of the cubin's ABI. SPIR-V: version.
-    pub version: (u16, u16),
-    /// Bytes in the file.
-    pub stored_size: u64,
-    /// Bytes when unpacked.
-    pub unpacked_size: u64,
-    /// Made with device debug information.
-    pub debug: bool,
-    /// Not linked yet (`-rdc`).
-    pub relocatable: bool,
-    /// Relocatable code in a program or shared library, which a link left there.
-    pub left_by_link: bool,
-    /// Stands in ordinary data, where the usual tools do not find it.
-    pub hidden: bool,
-    /// Known to hold no kernel, as what a compiler leaves of a unit without any: nothing runs of it.
-    pub empty: bool,
-    /// Programs that made it, where they say so.
-    pub compilers: Vec<String>,
-    /// Kernels, if they were asked for and this kind of code has them in readable form.
-    pub kernels: Vec<Kernel>,
-    /// What a SPIR-V module says, or a shader in WGSL as such a module.
-    pub spirv: Option<SpirvModule>,
-}
-
-/// A kernel as any kind of code shows it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kernel {
-    /// Name and parameters; those of one file share them.
-    pub signature: Arc<KernelSignature>,
-    /// What it uses; only machine code knows.
-    pub resources: Option<Resources>,
-}
-
-impl CodeImage {
-    /// What it runs on; `None` for code that no device takes as it is (LTO-IR, HIP, unknown kinds).
-    pub fn target(&self) -> Option<KernelTarget> {
-        match self.kind {
-            CodeKind::Sass => self.capability.map(KernelTarget::Sass),
-            CodeKind::Ptx => self.capability.map(KernelTarget::Ptx),
-            CodeKind::Spirv => {
-                self.spirv.as_ref().map(|module| KernelTarget::Spirv(module.version.0, module.version.1))
-            }
-            CodeKind::Wgsl => Some(KernelTarget::WebGpu),
-            CodeKind::LtoIr | CodeKind::Offload | CodeKind::Other(_) => None,
-        }
-    }
-
-    /// ISA of the PTX that a driver can compile; none for other kinds of code.
-    pub fn ptx_isa(&self) -> Option<(u32, u32)> {
-        let (major, minor) = self.version;
-        matches!(self.target(), Some(KernelTarget::Ptx(_))).then_some((major.into(), minor.into()))
-    }
-
-    /// The device that it was made for: a capability, its maker's name, SPIR-V's version.
-    pub fn device(&self) -> String {
-        match (self.capability, &self.label, self.kind) {
-            (Some(capability), ..) => capability.to_string(),
-            (None, Some(label), _) => label.clone(),
-            (None, None, CodeKind::Spirv) => format!("{}.{}", self.version.0, self.version.1),
-            (None, None, CodeKind::Wgsl) => "WebGPU".to_owned(),
-            (None, None, CodeKind::Other(number)) => format!("{number:#x}"),
-            (None, None, _) => "?".to_owned(),
-        }
-    }
-
-    /// The code in words: `sm_90`, `compute_75`, `LTO-IR of sm_90`.
-    pub fn describe(&self) -> String {
-        let of = self.capability.map_or_else(|| "an unknown capability".to_owned(), |capability| capability.sm());
-        match (self.kind, self.target()) {
-            (_, Some(target)) => target.to_string(),
-            (CodeKind::Sass, None) => format!("machine code of {of}"),
-            (CodeKind::Ptx, None) => format!("PTX of {of}"),
-            (CodeKind::LtoIr, None) => format!("LTO-IR of {of}"),
-            (CodeKind::Spirv, None) => "SPIR-V".to_owned(),
-            (CodeKind::Wgsl, None) => "WGSL".to_owned(),
-            (CodeKind::Offload, None) => {
-                format!("HIP code for {}", self.label.as_deref().unwrap_or("an unknown device"))
-            }
-            (CodeKind::Other(number), None) => format!("device code of an unknown kind ({number:#x})"),
-        }
-    }
-
-    /// An image of which only the place is known.
-    pub fn new(kind: CodeKind, place: &CodePlace, at: u64, size: u64) -> Self {
-        Self {
-            place: place.clone(),
-            at,
-            container: at,
-            kind,
-            capability: None,
-            label: None,
-            version: (0, 0),
-            stored_size: size,
-            unpacked_size: size,
-            debug: false,
-            relocatable: false,
-            left_by_link: false,
-            hidden: false,
-            empty: false,
-            compilers: Vec::new(),
-            kernels: Vec::new(),
-            spirv: None,
-        }
-    }
-}
-
-impl DeviceCode {
-    /// No device code, and everything was examined.
-    pub fn is_empty(&self) -> bool {
-        self.images.is_empty() && self.unexamined.is_empty()
-    }
-
-    /// What the code runs on, sorted, without repetition.
-    pub fn targets(&self) -> Vec<KernelTarget> {
-        let mut targets: Vec<KernelTarget> = self.images.iter().filter_map(CodeImage::target).collect();
-        targets.sort();
-        targets.dedup();
-        targets
-    }
-
-    /// Signatures of the kernels for one target, sorted, without repetition.
-    pub fn kernels_of(&self, target: KernelTarget) -> Vec<KernelSignature> {
-        let images = self.images.iter().filter(|image| image.target() == Some(target));
-        let mut kernels: Vec<KernelSignature> =
-            images.flat_map(|image| &image.kernels).map(|kernel| (*kernel.signature).clone()).collect();
-        kernels.sort();
-        kernels.dedup();
-        kernels
-    }
-}
 
 /// All device code in the bytes of a file, with its kernels: an ELF file of the host, a cubin, a
 /// fatbin, PTX text, or a static archive of such. Any other file simply has none.
@@ -289,10 +126,6 @@ const WORTH_THREADS: u64 = 1 << 20;
 const RUNS_AT_ONCE: usize = 256;
 /// Bytes of containers that are listed before they are read.
 const READ_AT_ONCE: usize = 16 << 20;
-
-/// Code that unpacks to fewer bytes is read even where kernels are not asked for: only there can be none in it.
-/// What compilers leave of a unit without kernels has up to 1.5 KiB.
-const SMALL: u64 = 2048;
 
 /// Of machine code up to this size, one piece for each capability is unpacked for its compiler's note, whatever was
 /// asked for: without, a file whose PTX was taken out would seem to need an older driver.
@@ -584,89 +417,6 @@ impl Search<'_> {
         }
         self.image(image);
     }
-}
-
-/// Reads of an entry what was asked for; answers the image, and why something of it could not be read.
-fn read_listed<'a>(
-    entry: &FatbinEntry<'a>,
-    mut image: CodeImage,
-    look: Look,
-    is_noted: bool,
-    unpacker: &mut Unpacker<'a>,
-    budget: &Budget,
-) -> (CodeImage, Option<String>) {
-    if look.kernels {
-        let error = read_entry(entry, unpacker, budget, &mut image).err();
-        let reason = error.map(|error| format!("code at {:#x}: {error}", image.at));
-        return (image, reason);
-    }
-    if entry.unpacked_size < SMALL {
-        let mut read = image.clone();
-        image.empty = read_entry(entry, unpacker, budget, &mut read).is_ok() && read.empty;
-    } else if is_noted {
-        let code = unpacker.unpack(entry).and_then(|code| compilers_of(code, budget));
-        image.compilers = code.unwrap_or_default();
-    }
-    (image, None)
-}
-
-fn read_entry<'a>(
-    entry: &FatbinEntry<'a>,
-    unpacker: &mut Unpacker<'a>,
-    budget: &Budget,
-    image: &mut CodeImage,
-) -> Result<(), CodeError> {
-    match entry.kind {
-        CodeKind::Sass | CodeKind::Ptx => {}
-        CodeKind::LtoIr | CodeKind::Spirv | CodeKind::Wgsl | CodeKind::Offload => return Ok(()),
-        CodeKind::Other(number) => {
-            return Err(CodeError::Unknown(number));
-        }
-    }
-    let stated = entry.capability;
-    read_code(entry.kind, unpacker.unpack(entry)?, budget, image)?;
-    // The container's flags know the suffix for sure; the code inside must agree in the number.
-    match (stated, image.capability) {
-        (Some(stated), Some(found)) if stated.plain() != found.plain() => {
-            Err(CodeError::damaged(format!("the entry says {stated} and holds code for {found}")))
-        }
-        (Some(_), _) => {
-            image.capability = stated;
-            Ok(())
-        }
-        (None, _) => Ok(()),
-    }
-}
-
-fn read_code(kind: CodeKind, bytes: &[u8], budget: &Budget, image: &mut CodeImage) -> Result<(), CodeError> {
-    match kind {
-        CodeKind::Sass => {
-            let Cubin { capability, abi, relocatable, debug, compilers, kernels, .. } = cubin_within(bytes, budget)?;
-            image.capability = Some(capability);
-            image.version = (1, u16::from(abi));
-            image.relocatable |= relocatable;
-            image.debug |= debug;
-            image.compilers = compilers;
-            image.kernels = kernels
-                .into_iter()
-                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: Some(kernel.resources) })
-                .collect();
-        }
-        _ => {
-            let PtxModule { version, target, debug, compilers, kernels, .. } = ptx_within(bytes, budget)?;
-            image.compilers = compilers;
-            image.capability = Some(target);
-            image.version = version;
-            image.debug |= debug;
-            image.kernels = kernels
-                .into_iter()
-                .map(|kernel| Kernel { signature: kernel.signature.into(), resources: None })
-                .collect();
-        }
-    }
-    // What is not linked yet may be functions for the kernels of other units.
-    image.empty = image.kernels.is_empty() && !image.relocatable;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::arch::KernelTarget;
 use crate::arch::Suffix;
 use crate::elf::fixture as host;
 use crate::gpu::containers::in_data::containers_in;

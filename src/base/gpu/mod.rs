@@ -4,10 +4,12 @@
 //! is reported and never dropped, and nothing is unpacked beyond its announced size.
 
 mod chain;
+mod code_image;
 mod code_place;
 mod containers;
 mod cubin;
 mod device_code;
+mod entry;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -19,14 +21,13 @@ pub mod slice;
 mod spirv;
 
 pub use chain::{Available, Choice, Considered, Place, Verdict, choose};
+pub use code_image::{CodeImage, DeviceCode, Kernel, Look};
 pub use code_place::CodePlace;
 pub use containers::fatbin::{CONTAINER_MAGIC, CodeKind, Fatbin, FatbinEntry, fatbin, fatbins, is_fatbin};
 pub use containers::members::archive_members;
 pub use containers::offload::{OffloadBundle, OffloadEntry, is_offload_bundle, offload_bundles};
 pub use cubin::{Cubin, CubinKernel, Resources, cubin, is_cubin};
-pub use device_code::{
-    CodeImage, DeviceCode, Kernel, Look, device_code, device_code_with, device_code_within, may_hold_code,
-};
+pub use device_code::{device_code, device_code_with, device_code_within, may_hold_code};
 pub use error::CodeError;
 pub use loadable::{loadable, runs_on};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
