@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 use simpack::data::Data;
 use simpack::doctor::{Facts, FailedRun, PageOptions, examine, page, registry};
 use simpack::fit::Reach;
-use simpack::lint::{LintInfo, Over, Settings};
+use simpack::lint::{LintInfo, Over, Registry, Settings};
 use simpack::machine::{Failing, Machine, Part, Wanted};
 use simpack::manifest::Manifests;
 use simpack::report::Report;
@@ -45,11 +46,17 @@ fn scenarios() -> BTreeMap<String, Scenario> {
     files.map(read).collect()
 }
 
-fn examined(machine: Machine, of: &Scenario) -> (Facts, Report) {
+/// Read once: the machines are many.
+static KNOWN: LazyLock<(Manifests, Registry<Facts>)> = LazyLock::new(|| {
     let data = Data::at("no such directory");
-    let facts = Facts::new(machine, of.foreign.clone(), &[], Manifests::load(&data).unwrap());
+    (Manifests::load(&data).unwrap(), registry(&data).unwrap())
+});
+
+fn examined(machine: Machine, of: &Scenario) -> (Facts, Report) {
+    let (manifests, registry) = &*KNOWN;
+    let facts = Facts::new(machine, of.foreign.clone(), &[], manifests.clone());
     let facts = facts.with_failed_runs(of.failed_runs.clone());
-    let report = examine(&registry(&data).unwrap(), &facts, &Settings::default());
+    let report = examine(registry, &facts, &Settings::default());
     (facts, report)
 }
 

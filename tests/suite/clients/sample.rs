@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use simpack::arch::{CudaVersion, GlibcVersion, KernelTarget, Platform, Version, VersionPolicy, VersionRange};
 use simpack::bundle::{
@@ -32,7 +33,9 @@ pub const TARGETS: &[&str] =
     &["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_75", "compute_120"];
 
 pub fn manifests() -> Manifests {
-    Manifests::load(&Data::at("no such directory")).expect("the embedded manifests are right")
+    static KNOWN: LazyLock<Manifests> =
+        LazyLock::new(|| Manifests::load(&Data::at("no such directory")).expect("the embedded manifests are right"));
+    KNOWN.clone()
 }
 
 /// What a recipe's word for a package of conda becomes.
