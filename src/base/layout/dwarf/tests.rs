@@ -251,14 +251,19 @@ fn objects_that_cannot_be_read_are_told() {
         }
         let object = compile(&compiler, &[], ("unit.cc", &text), dir.path()).unwrap();
         // Cut or changed anywhere, it is read or refused, and nothing else.
-        for cut in (0..object.len()).step_by(97) {
-            let _ = dwarf_structures(&object[..cut], &["S"]);
-        }
-        let mut changed = object.clone();
-        for at in (0..object.len()).step_by(13) {
-            changed[at] ^= 0x5a;
-            let _ = dwarf_structures(&changed, &["S"]);
-            changed[at] = object[at];
+        for object in [&object, &compressed] {
+            let read = |bytes: &[u8]| {
+                let _ = dwarf_structures(bytes, &["S"]);
+                let _ = compiled_types(bytes, &["S", "struct S"].into(), &Budget::of(bytes));
+            };
+            assert_eq!(types_of(object, &["S", "struct S"]).len(), 2);
+            (0..object.len()).step_by(97).for_each(|cut| read(&object[..cut]));
+            let mut changed = object.clone();
+            for at in (0..object.len()).step_by(13) {
+                changed[at] ^= 0x5a;
+                read(&changed);
+                changed[at] = object[at];
+            }
         }
     }
 }
