@@ -157,7 +157,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     if !model.groups.is_empty() {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
-    if !model.shaders.is_empty() {
+    if model.has_shaders() {
         files.add("shaders.sh", templates.fill("shaders.sh", &values)?);
     }
     Ok(files)

@@ -32,7 +32,7 @@ pub use kernels::kernel_table::KernelTable;
 pub use kernels::structures::with_structures;
 pub use model::{
     Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed, Output,
-    Release, Revision, Use, library_base, licence_ids,
+    Release, Revision, ShaderModule, Use, library_base, licence_ids,
 };
 pub use render::Templates;
 pub use target::Target;

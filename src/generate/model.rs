@@ -8,6 +8,7 @@ use super::KernelTable;
 use crate::arch::{CudaVersion, KernelTarget, Version};
 use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
+use crate::fs::Digest;
 use crate::manifest::{CondaForge, EasyBuild};
 use crate::package::Package;
 use crate::plan::ShaderCall;
@@ -65,6 +66,8 @@ pub struct Model {
     pub cut: Vec<KernelTarget>,
     /// Calls of glslc, one a shader.
     pub shaders: Vec<ShaderCall>,
+    /// Modules of shaders in WGSL, which no builder of packages has a compiler of.
+    pub modules: Vec<ShaderModule>,
     /// CUDA releases, the recipe's own first.
     pub releases: Vec<Release>,
     /// Driver directories of search paths, in order.
@@ -321,6 +324,11 @@ pub struct Output {
 }
 
 impl Model {
+    /// Whether packages hold shaders.
+    pub fn has_shaders(&self) -> bool {
+        !(self.shaders.is_empty() && self.modules.is_empty())
+    }
+
     /// The library of a component that others link.
     pub fn library(&self, component: ComponentKind) -> Option<&Library> {
         self.libraries.iter().find(|library| library.component == component)
@@ -392,6 +400,21 @@ pub fn licence_ids(expression: &str) -> Vec<String> {
     }
     found.dedup();
     found
+}
+
+/// A module of a shader in WGSL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShaderModule {
+    /// Shader, relative to the source.
+    pub source: String,
+    /// Digest of its text: a module of another text is not the source's.
+    pub sha256: Digest,
+    /// Module, relative to the prefix.
+    pub output: String,
+    /// Whether the module is text, for WebGPU.
+    pub is_text: bool,
+    /// The text in lines, of what follows the last line break, too; else the bytes in Base64.
+    pub lines: Vec<String>,
 }
 
 #[cfg(test)]

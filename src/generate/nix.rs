@@ -126,7 +126,7 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     if !model.groups.is_empty() {
         files.add("kernels.sh", templates.fill("kernels.sh", &values)?);
     }
-    if !model.shaders.is_empty() {
+    if model.has_shaders() {
         files.add("shaders.sh", templates.fill("shaders.sh", &values)?);
     }
     Ok(files)
@@ -245,7 +245,7 @@ fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'stati
             moves.push((pattern.to_owned(), output));
         }
     }
-    if !(model.groups.is_empty() && model.shaders.is_empty()) && outputs.contains(&"lib") {
+    if (!model.groups.is_empty() || model.has_shaders()) && outputs.contains(&"lib") {
         // The simulator's loader looks for device code beside its library.
         moves.push((format!("lib/{}", model.name), "lib"));
     }

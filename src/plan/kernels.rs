@@ -161,13 +161,25 @@ pub struct ShaderCall {
 
 /// The calls of glslc that make all shaders of a recipe but those in WGSL, as its build makes them.
 pub fn glslc_calls(recipe: &Recipe) -> Vec<ShaderCall> {
+    shader_calls(recipe, KernelCompiler::Glslc)
+}
+
+/// What simpack itself makes its shaders in WGSL with.
+pub fn wgsl_calls(recipe: &Recipe) -> Vec<ShaderCall> {
+    shader_calls(recipe, KernelCompiler::Naga)
+}
+
+fn shader_calls(recipe: &Recipe, compiler: KernelCompiler) -> Vec<ShaderCall> {
     let Some(tag) = recipe.kernel_abi_tag() else { return Vec::new() };
     let mut calls = Vec::new();
     for group in recipe.groups.iter().filter(|group| !group.form.is_cuda()) {
-        for source in group.sources.iter().filter(|it| ShaderLanguage::of(it) != Some(ShaderLanguage::Wgsl)) {
+        let is_its = |source: &&String| {
+            (ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl)) == (compiler == KernelCompiler::Naga)
+        };
+        for source in group.sources.iter().filter(is_its) {
             for variant in &group.variants {
                 for &target in recipe.targets.iter().filter(|target| target.is_shader()) {
-                    let unit = Unit { group, source, variant, target, compiler: KernelCompiler::Glslc };
+                    let unit = Unit { group, source, variant, target, compiler };
                     let (args, name) = unit.arguments();
                     let output = format!("{}/{name}", kernel_dir(recipe, &tag, &variant.name, target));
                     calls.push(ShaderCall { source: source.clone(), args, output });

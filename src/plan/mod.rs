@@ -13,16 +13,18 @@ mod shard;
 mod simulated_tests;
 mod structures;
 mod tasks;
+mod wgsl;
 
 pub use generators::program_tool;
 pub use headers::{HeaderList, RecordedHeaders, SoughtNames};
 pub use host::{architectures, fill, fill_but_targets};
-pub use kernels::{ShaderCall, glslc_calls, nvcc_arguments};
+pub use kernels::{ShaderCall, glslc_calls, nvcc_arguments, wgsl_calls};
 pub use key::{KeyPart, key_of};
 pub use model::{Action, BuildPlan, DATA, PLAN_SCHEMA, PlanInputs, PlannedBundle, PlannedRelease, Step, kernel_dir};
 pub use shard::{DIVISION_SCHEMA, DividedShard, Division, MOST_SHARDS, PlanIdentity, Shard, Weight};
 pub use structures::{structures_plan, structures_step};
 pub use tasks::tasks;
+pub use wgsl::wgsl_module;
 
 use std::collections::{BTreeMap, BTreeSet};
 

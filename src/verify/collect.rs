@@ -16,7 +16,8 @@ use crate::elf;
 use crate::error::Result;
 use crate::fs::Content;
 use crate::fs::{self, Digest, Entry, EntryKind};
-use crate::gpu::{self, CodeError, Look};
+use crate::gpu::{self, CodeError, KernelSignature, Look};
+use crate::layout::{CompiledType, compiled_types};
 use crate::manifest::opened;
 use crate::package::kept;
 use crate::package::{is_beside, is_installed};
@@ -109,12 +110,15 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     let size = |entry: &Entry| if let EntryKind::File { size, .. } = entry.kind { size } else { 0 };
     work.sort_by_key(|(_, entry)| std::cmp::Reverse(size(entry)));
     let common = Budget::for_size(0);
+    let shared = shared_types(bundles);
     let mut examined = side_by_side(
         &work,
         threads(),
         || (),
         |(), (index, entry)| {
-            let mut examination = Examination { tree: &trees[*index], rules, needs, common: &common, gaps: Vec::new() };
+            let tree = &trees[*index];
+            let mut examination =
+                Examination { tree, rules, needs, common: &common, shared: &shared, gaps: Vec::new() };
             (*index, examination.file(entry), examination.gaps)
         },
     );
@@ -160,6 +164,16 @@ pub(super) fn collect(subjects: Subjects<'_>, rules: &Rules, needs: Needs) -> Co
     Collected { facts: BundleFacts { packages, foreign, indexes, strays, loads, rules: rules.clone() }, incomplete }
 }
 
+/// The types of the host, by simulator, that buffers and push constants of its shaders are filled from.
+fn shared_types(bundles: &[Bundle]) -> SharedTypes<'_> {
+    let mut found = SharedTypes::new();
+    for Bundle { manifest, .. } in bundles {
+        let types: Vec<&str> = manifest.kernels.iter().flat_map(KernelSignature::host_types).collect();
+        found.entry(&manifest.simulator).or_default().extend(types);
+    }
+    found
+}
+
 /// Files and links of a bundle without what formats put beside those of the manifest. A prefix that several packages are
 /// installed in holds what others own: there the manifest says which files are the package's.
 fn entries(bundle: &Bundle) -> Result<Vec<Entry>> {
@@ -200,6 +214,9 @@ fn gap(subject: impl Into<Subject>, topic: &str, reason: &str) -> Incomplete {
     Incomplete { subject: subject.into(), topic: topic.to_owned(), reason: reason.to_owned() }
 }
 
+/// Names of types by simulators.
+type SharedTypes<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
 /// The examination of one file.
 struct Examination<'a> {
     tree: &'a Tree<'a>,
@@ -207,6 +224,7 @@ struct Examination<'a> {
     needs: Needs,
     /// What all files may spend beside their own shares.
     common: &'a Budget,
+    shared: &'a SharedTypes<'a>,
     gaps: Vec<Incomplete>,
 }
 
@@ -395,13 +413,33 @@ impl Examination<'_> {
                     let path = member_of(&facts.path, member.as_deref());
                     self.gap(&path, "instructions", &format!("only x86-64 is decoded, this is {}", found.machine));
                 }
-                facts.objects.push(ObjectFacts { member, elf: found, isa, code });
+                let types = self.types(bytes, (&facts.path, member.as_deref()), &found, budget);
+                facts.objects.push(ObjectFacts { member, elf: found, isa, code, types });
             }
             Err(error) => {
                 let path = member_of(&facts.path, member.as_deref());
                 self.gap(&path, "elf", &error.to_string());
             }
         }
+    }
+
+    /// The types of the host that shaders are filled from, where debug information says how they lie.
+    fn types(
+        &mut self,
+        bytes: &[u8],
+        (path, member): (&str, Option<&str>),
+        found: &elf::Facts,
+        budget: &Budget,
+    ) -> Vec<CompiledType> {
+        let simulator = self.tree.bundle.map(|bundle| bundle.manifest.simulator.as_str());
+        let names = simulator.and_then(|name| self.shared.get(name)).filter(|names| !names.is_empty());
+        let Some(names) = names.filter(|_| found.debug_info && self.needs.depth != Depth::Symbols) else {
+            return Vec::new();
+        };
+        compiled_types(bytes, names, budget).unwrap_or_else(|error| {
+            self.gap(&member_of(path, member), "types", &error.to_string());
+            Vec::new()
+        })
     }
 
     fn gap(&mut self, path: &str, topic: &str, reason: &str) {

@@ -8,6 +8,7 @@ use crate::bundle::{Artifact, ArtifactKind, BundleManifest, Dependency, KernelsL
 use crate::elf;
 use crate::fs::{Digest, EntryKind};
 use crate::gpu::{DeviceCode, SpirvModule};
+use crate::layout::CompiledType;
 use crate::package::conda::Record;
 use crate::package::{KeptState, PythonProject};
 use crate::recipe::{ComponentKind, TestOutcome};
@@ -123,6 +124,8 @@ pub struct ObjectFacts {
     pub isa: Option<u32>,
     /// What its instructions need, if they were asked for.
     pub code: Option<elf::HostCode>,
+    /// Types that shaders are filled from, as its debug information has them.
+    pub types: Vec<CompiledType>,
 }
 
 /// What staging found in the installed tree.

@@ -208,7 +208,8 @@ fn rattler_build_makes_the_same_packages() {
 
 /// Modules below a tree of packages, by their place in a prefix.
 pub fn modules(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let found = walk(root).unwrap().into_iter().filter(|entry| entry.path.ends_with(".spv"));
+    let found =
+        walk(root).unwrap().into_iter().filter(|entry| [".spv", ".wgsl"].iter().any(|it| entry.path.ends_with(it)));
     found
         .map(|entry| {
             let place = entry.path.find("kernels/").unwrap();
@@ -265,7 +266,65 @@ fn rattler_build_makes_the_same_shaders() {
         let said = Ran::of(&mut simpack(dir.path(), &["generate", target, "recipe"])).exit(3).stderr;
         assert!(said.contains("kernel group `network` has shaders;") && said.contains("simpack build"), "{said}");
     }
-    copy_tree(&checkout("recipes/volley"), &at("volley"));
-    let said = Ran::of(&mut simpack(dir.path(), &["generate", "nix", "volley/vulkan.toml"])).exit(3).stderr;
-    assert!(said.contains("has shaders in WGSL") && !at("volley/packaging").exists(), "{said}");
+}
+
+/// A copy of the recipe with shaders in WGSL, built: the modules that its packages hold, for Vulkan and for WebGPU.
+pub fn in_wgsl(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    copy_tree(&checkout("tests/recipes/webgpu"), &dir.join("recipe"));
+    Ran::of(&mut simpack(dir, &["build", "recipe", "--dist", "ours", "--work", "work"])).exit(0);
+    for (name, package) in packages(&dir.join("ours/conda")) {
+        unpack(&package, "pkg", &dir.join("trees").join(name));
+    }
+    let made = modules(&dir.join("trees"));
+    assert_eq!(made.len(), 8, "two shaders, two variants, two environments: {:?}", made.keys());
+    made
+}
+
+/// Shaders in WGSL need no compiler where others build: their modules stand in the texts, each beside the digest of its source.
+#[test]
+fn rattler_build_installs_the_same_modules_of_wgsl() {
+    if python().is_none() {
+        return;
+    }
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let dir = scratch();
+    let at = |below: &str| dir.path().join(below);
+    let ours = in_wgsl(dir.path());
+    let gxx = which::which("g++").unwrap();
+    let (channel, major) = compilers_with(dir.path(), &gxx, &cuda, &[]);
+    let variants = format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n");
+    fs_err::write(at("variants.yaml"), variants).unwrap();
+    Ran::of(&mut simpack(dir.path(), &["generate", "conda", "recipe"])).exit(0);
+    let text = fs_err::read_to_string(at("recipe/packaging/conda/recipe.yaml")).unwrap();
+    assert!(text.contains("shaders.sh") && !text.contains("shaderc"), "no compiler is asked for: {text}");
+    let build = || {
+        let mut command = client("build.py").unwrap();
+        command.arg(at("recipe/packaging/conda/recipe.yaml")).arg("--channel").arg(&channel);
+        command.arg("--output").arg(at("theirs")).arg("--variants").arg(at("variants.yaml"));
+        Ran::of(&mut command)
+    };
+    build().exit(0);
+    let (mine, other) = (packages(&at("ours/conda")), packages(&at("theirs")));
+    assert_eq!(mine.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (name, package) in &other {
+        unpack(package, "pkg", &at("trees-theirs").join(name));
+    }
+    assert!(modules(&at("trees-theirs")) == ours, "other modules");
+
+    // A module of another text is not the source's, and nothing is packed of it.
+    let shader = at("recipe/shaders/integrate.wgsl");
+    let source = fs_err::read_to_string(&shader).unwrap();
+    fs_err::write(&shader, format!("{source}// later\n")).unwrap();
+    Ran::of(&mut simpack(dir.path(), &["generate", "conda", "recipe", "--check"])).exit(8);
+    let script = Command::new("bash")
+        .arg("packaging/conda/shaders.sh")
+        .env("PREFIX", at("stale"))
+        .current_dir(at("recipe"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&script.stderr).into_owned();
+    assert!(
+        !script.status.success() && said.contains("shaders/integrate.wgsl is not what its modules were made of"),
+        "{said}"
+    );
 }

@@ -357,6 +357,28 @@ fn nix_builds_the_same_shaders() {
     assert!(crate::generating_conda::modules(&built) == ours, "{:?}", files(&built));
 }
 
+/// Modules of shaders in WGSL stand in the texts: nothing of nixpkgs compiles them.
+#[test]
+fn nix_installs_the_same_modules_of_wgsl() {
+    let Some(nix) = Nix::new() else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    let dir = scratch();
+    let ours = crate::generating_conda::in_wgsl(dir.path());
+    Ran::of(&mut simpack(dir.path(), &["generate", "nix", "recipe"])).exit(0);
+    let text = fs_err::read_to_string(dir.path().join("recipe/packaging/nix/package.nix")).unwrap();
+    assert!(text.contains("shaders.sh") && !text.contains("shaderc"), "{text}");
+    let whole = format!(
+        "let pkgs = import {} {{ overlays = [ (import {}) ]; }}; in pkgs.ringed",
+        nix.path("nixpkgs").display(),
+        dir.path().join("recipe/packaging/nix/overlay.nix").display()
+    );
+    let mut command = nix.command("nix-build");
+    command.env("STANDIN_PATH", tools(&python)).args(["-E", &whole, "--out-link"]).arg(nix.path("built"));
+    Ran::of(&mut command).exit(0);
+    let built = nix.path("built").canonicalize().unwrap();
+    assert!(crate::generating_conda::modules(&built) == ours, "{:?}", files(&built));
+}
+
 /// deadnix finds no binding that nothing uses: in what is committed, and in what is generated for sources of each kind.
 #[test]
 fn no_binding_of_a_text_is_dead() {

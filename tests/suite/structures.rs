@@ -1,11 +1,11 @@
 //! Structures of kernel tables out of the host: by debug information of the host's compiler, and by a command of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ran, scratch, simpack, skip, tool};
+use crate::support::{Ran, copy_tree, package_file, scratch, simpack, skip, tool, unpack};
 
 /// The sample of `simpack init`, whose shader needs no compiler.
 struct Sample {
@@ -224,6 +224,123 @@ fn a_command_of_the_host_prints_its_structures() {
     }
 }
 
+/// Push constants that are a structure of the host: the table has its fields from there, and the tag is over their names.
+#[test]
+fn push_constants_are_a_structure_of_the_host() {
+    let sample = Sample::start();
+    let tag = || {
+        let said = sample.run(&["check", "recipes/mysim"]).exit(0).stdout;
+        said.lines().find(|line| line.contains("kernel ABI")).map(str::to_owned).expect(&said)
+    };
+    let before = tag();
+    let push = "struct Push { std::uint32_t count; std::int32_t drive; };\n";
+    sample.edit("host/neuron.h", "struct Neuron", &format!("{push}struct Neuron"));
+    sample.edit("simpack.toml", "types = [\"Neuron\"]", "types = [\"Neuron\", \"Push\"]");
+    let params = "params = [{ name = \"count\", type = \"u32\" }, { name = \"drive\", type = \"i32\" }]";
+    sample.edit("shaders/table.toml", params, "push-constants = \"Push\"");
+    sample.table(&[]).exit(0);
+    let written = fs_err::read_to_string(sample.path("shaders/table.toml")).unwrap();
+    let expected = "[[struct]]\nname = \"Push\"\nfields = [\n  { name = \"count\", type = \"u32\" },\n  { name = \"drive\", type = \"i32\" },\n]\n";
+    assert!(written.contains(expected), "{written}");
+    assert_ne!(tag(), before, "the names of fields are a part of it");
+    sample.build().exit(0);
+    sample.run(&["generate", "docs", "recipes/mysim", "--output", "doc"]).exit(0);
+    let page = fs_err::read_to_string(sample.dir.path().join("doc/kernels.md")).unwrap();
+    assert!(
+        page.contains("Push constants: structure `Push`.") && page.contains("as `Push` of the host has them"),
+        "{page}"
+    );
+
+    // Two fields of one size change places: nothing but their names tells.
+    let of_host = tag();
+    sample.edit("host/neuron.h", push, "struct Push { std::int32_t drive; std::uint32_t count; };\n");
+    let said = sample.build().exit(8);
+    let said = said.stdout + &said.stderr;
+    assert!(said.contains("`Push.drive` is at 0 in the core, 4 in the table"), "{said}");
+    sample.table(&[]).exit(0);
+    assert_ne!(tag(), of_host);
+    let said = sample.build().exit(1).stdout;
+    assert!(said.contains("push constants of `step`: `drive` is at 0 in the core, 4 in the shader"), "{said}");
+    sample.edit(
+        "shaders/step.wgsl",
+        "struct Push { count: u32, drive: i32 }",
+        "struct Push { drive: i32, count: u32 }",
+    );
+    sample.build().exit(0);
+}
+
+/// The recipe whose shaders need no compiler and whose host needs no headers of Vulkan, with debug information in core.
+fn with_debug_information() -> (TempDir, impl Fn(&[&str]) -> Ran) {
+    let dir = scratch();
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/webgpu"), &dir.path().join("recipe"));
+    let makefile = dir.path().join("recipe/Makefile");
+    let text = fs_err::read_to_string(&makefile).unwrap();
+    assert!(text.contains(" -s ") && text.contains("-O2"));
+    fs_err::write(&makefile, text.replace(" -s ", " ").replace("-O2", "-O2 -g $(LATE)")).unwrap();
+    let path = dir.path().to_owned();
+    (dir, move |args: &[&str]| Ran::of(&mut simpack(&path, args)))
+}
+
+/// What a part of core was compiled with, debug information tells: `verify` holds it against what the modules read.
+#[test]
+fn core_that_was_compiled_with_other_structures_is_found_by_its_debug_information() {
+    let (dir, run) = with_debug_information();
+    let path = |below: &str| dir.path().join(below);
+    let found = |ran: &Ran| -> Vec<Value> {
+        let all = ran.json()["findings"].as_array().unwrap().clone();
+        all.into_iter().filter(|one| one["lint"] == "core-layout").collect()
+    };
+    run(&["build", "recipe"]).exit(0);
+    assert_eq!(found(&run(&["verify", "dist/conda", "--json"]).exit(0)), [Value::Null; 0]);
+
+    // Installed, and then core is compiled again: by a header that has changed, for the table that has not.
+    for package in ["ringed-core", "ringed-shaders-vulkan1.1", "ringed-shaders-webgpu"] {
+        unpack(&package_file(&path("dist/conda"), package), "pkg", &path("prefix"));
+    }
+    let header = fs_err::read_to_string(path("recipe/host/ring.h")).unwrap();
+    let (from, to) = ("int32_t arriving;\n    uint32_t fired;", "uint32_t fired;\n    int32_t arriving;");
+    assert!(header.contains(from));
+    fs_err::write(path("recipe/host/ring.h"), header.replace(from, to)).unwrap();
+    let compile = |flags: &[&str]| {
+        let mut command = std::process::Command::new("g++");
+        command.args(["-std=c++17", "-DABI=\"k0\"", "recipe/host/main.cc", "-o", "prefix/bin/ringed"]).args(flags);
+        Ran::of(command.current_dir(dir.path())).exit(0);
+    };
+    compile(&["-g"]);
+    let said = found(&run(&["verify", "prefix", "--json"]).exit(1));
+    let [one] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!(one["message"], "`Cell`: `fired` is at 4 in the core, 8 in the shader");
+    assert_eq!(one["subject"], "ringed-core: bin/ringed");
+    let evidence: Vec<&str> = one["evidence"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert!(evidence[0].starts_with("read by 8 of 8 modules, the first is ringed-shaders-"), "{evidence:?}");
+    assert_eq!(evidence[1], "compiled so in recipe/host/main.cc");
+    // Another alignment moves nothing that a name says: the size tells.
+    fs_err::write(path("recipe/host/ring.h"), header.replace("struct Cell {", "struct alignas(8) Cell {")).unwrap();
+    compile(&["-g", "-gz=zlib"]);
+    let said = found(&run(&["verify", "prefix", "--json"]).exit(1));
+    assert_eq!(said[0]["message"], "`Cell`: has 24 bytes in the core, 20 in the shader");
+    // What no shader can have, and what says nothing.
+    fs_err::write(path("recipe/host/ring.h"), header.replace("uint32_t fired;", "uint32_t fired : 1;")).unwrap();
+    compile(&["-g"]);
+    let said = found(&run(&["verify", "prefix", "--json"]).exit(1));
+    assert_eq!(said[0]["message"], "`Cell`, as core was compiled: `Cell.fired` is a bit-field, which no shader has");
+    compile(&["-g", "-s"]);
+    assert_eq!(
+        found(&run(&["verify", "prefix", "--json"]).exit(1)),
+        [Value::Null; 0],
+        "others say that it was changed"
+    );
+
+    // A flag that core alone is compiled with: headers and table agree, and the build stops all the same.
+    let late = format!("#ifdef LATE\n{}\n#else\n{header}\n#endif\n", header.replace(from, to));
+    fs_err::write(path("recipe/host/ring.h"), late.replace("#pragma once\n", "")).unwrap();
+    let recipe = fs_err::read_to_string(path("recipe/simpack.toml")).unwrap();
+    let options = "options = { LATE = \"-DLATE\", ";
+    fs_err::write(path("recipe/simpack.toml"), recipe.replace("options = { ", options)).unwrap();
+    let said = run(&["build", "recipe"]).exit(1).stdout;
+    assert!(said.contains("core-layout") && said.contains("`fired` is at 4 in the core, 8 in the shader"), "{said}");
+}
+
 /// What a build could not do is said by `check`, at its place.
 #[test]
 fn mistakes_about_structures_show_their_place() {
@@ -250,6 +367,11 @@ fn mistakes_about_structures_show_their_place() {
     let table = fs_err::read_to_string(sample.path("shaders/table.toml")).unwrap();
     let fields = "fields = [{ name = \"v\", type = \"i32\" }, { name = \"spikes\", type = \"u32\" }]";
     let mut said = String::new();
+    for push in ["params = []\npush-constants = \"Neuron\"", "push-constants = \"Neurom\"", "push-constants = 3"] {
+        let params = "params = [{ name = \"count\", type = \"u32\" }, { name = \"drive\", type = \"i32\" }]";
+        fs_err::write(sample.path("shaders/table.toml"), table.replace(params, push)).unwrap();
+        said += &sample.run(&["check", "recipes/mysim"]).exit(3).stdout;
+    }
     for to in [
         "fields = [{ name = \"v\", type = \"i32\" }, { name = \"spikes\", type = \"u32\", offset = 2 }]",
         "fields = [{ name = \"v\", type = \"i32\" }, { name = \"spikes\", type = \"u32\", offset = 6 }]",

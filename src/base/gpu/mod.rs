@@ -34,7 +34,7 @@ pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use shader::embedded::embedded_modules;
 pub use shader::webgpu::{is_wgsl, wgsl_for_webgpu};
 pub use shader::wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};
-pub use signature::{BufferBinding, BufferField, KernelSignature, Param, SpecConstant, kernel_abi_tag};
+pub use signature::{BufferBinding, BufferField, KernelSignature, Param, PushConstants, SpecConstant, kernel_abi_tag};
 pub use spirv::{
     FloatArithmetic, ShaderNeeds, SpirvArray, SpirvBinding, SpirvBlock, SpirvEntryPoint, SpirvMember, SpirvModule,
     SpirvResource, is_spirv, spirv,

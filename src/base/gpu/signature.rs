@@ -26,6 +26,9 @@ pub struct KernelSignature {
     pub name: String,
     /// Parameters in order; of a shader, the members of its push constants.
     pub params: Vec<Param>,
+    /// The structure that the push constants of a shader are, where its table says it.
+    #[serde(rename = "push-constants", default, skip_serializing_if = "Option::is_none")]
+    pub push_constants: Option<PushConstants>,
     /// Buffers that a shader expects at its bindings, sorted; a cubin and PTX have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<BufferBinding>,
@@ -60,6 +63,16 @@ pub struct BufferField {
     pub size: u32,
 }
 
+/// Push constants that are one structure of the host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct PushConstants {
+    /// The fields of the structure.
+    pub fields: Vec<BufferField>,
+    /// The type of the host that it is, as the host names it, where the recipe says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+}
+
 /// A buffer that a shader expects at a binding, as its launcher fills it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BufferBinding {
@@ -77,12 +90,29 @@ pub struct BufferBinding {
     /// Fields of one such element, or of the whole of a buffer without an open end, where the table says them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<BufferField>,
+    /// The type of the host that these are the fields of, as the host names it, where the recipe says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl KernelSignature {
     /// A kernel without bindings, and no shader.
     pub fn new(name: impl Into<String>, params: Vec<Param>) -> Self {
-        Self { name: name.into(), params, bindings: Vec::new(), workgroup: None, constants: Vec::new(), shader: false }
+        Self {
+            name: name.into(),
+            params,
+            push_constants: None,
+            bindings: Vec::new(),
+            workgroup: None,
+            constants: Vec::new(),
+            shader: false,
+        }
+    }
+
+    /// The types of the host that it is launched with, as the host names them, as far as the recipe says so.
+    pub fn host_types(&self) -> impl Iterator<Item = &str> {
+        let pushed = self.push_constants.iter().filter_map(|pushed| pushed.host.as_deref());
+        self.bindings.iter().filter_map(|binding| binding.host.as_deref()).chain(pushed)
     }
 }
 
@@ -105,12 +135,14 @@ pub fn kernel_abi_tag(kernels: &[KernelSignature]) -> KernelAbiTag {
         .map(|kernel| {
             let params: Vec<String> =
                 kernel.params.iter().map(|param| format!("{}:{}", param.offset, param.size)).collect();
+            let pushed = kernel.push_constants.as_ref().map(|pushed| fields(&pushed.fields)).unwrap_or_default();
             // A kernel without bindings has the line that it always had.
             let bindings: String = kernel.bindings.iter().map(|it| format!("\t{it}{}", fields(&it.fields))).collect();
             let workgroup = kernel.workgroup.map(|[x, y, z]| format!("\tworkgroup {x}x{y}x{z}"));
             let constants: String =
                 kernel.constants.iter().map(|it| format!("\tconstant {} {}", it.id, it.name)).collect();
-            format!("{}\t{}{bindings}{}{constants}\n", kernel.name, params.join(","), workgroup.unwrap_or_default())
+            let workgroup = workgroup.unwrap_or_default();
+            format!("{}\t{}{pushed}{bindings}{workgroup}{constants}\n", kernel.name, params.join(","))
         })
         .collect();
     lines.sort();
@@ -151,6 +183,7 @@ mod tests {
             size: 4,
             stride: Some(8),
             fields: Vec::new(),
+            host: None,
         }];
         let plain = kernel_abi_tag(&[bound.clone(), b.clone()]);
         assert_ne!(tag, plain);
@@ -163,7 +196,14 @@ mod tests {
         bound.workgroup = Some([64, 1, 1]);
         tags.push(kernel_abi_tag(&[bound.clone(), b.clone()]));
         bound.constants.push(SpecConstant { id: 0, name: "width".to_owned() });
-        tags.push(kernel_abi_tag(&[bound, b]));
+        tags.push(kernel_abi_tag(&[bound.clone(), b.clone()]));
+        for fields in [[field("v", 0), field("w", 4)], [field("w", 0), field("v", 4)]] {
+            bound.push_constants = Some(PushConstants { fields: fields.to_vec(), host: None });
+            tags.push(kernel_abi_tag(&[bound.clone(), b.clone()]));
+        }
+        // How the host calls them is its own affair.
+        bound.bindings[0].host = Some("net::Cell".to_owned());
+        assert_eq!(tags.last(), Some(&kernel_abi_tag(&[bound, b])));
         let different: std::collections::BTreeSet<_> = tags.iter().collect();
         assert_eq!(different.len(), tags.len(), "{tags:?}");
     }

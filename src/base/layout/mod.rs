@@ -1,5 +1,5 @@
 //! How the structures lie that host and device share: as the kernel table declares them, as the host's compiler wrote them
-//! into debug information ([`dwarf_structures`]), and as a program of the host prints them ([`StructuresDump`]).
+//! into debug information ([`dwarf_structures`], [`compiled_types`]), and as a program of the host prints them ([`StructuresDump`]).
 
 mod compare;
 mod dump;
@@ -9,7 +9,7 @@ mod order;
 
 pub use compare::differences;
 pub use dump::{STRUCTURES_SCHEMA, StructuresDump};
-pub use dwarf::{anchor, dwarf_structures};
+pub use dwarf::{CompiledType, anchor, compiled_types, dwarf_structures};
 pub use model::{Field, FieldType, Scalar, Structure};
 pub use order::{MOST_BYTES, MOST_FIELDS, natural_offsets, ordered};
 

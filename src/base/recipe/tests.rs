@@ -179,6 +179,24 @@ param = []
     insta::assert_snapshot!(render_all(&mistakes));
 }
 
+/// Parameters of a kernel of CUDA are no fields of a structure that a shader reads.
+#[test]
+fn push_constants_are_of_shaders_alone() {
+    let table = r#"
+edition = 1
+[[struct]]
+name = "Step"
+fields = [{ name = "count", type = "u32" }]
+[[kernel]]
+name = "neuron_update"
+push-constants = "Step"
+"#;
+    let (dir, path) = (Path::new("recipes/volley"), "recipes/volley/simpack.toml");
+    let mistakes = load(VOLLEY, path, dir, &files(table), manifests(), &Selection::default()).unwrap_err();
+    let said = render_all(&mistakes);
+    assert!(said.contains("`neuron_update` has `push-constants`, which shaders alone have\n --> recipes/volley/kernels/table.toml:8:18"), "{said}");
+}
+
 #[test]
 fn text_that_is_no_toml_shows_where() {
     insta::assert_snapshot!(shown("edition = 1\n[simulator\nname = \"a\"\nname = \"b\"\n[matrix]\ncuda = [\"13.0\"\n"));

@@ -13,10 +13,8 @@ use crate::arch::{Capability, CudaVersion, KernelCompiler, KernelTarget};
 use crate::engine::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
-use crate::gpu::{Contraction, wgsl_for_webgpu, wgsl_to_spirv};
-use crate::plan::{Action, Step};
+use crate::plan::{Action, Step, wgsl_module};
 use crate::process::Call;
-use crate::recipe::NO_CONTRACTION;
 
 /// Where kernel steps are compiled.
 pub(in crate::engine) struct KernelPlace<'a> {
@@ -199,32 +197,13 @@ impl KernelPlace<'_> {
         Ok(tools.call(program, self.work)?.dir(dir).within(sandbox))
     }
 
-    /// Makes a module of a shader in WGSL at `output`: the language has no way to reach another file.
+    /// Makes a module of a shader in WGSL at `output`.
     fn naga(&self, source: &str, args: &[String], output: &Path) -> Result<()> {
-        let wrong = |what: String| Error::bug(format!("naga cannot be called for {source} with {what}"));
-        let (target, given) = args.split_first().ok_or_else(|| wrong("no target".to_owned()))?;
-        let (flags, constants): (Vec<&String>, Vec<&String>) = given.iter().partition(|arg| *arg == NO_CONTRACTION);
-        let contraction = if flags.is_empty() { Contraction::Allowed } else { Contraction::Off };
-        let target: KernelTarget = target.parse().map_err(wrong)?;
-        let value = |constant: &String| {
-            let (name, value) = constant.split_once('=').unwrap_or((constant, "1"));
-            Ok((name.to_owned(), value.parse().map_err(|_| wrong(constant.clone()))?))
-        };
-        let constants = constants.into_iter().map(value).collect::<Result<Vec<_>>>()?;
         let text = fs::read_to_string(&self.root.join(source))?;
         if self.options.sources.get(source) != Some(&Digest::of(text.as_bytes())) {
             return Err(changed(source));
         }
-        let made = match target.spirv() {
-            Some(version) => wgsl_to_spirv((source, &text), version, &constants, contraction),
-            // The text has no word for operations that stay apart.
-            None => wgsl_for_webgpu((source, &text), &constants),
-        };
-        let made = made.map_err(|said| {
-            let error = Error::build(format!("naga does not take {source}"));
-            said.lines().filter(|line| !line.trim().is_empty()).fold(error, Error::detail)
-        })?;
-        fs::write_renamed(output, &made)
+        fs::write_renamed(output, &wgsl_module((source, &text), args)?)
     }
 
     /// The step with the key that the headers give it, when its file is made.

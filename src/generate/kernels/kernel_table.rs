@@ -28,6 +28,8 @@ struct Kernel {
     /// Invocations of a workgroup: `64 x 1 x 1`.
     workgroup: Option<String>,
     params: Vec<Param>,
+    /// The structure that they are the fields of.
+    push_constants: Option<String>,
     buffers: Vec<Buffer>,
     constants: Vec<SpecConstant>,
 }
@@ -102,17 +104,26 @@ fn kernel(signature: &KernelSignature, names: KernelNames) -> Kernel {
         source: names.source,
         workgroup: signature.workgroup.map(|[x, y, z]| format!("{x} x {y} x {z}")),
         params: params.collect(),
+        push_constants: names.push_constants,
         buffers: buffers.collect(),
         constants: signature.constants.clone(),
     }
 }
 
-/// The structures of all buffers, by name. An array says how large one is with the room up to the next; a uniform buffer
-/// ends with the last field, so the larger of both counts.
+/// The structures of all buffers and push constants, by name. An array says how large one is with the room up to the next; a
+/// uniform buffer ends with the last field, as push constants do, so the larger of both counts.
 fn structures(group: &KernelGroup) -> Vec<Structure> {
     let mut found: BTreeMap<&str, (u32, &[BufferField])> = BTreeMap::new();
     for signature in &group.table {
-        let elements = group.names.get(&signature.name).map_or(&[][..], |names| &names.elements);
+        let names = group.names.get(&signature.name);
+        let elements = names.map_or(&[][..], |names| &names.elements);
+        if let Some((pushed, name)) =
+            signature.push_constants.as_ref().zip(names.and_then(|it| it.push_constants.as_ref()))
+        {
+            let size = pushed.fields.iter().map(|field| field.offset + field.size).max().unwrap_or_default();
+            let known = found.entry(name).or_insert((size, &pushed.fields));
+            known.0 = known.0.max(size);
+        }
         for (binding, element) in signature.bindings.iter().zip(elements) {
             let Some(name) = element else { continue };
             let size = binding.stride.unwrap_or(binding.size);

@@ -132,7 +132,9 @@ fn change(entry: &mut Table, structure: &Structure, all: &[Structure]) {
             }
         };
         describe(&mut written, field, natural);
-        if known.is_none() {
+        // What is new, and what stood first in a line and does no longer: nothing stood before it.
+        let is_first = known.is_some_and(|known| old.first().is_some_and(|first| std::ptr::eq(first, known)));
+        if known.is_none() || (is_first && at > 0 && !indent.contains('\n')) {
             written.decor_mut().set_prefix(if at == 0 && !indent.contains('\n') { "" } else { indent.as_str() });
         }
         fields.push_formatted(Value::InlineTable(written));
@@ -320,6 +322,16 @@ bindings = [{ binding = 0, type = "storage-buffer", of = "Layers" }]
         );
         holds(&written);
         assert_eq!(with_structures(&written, &host()).unwrap(), written);
+    }
+
+    #[test]
+    fn a_new_field_before_the_first_leaves_room_behind_it() {
+        let text = "edition = 1\n[[struct]]\nname = \"Layers\"\nfields = [{ name = \"inhib\", type = \"u32\" }]\n\
+                    [[kernel]]\nname = \"step\"\nparams = []\n";
+        let written = with_structures(text, &host()).unwrap();
+        let fields = "fields = [{ name = \"gain\", type = \"f32\" }, { name = \"position\", type = \"f32\", count = 4, offset = 16 }, { name = \"inhib\",";
+        assert!(written.contains(fields), "{written}");
+        holds(&written);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::GlobBuilder;
 
 use super::built::Built;
+use super::modules::modules;
 use crate::arch::{KernelTarget, VersionPolicy};
 use crate::build_system::{BuildDriver, OF_STEP};
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
@@ -21,7 +22,7 @@ use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
     Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
-    RecipeMatrix, ShaderLanguage, Source, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
+    RecipeMatrix, Source, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
 };
 
 /// What to do about a recipe of which a target has no texts.
@@ -30,7 +31,9 @@ const WITHOUT_RECIPE: &str =
 
 /// What of this machine enters texts.
 pub(super) struct Place {
-    /// Way from the generated files to the source.
+    /// The source.
+    pub source: PathBuf,
+    /// Way from the generated files to it.
     pub output: String,
     /// Way from them to the recipe's directory.
     pub recipe_dir: String,
@@ -111,6 +114,7 @@ pub(super) fn model(
             false => Vec::new(),
         },
         shaders: plan::glslc_calls(recipe),
+        modules: if target.compiles_shaders() { modules(recipe, &place.source)? } else { Vec::new() },
         host: Host {
             gxx: releases.iter().map(|release| release.gxx).min().unwrap_or_default(),
             glibc: glibc.map(|glibc| glibc.to_string()).unwrap_or_default(),
@@ -164,21 +168,16 @@ fn generated_form(recipes: &RecipeMatrix, group: &KernelGroup, target: Target) -
         .hint(WITHOUT_RECIPE))
 }
 
-/// Refuses shaders that nothing but simpack makes as it does, or that a target has no compiler of: simpack compiles WGSL
-/// itself, and decorates what naga leaves where contraction is off.
+/// Refuses shaders that a target has no compiler of.
 fn generated_shaders(recipe: &Recipe, group: &KernelGroup, target: Target) -> Result<()> {
     let beyond = needs_dxc(recipe).filter(|(source, _)| group.sources.iter().any(|own| own == source));
     if !target.compiles() || group.form.is_cuda() {
         return Ok(());
     }
-    let in_wgsl = group.sources.iter().find(|source| ShaderLanguage::of(source) == Some(ShaderLanguage::Wgsl));
-    let what = match in_wgsl {
-        Some(source) => format!("has shaders in WGSL, which simpack itself compiles (`{source}`)"),
-        None if target.compiles_shaders() && beyond.is_some() => {
-            "has shaders in HLSL for more than vulkan1.1, which glslc does not compile".to_owned()
-        }
-        None if target.compiles_shaders() => return Ok(()),
-        None => "has shaders".to_owned(),
+    let what = match target.compiles_shaders() {
+        true if beyond.is_some() => "has shaders in HLSL for more than vulkan1.1, which glslc does not compile",
+        true => return Ok(()),
+        false => "has shaders",
     };
     Err(Error::recipe(format!("kernel group `{}` {what}; recipes for {target} build none", group.name))
         .hint(WITHOUT_RECIPE))

@@ -2,6 +2,7 @@
 
 mod built;
 mod generated;
+mod modules;
 mod run;
 mod table;
 

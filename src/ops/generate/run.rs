@@ -124,6 +124,7 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
     }
     let (forge, easybuild) = (CondaForge::load(&data)?, EasyBuild::load(&data)?);
     let place = generated::Place {
+        source: source.clone(),
         output: way(&output, &source)?,
         recipe_dir: way(&output, &dir)?.trim_end_matches("/.").to_owned(),
         recipe: shown_below(&shown),

@@ -117,8 +117,15 @@ fn buffers_are_those_of_the_table() {
     }
     let module = |buffer| compiled("vulkan1.1", &source(SIZE, PUSHED, buffer));
     let storage = SpirvResource::StorageBuffer;
-    let declared =
-        BufferBinding { set: 0, binding: 0, resource: storage, size: 4, stride: Some(4), fields: Vec::new() };
+    let declared = BufferBinding {
+        set: 0,
+        binding: 0,
+        resource: storage,
+        size: 4,
+        stride: Some(4),
+        fields: Vec::new(),
+        host: None,
+    };
     // The table may name more than a module uses.
     let more = BufferBinding { binding: 1, ..declared.clone() };
     assert_eq!(found_beside(&[declared.clone(), more.clone()], &[("k.spv", module(BUFFER))]), [""; 0]);
@@ -165,6 +172,7 @@ fn one_buffer_may_be_seen_by_several_types() {
         size: 0,
         stride: Some(stride),
         fields: Vec::new(),
+        host: None,
     };
     let both = module("float", "vec4");
     for stride in [4, 16] {
@@ -197,7 +205,7 @@ fn one_buffer_may_be_seen_as_structures_and_as_words() {
         let field = |name: &str, offset| BufferField { name: name.to_owned(), offset, size: 4 };
         let fields = vec![field("potential", 0), field("rest", rest)];
         let resource = SpirvResource::StorageBuffer;
-        BufferBinding { set: 0, binding: 0, resource, size: 0, stride: Some(8), fields }
+        BufferBinding { set: 0, binding: 0, resource, size: 0, stride: Some(8), fields, host: None }
     };
     let (words, cells) = ("W { uint words[]; } w", "C { Cell cells[]; } c");
     for views in [[words, cells], [cells, words]] {

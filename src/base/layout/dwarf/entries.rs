@@ -15,6 +15,9 @@ pub(super) type Entry<'b> = gimli::DebuggingInformationEntry<Bytes<'b>>;
 /// What reading an entry costs, and each byte that is passed over on the way to it, in steps of a budget.
 const STEPS: (u64, u64) = (500, 5);
 
+/// The same for entries of which nothing but the name is looked at.
+const PASSED: (u64, u64) = (100, 2);
+
 /// The entries of a unit.
 #[derive(Clone, Copy)]
 pub(super) struct Entries<'u, 'b> {
@@ -65,6 +68,11 @@ impl<'b> Entries<'_, 'b> {
         }
     }
 
+    /// Pays for an entry that stands so many bytes behind the one before it.
+    pub fn pass(self, bytes: usize) -> Result<(), LayoutError> {
+        self.spend(PASSED.0 + PASSED.1 * bytes as u64)
+    }
+
     fn spend(self, steps: u64) -> Result<(), LayoutError> {
         self.budget.work(steps).ok_or_else(|| over(self.budget))
     }
@@ -72,10 +80,18 @@ impl<'b> Entries<'_, 'b> {
 
 /// The type that an entry has; none for `void`.
 pub(super) fn type_of(entry: &Entry<'_>) -> Result<Option<UnitOffset>, LayoutError> {
-    match entry.attr_value(dw::DW_AT_type) {
-        None => Ok(None),
-        Some(AttributeValue::UnitRef(at)) => Ok(Some(at)),
-        Some(_) => Err(LayoutError::Damaged("the debug information keeps types in several units".to_owned())),
+    match (entry.attr_value(dw::DW_AT_type), referred(entry, dw::DW_AT_type)) {
+        (None, _) => Ok(None),
+        (_, Some(at)) => Ok(Some(at)),
+        _ => Err(LayoutError::Damaged("the debug information keeps types in several units".to_owned())),
+    }
+}
+
+/// The entry of the same unit that an attribute refers to.
+pub(super) fn referred(entry: &Entry<'_>, attribute: DwAt) -> Option<UnitOffset> {
+    match entry.attr_value(attribute) {
+        Some(AttributeValue::UnitRef(at)) => Some(at),
+        _ => None,
     }
 }
 

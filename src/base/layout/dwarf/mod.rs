@@ -1,11 +1,15 @@
-//! Structures out of the debug information (DWARF, versions 2 to 5) of what a compiler of C or C++ made. Types are found by
-//! variables that point to them, so names are looked up by the compiler itself: namespaces, aliases, templates.
+//! Structures out of the debug information (DWARF, versions 2 to 5) of what a compiler of C or C++ made. In an object that
+//! simpack has compiled itself types are found by variables that point to them ([`dwarf_structures`]), so names are looked up
+//! by the compiler: namespaces, aliases, templates. In what others made they are found by their names ([`compiled_types`]).
 
 mod entries;
+mod named;
 mod sections;
 #[cfg(test)]
 mod tests;
 mod types;
+
+pub use named::{CompiledType, compiled_types};
 
 use gimli::{DW_TAG_variable, UnitOffset};
 
@@ -31,9 +35,10 @@ pub fn anchor(number: usize) -> String {
 /// The object cannot be read, a structure is not in it, or no shader can have it: a union, a class with a base or virtual
 /// functions, a bit-field.
 pub fn dwarf_structures(object: &[u8], names: &[&str]) -> Result<Vec<Structure>, LayoutError> {
-    let sections = Sections::of(object)?;
+    let budget = Budget::of(object);
+    let sections = Sections::of(object, &budget)?;
     let dwarf = sections.dwarf();
-    let (budget, mut units) = (Budget::of(object), dwarf.units());
+    let mut units = dwarf.units();
     while let Some(header) = units.next().map_err(unreadable)? {
         let unit = dwarf.unit(header).map_err(unreadable)?;
         let entries = Entries { unit: unit.unit_ref(&dwarf), budget: &budget };

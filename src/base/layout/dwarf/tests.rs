@@ -238,17 +238,116 @@ fn objects_that_cannot_be_read_are_told() {
         let many: String = (0..200).map(|number| format!("struct Other{number} {{ int same; }};\n")).collect();
         let long = ("unit.cc", &*(many + &text));
         let compressed = compile(&compiler, &["-gz=zlib"], long, dir.path()).unwrap();
-        assert!(said(&compressed).contains("is compressed; compile with -gz=none"), "{}", said(&compressed));
+        let plain = compile(&compiler, &["-gz=none"], long, dir.path()).unwrap();
+        assert!(compressed.len() < plain.len());
+        assert_eq!(dwarf_structures(&compressed, &["S"]).unwrap(), dwarf_structures(&plain, &["S"]).unwrap());
+        // A section that says another length than it has.
+        let at = compressed.windows(2).position(|two| two == [0x78, 0x9c]).expect("zlib begins so");
+        let mut longer = compressed.clone();
+        longer[at - 16] ^= 1;
+        assert!(said(&longer).starts_with("the object cannot be read: "), "{}", said(&longer));
+        if let Ok(compressed) = compile(&compiler, &["-gz=zstd"], long, dir.path()) {
+            assert!(said(&compressed).contains("is compressed; compile with -gz=none"), "{}", said(&compressed));
+        }
         let object = compile(&compiler, &[], ("unit.cc", &text), dir.path()).unwrap();
         // Cut or changed anywhere, it is read or refused, and nothing else.
-        for cut in (0..object.len()).step_by(97) {
-            let _ = dwarf_structures(&object[..cut], &["S"]);
+        for object in [&object, &compressed] {
+            let read = |bytes: &[u8]| {
+                let _ = dwarf_structures(bytes, &["S"]);
+                let _ = compiled_types(bytes, &["S", "struct S"].into(), &Budget::of(bytes));
+            };
+            assert_eq!(types_of(object, &["S", "struct S"]).len(), 2);
+            (0..object.len()).step_by(97).for_each(|cut| read(&object[..cut]));
+            let mut changed = object.clone();
+            for at in (0..object.len()).step_by(13) {
+                changed[at] ^= 0x5a;
+                read(&changed);
+                changed[at] = object[at];
+            }
         }
-        let mut changed = object.clone();
-        for at in (0..object.len()).step_by(13) {
-            changed[at] ^= 0x5a;
-            let _ = dwarf_structures(&changed, &["S"]);
-            changed[at] = object[at];
+    }
+}
+
+/// Types of a program of two units, by their names.
+fn types_of(object: &[u8], names: &[&str]) -> Vec<CompiledType> {
+    compiled_types(object, &names.iter().copied().collect(), &Budget::of(object)).unwrap()
+}
+
+#[test]
+fn types_of_what_was_linked_are_found_by_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = "namespace net { struct Cell { float v; int spikes; }; inline namespace v2 { struct Pool { double mean; }; }\n\
+               struct Outer { struct Inner { int a; }; Inner inner; }; struct Later; }\n\
+               namespace { struct Own { char c; }; }\nnamespace other { struct Cell { char c; }; }\n\
+               using net::Pool; using Alias = const net::Cell;\n\
+               net::Cell cell; net::Pool pool; net::Outer outer; net::Later *later; Own own; other::Cell others; Alias *alias; Pool *used;\n";
+    let two = "namespace net { struct Cell { int spikes; float v; }; struct Outer { int other; }; }\nnet::Cell late; int main() { return late.spikes; }\n";
+    let names = [
+        "net::Cell",
+        "net::Pool",
+        "::net::v2::Pool",
+        "Pool",
+        "net::Outer::Inner",
+        "net::Later",
+        "Own",
+        "Alias",
+        "struct Alias",
+        "Cell",
+    ];
+    for compiler in compilers(&["g++", "clang++"]) {
+        for flags in [&["-gdwarf-5"][..], &["-gdwarf-4", "-gz=zlib"], &["-g", "-flto"]] {
+            for (file, text) in [("one.cc", one), ("two.cc", two)] {
+                fs_err::write(dir.path().join(file), text).unwrap();
+            }
+            let args = [&["-std=c++17", "-w", "one.cc", "two.cc", "-o", "program"], flags].concat();
+            assert!(Command::new(&compiler).args(args).current_dir(dir.path()).status().unwrap().success());
+            let program = fs_err::read(dir.path().join("program")).unwrap();
+            let found = types_of(&program, &names);
+            let said = |name: &str| -> Vec<String> {
+                let of_name = found.iter().filter(|one| one.name == name);
+                of_name
+                    .map(|one| {
+                        let last = one.structures.as_ref().unwrap().last().unwrap();
+                        let fields = last.fields.iter().map(|field| format!("{}@{}", field.name, field.offset));
+                        format!("{} {}", one.unit.as_deref().unwrap_or("?"), fields.collect::<Vec<_>>().join(","))
+                    })
+                    .collect()
+            };
+            let case = format!("{compiler} {flags:?}");
+            assert_eq!(said("net::Cell"), ["one.cc v@0,spikes@4", "two.cc spikes@0,v@4"], "{case}");
+            for pool in ["net::Pool", "::net::v2::Pool", "Pool"] {
+                assert_eq!(said(pool), ["one.cc mean@0"], "{case} {pool}");
+            }
+            assert_eq!(said("net::Outer::Inner"), ["one.cc a@0"], "{case}");
+            assert_eq!(said("Own"), ["one.cc c@0"], "{case}");
+            assert_eq!(said("Alias"), ["one.cc v@0,spikes@4"], "{case}");
+            for none in ["net::Later", "struct Alias", "Cell"] {
+                assert_eq!(said(none), Vec::<String>::new(), "{case} {none}");
+            }
+            let status = Command::new("strip").arg("program").current_dir(dir.path()).status().unwrap();
+            assert!(status.success());
+            assert_eq!(types_of(&fs_err::read(dir.path().join("program")).unwrap(), &names), []);
         }
+    }
+}
+
+/// Paths of Rust begin with the name of the crate.
+#[test]
+fn types_of_rust_are_found_by_their_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "mod net { #[repr(C)] pub struct Cell { pub on: bool, pub v: [f32; 3], pub spikes: u64 } }\n\
+                fn main() { let cell = net::Cell { on: true, v: [0.0; 3], spikes: 2 }; std::process::exit(cell.v[1] as i32 + cell.spikes as i32); }\n";
+    for compiler in compilers(&["rustc"]) {
+        fs_err::write(dir.path().join("sim.rs"), text).unwrap();
+        let args = ["-g", "--edition=2021", "sim.rs", "-o", "sim"];
+        assert!(Command::new(&compiler).args(args).current_dir(dir.path()).status().unwrap().success());
+        let found = types_of(&fs_err::read(dir.path().join("sim")).unwrap(), &["sim::net::Cell", "net::Cell"]);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        let last = one.structures.as_ref().unwrap().last().unwrap();
+        let fields: Vec<_> =
+            last.fields.iter().map(|it| (it.name.as_str(), it.kind.to_string(), it.count, it.offset)).collect();
+        let word = |name: &str| name.to_owned();
+        let expected = [("on", word("u8"), 1, 0), ("v", word("f32"), 3, 4), ("spikes", word("u64"), 1, 16)];
+        assert_eq!((one.name.as_str(), fields.as_slice()), ("sim::net::Cell", expected.as_slice()));
     }
 }

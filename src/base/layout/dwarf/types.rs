@@ -25,27 +25,33 @@ fn is_alias(tag: DwTag) -> bool {
     .contains(&tag)
 }
 
-fn is_structure(tag: DwTag) -> bool {
+pub(super) fn is_structure(tag: DwTag) -> bool {
     [dw::DW_TAG_structure_type, dw::DW_TAG_class_type].contains(&tag)
 }
 
-/// What a pointer points to, without aliases on the way.
-pub(super) fn pointed_to(entries: Entries<'_, '_>, mut at: UnitOffset) -> Result<UnitOffset, LayoutError> {
-    let mut is_behind = false;
+/// What a type is without aliases; none of an alias of `void`.
+pub(super) fn behind_aliases(entries: Entries<'_, '_>, mut at: UnitOffset) -> Result<Option<UnitOffset>, LayoutError> {
     for _ in 0..MOST_DEPTH {
         let entry = entries.at(at)?;
-        let next = match entry.tag() {
-            tag if is_alias(tag) => type_of(&entry)?,
-            dw::DW_TAG_pointer_type if !is_behind => {
-                is_behind = true;
-                type_of(&entry)?
-            }
-            _ => return Ok(at),
-        };
-        at = next
-            .ok_or_else(|| LayoutError::Damaged("a pointer of the debug information points to nothing".to_owned()))?;
+        if !is_alias(entry.tag()) {
+            return Ok(Some(at));
+        }
+        let Some(next) = type_of(&entry)? else { return Ok(None) };
+        at = next;
     }
     Err(LayoutError::Damaged("aliases of the debug information have no end".to_owned()))
+}
+
+/// What a pointer points to, without aliases on the way.
+pub(super) fn pointed_to(entries: Entries<'_, '_>, at: UnitOffset) -> Result<UnitOffset, LayoutError> {
+    let nothing = || LayoutError::Damaged("a pointer of the debug information points to nothing".to_owned());
+    let pointer = behind_aliases(entries, at)?.ok_or_else(nothing)?;
+    let entry = entries.at(pointer)?;
+    if entry.tag() != dw::DW_TAG_pointer_type {
+        return Ok(pointer);
+    }
+    let at = type_of(&entry)?.ok_or_else(nothing)?;
+    behind_aliases(entries, at)?.ok_or_else(nothing)
 }
 
 /// Structures that were read, and those that have a name already.

@@ -27,8 +27,12 @@ struct KernelKeys {
     /// Its translation unit: the file's name, or the end of its path.
     #[schemars(example = &"neuron.cu")]
     source: Option<String>,
-    /// Its parameters in order. Offsets follow from natural alignment.
-    params: Vec<Parameter>,
+    /// Its parameters in order, for a shader its push constants; required without `push-constants`. Offsets follow from natural
+    /// alignment.
+    params: Option<Vec<Parameter>>,
+    /// The structure that the push constants of a shader are, in the place of `params`: its fields are told by their names.
+    #[schemars(example = &"Step")]
+    push_constants: Option<String>,
     /// Buffers that a shader binds; of form `spirv`, as all below.
     bindings: Option<Vec<Binding>>,
     /// Invocations of a workgroup in x, y, z; left out, nothing is promised of them.

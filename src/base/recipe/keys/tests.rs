@@ -107,7 +107,7 @@ fn the_schema_of_the_recipe_shows_what_is_read() {
 fn the_schema_of_the_kernel_table_shows_what_is_read() {
     let places = [
         ("", "edition = 1"),
-        ("KernelKeys", "[[kernel]]"),
+        ("KernelKeys", "[[struct]]\nname = \"Step\"\nfields = [{ name = \"v\", type = \"f32\" }]\n[[kernel]]"),
         ("Parameter", "[[kernel]]\n[[kernel.params]]\ntype = \"struct\""),
         ("Parameter", "[[kernel]]\n[[kernel.params]]\nsize = 4\nalign = 4"),
         (

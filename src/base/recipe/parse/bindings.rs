@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::reader::{Reader, Value};
 use super::structs::{Structs, named};
-use crate::gpu::{BufferBinding, SpecConstant, SpirvResource};
+use crate::gpu::{BufferBinding, Param, PushConstants, SpecConstant, SpirvResource};
+use crate::recipe::diagnostic::Spanned;
 
 /// Descriptor types that hold a buffer with a layout of its own.
 const RESOURCES: [(&str, SpirvResource); 2] =
@@ -51,25 +52,53 @@ fn binding(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<
         if !is_left_out && resource == Some(SpirvResource::UniformBuffer) {
             reader.wrong(value.span(), "`size` of a uniform buffer follows from `of`");
         }
-        named(reader, value, structs)
+        named(reader, ("of", value), structs)
     });
     fields.finish(reader);
     let (set, binding, resource) = (set?, at?, resource?);
     let element = of.and_then(|value| value.get_ref().as_str()).map(str::to_owned);
     let found = match (of, layout, resource) {
-        (None, ..) => BufferBinding { set, binding, resource, size: size?, stride: stride?, fields: Vec::new() },
+        (None, ..) => {
+            BufferBinding { set, binding, resource, size: size?, stride: stride?, fields: Vec::new(), host: None }
+        }
         (Some(_), Some(layout), SpirvResource::UniformBuffer) => {
             let end = layout.fields.iter().map(|field| field.offset + field.size).max();
             let (size, fields) = (end.unwrap_or(layout.size), layout.fields.clone());
-            BufferBinding { set, binding, resource, size, stride: None, fields }
+            BufferBinding { set, binding, resource, size, stride: None, fields, host: None }
         }
         (Some(_), Some(layout), _) => {
             let (stride, fields) = (Some(layout.size), layout.fields.clone());
-            BufferBinding { set, binding, resource, size: size.unwrap_or(0), stride, fields }
+            BufferBinding { set, binding, resource, size: size.unwrap_or(0), stride, fields, host: None }
         }
         (Some(_), None, _) => return None,
     };
     Some((found, element))
+}
+
+/// A structure whose fields are the parameters of a kernel.
+pub(in crate::recipe) struct Pushed {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// Name and type of each of its own fields, for people.
+    pub names: Vec<(String, String)>,
+    /// Where these lie.
+    pub params: Vec<Param>,
+    /// All fields.
+    pub constants: PushConstants,
+}
+
+/// Reads `push-constants = "Step"`.
+pub(in crate::recipe) fn push_constants(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<Pushed> {
+    let layout = named(reader, ("push-constants", value), structs)?;
+    let (mut names, mut params) = (Vec::new(), Vec::new());
+    for field in &layout.declared {
+        let size = layout.fields.iter().find(|flat| flat.name == field.name)?.size;
+        let array = if field.count == 1 { String::new() } else { format!("[{}]", field.count) };
+        names.push((field.name.clone(), format!("{}{array}", field.kind)));
+        params.push(Param { offset: field.offset, size });
+    }
+    let name = reader.text(value, "push-constants")?;
+    Some(Pushed { name, names, params, constants: PushConstants { fields: layout.fields.clone(), host: None } })
 }
 
 /// Nothing for a buffer without an open end; none when what is there is wrong.

@@ -63,8 +63,12 @@ pub(in crate::recipe) fn structures(structs: Structs) -> Vec<Structure> {
 }
 
 /// The structure that a key names.
-pub(in crate::recipe) fn named<'s>(reader: &mut Reader, value: &Value<'_>, structs: &'s Structs) -> Option<&'s Layout> {
-    let name = reader.text(value, "of")?;
+pub(in crate::recipe) fn named<'s>(
+    reader: &mut Reader,
+    (key, value): (&str, &Value<'_>),
+    structs: &'s Structs,
+) -> Option<&'s Layout> {
+    let name = reader.text(value, key)?;
     let found = structs.get(&name.value);
     if found.is_none() {
         let mistake = reader.mistake(name.span, format!("no struct `{}` is declared above", name.value));
@@ -137,7 +141,7 @@ fn element(
             None
         }
         (None, Some(value)) => {
-            let Layout { size, align, fields, .. } = named(reader, value, structs)?;
+            let Layout { size, align, fields, .. } = named(reader, ("of", value), structs)?;
             let kind = FieldType::Structure(value.get_ref().as_str()?.to_owned());
             Some(Element { kind, size: *size, align: *align, inner: fields.clone() })
         }

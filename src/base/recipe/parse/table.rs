@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bindings::{bindings, constants, workgroup};
+use super::bindings::{bindings, constants, push_constants, workgroup};
 use super::reader::{Fields, Reader, Value, edition, read};
 use super::structs::{Structs, awaiting, structs, structures};
 use super::words::is_symbol;
@@ -24,6 +24,13 @@ pub struct DeclaredKernel {
     pub names: KernelNames,
     /// Name and parameter layout.
     pub signature: KernelSignature,
+}
+
+impl DeclaredKernel {
+    /// Whether its parameters are the fields of a structure.
+    pub(in crate::recipe) fn is_pushed(&self) -> bool {
+        self.signature.push_constants.is_some()
+    }
 }
 
 /// Bytes of parameters that a kernel may have from sm_70 on ("CUDA C++ Programming Guide", `__global__` parameters).
@@ -95,7 +102,13 @@ fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<D
         fits
     });
     let source = fields.get("source").and_then(|value| reader.text(value, "source"));
-    let params = fields.required(reader, "params").and_then(|value| {
+    let pushed = fields.get("push-constants");
+    let params = if pushed.is_some() { fields.get("params") } else { fields.required(reader, "params") };
+    if let (Some(value), Some(_)) = (params, pushed) {
+        let mistake = reader.mistake(value.span(), "`params` cannot be combined with `push-constants`");
+        reader.push(mistake.hint("the fields of the structure are the parameters"));
+    }
+    let params = params.filter(|_| pushed.is_none()).and_then(|value| {
         let list = reader.list(value, "params", param)?;
         let sizes = list.iter().map(|param| (param.size, param.align));
         let Some(params) = layout(sizes) else {
@@ -106,6 +119,7 @@ fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<D
         reader.unique("params", names);
         Some((list, params))
     });
+    let pushed = pushed.and_then(|value| push_constants(reader, value, structs));
     let bindings = fields.get("bindings").and_then(|value| bindings(reader, value, structs)).unwrap_or_default();
     let workgroup = fields.get("workgroup").and_then(|value| workgroup(reader, value));
     let constants = fields.get("constants").and_then(|value| constants(reader, value)).unwrap_or_default();
@@ -113,14 +127,21 @@ fn kernel(reader: &mut Reader, value: &Value<'_>, structs: &Structs) -> Option<D
     let name = name?;
     let (declared, params) = params.unwrap_or_default();
     let (bindings, elements) = bindings.into_iter().unzip();
-    let names = KernelNames {
+    let mut names = KernelNames {
         source: source.as_ref().map(|source| source.value.clone()),
         params: declared.iter().map(|param| (param.name.value.clone(), param.kind.to_owned())).collect(),
+        push_constants: None,
         elements,
     };
-    let signature =
+    let mut signature =
         KernelSignature { bindings, workgroup, constants, ..KernelSignature::new(name.value.clone(), params) };
-    let params = declared.into_iter().map(|param| param.name).collect();
+    let mut params: Vec<_> = declared.into_iter().map(|param| param.name).collect();
+    if let Some(pushed) = pushed {
+        // Each field stands where the structure is named.
+        params = pushed.names.iter().map(|(field, _)| pushed.name.with(field.clone())).collect();
+        (names.params, names.push_constants) = (pushed.names, Some(pushed.name.value));
+        (signature.params, signature.push_constants) = (pushed.params, Some(pushed.constants));
+    }
     Some(DeclaredKernel { name, source, params, names, signature })
 }
 

@@ -10,7 +10,8 @@ use crate::recipe::diagnostic::{Diagnostic, Spanned};
 use crate::recipe::file::{Additions, GroupTable};
 use crate::recipe::files::RecipeFiles;
 use crate::recipe::model::{
-    DeviceCompiler, KernelForm, KernelGroup, NO_CONTRACTION, ShaderLanguage, UNNAMED_VARIANT, VariantChoice, When,
+    DeviceCompiler, HostStructures, KernelForm, KernelGroup, NO_CONTRACTION, ShaderLanguage, UNNAMED_VARIANT,
+    VariantChoice, When,
 };
 use crate::recipe::parse::table::{DeclaredKernel, DeclaredTable, kernel_table};
 
@@ -115,10 +116,7 @@ fn group(
         name: name.to_owned(),
         sources,
         names: declared.iter().map(|kernel| (kernel.name.value.clone(), kernel.names.clone())).collect(),
-        table: declared
-            .into_iter()
-            .map(|kernel| KernelSignature { shader: !form.is_cuda(), ..kernel.signature })
-            .collect(),
+        table: declared.into_iter().map(|kernel| signature(kernel, form, host_structures.as_ref())).collect(),
         form,
         files: plain(&group.files),
         gpu_only: group.cpu.as_ref().is_some_and(|cpu| !cpu.value),
@@ -140,6 +138,22 @@ fn group(
             })
             .collect(),
     })
+}
+
+/// The signature of a kernel, with the types of the host that it is launched with.
+fn signature(kernel: DeclaredKernel, form: KernelForm, host: Option<&HostStructures>) -> KernelSignature {
+    let type_of = |name: Option<&String>| {
+        let types = host.iter().flat_map(|host| &host.types);
+        types.filter(|one| Some(&one.name) == name).map(|one| one.host.clone()).next()
+    };
+    let DeclaredKernel { mut signature, names, .. } = kernel;
+    for (binding, element) in signature.bindings.iter_mut().zip(&names.elements) {
+        binding.host = type_of(element.as_ref());
+    }
+    if let Some(pushed) = &mut signature.push_constants {
+        pushed.host = type_of(names.push_constants.as_ref());
+    }
+    KernelSignature { shader: !form.is_cuda(), ..signature }
 }
 
 /// The variants that promise bits. What WGSL computes with floats cannot be among them: the language has no word for it.
@@ -287,6 +301,11 @@ fn table(
     let sources: Vec<&str> =
         group.sources.iter().flat_map(|sources| &sources.value).map(|source| source.value.as_str()).collect();
     for kernel in &kernels {
+        if let (Some(pushed), true) = (kernel.params.first(), kernel.is_pushed() && form_of(group).is_cuda()) {
+            let message = format!("`{}` has `push-constants`, which shaders alone have", kernel.name.value);
+            let mistake = Diagnostic::at(&document, pushed.span.clone(), message);
+            resolver.mistakes.push(mistake.hint("`params` lists the parameters of a kernel of CUDA"));
+        }
         if let Some(other) = seen.insert(kernel.name.value.clone(), name.to_owned()) {
             let message = format!("kernel `{}` is declared by group `{other}` already", kernel.name.value);
             resolver.mistakes.push(Diagnostic::at(&document, kernel.name.span.clone(), message));

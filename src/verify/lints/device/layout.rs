@@ -28,7 +28,7 @@ fn flatten(members: &[SpirvMember], before: &str, start: u64, found: &mut Vec<Bu
 
 /// The same fields where they are those of one structure, which alone is in the buffer: naga puts a structure of WGSL into a
 /// block of its own, and GLSL may be written so.
-pub(super) fn unwrapped(fields: &[BufferField]) -> Option<Vec<BufferField>> {
+fn unwrapped(fields: &[BufferField]) -> Option<Vec<BufferField>> {
     let (outer, inner) = fields.split_first().filter(|(outer, inner)| outer.offset == 0 && !inner.is_empty())?;
     let of_outer = |field: &BufferField| {
         let name = field.name.strip_prefix(&outer.name)?.strip_prefix('.')?;
@@ -37,8 +37,17 @@ pub(super) fn unwrapped(fields: &[BufferField]) -> Option<Vec<BufferField>> {
     inner.iter().map(of_outer).collect()
 }
 
-/// The first field that is not where the host has it, or not as large, in words: what follows it follows from it.
+/// The first field that is not where the host has it, or not as large, in words: what follows it follows from it. A block that
+/// holds one structure may be that structure.
 pub(super) fn difference(core: &[BufferField], shader: &[BufferField]) -> Option<String> {
+    let what = first_difference(core, shader)?;
+    match unwrapped(shader) {
+        Some(inner) => first_difference(core, &inner),
+        None => Some(what),
+    }
+}
+
+fn first_difference(core: &[BufferField], shader: &[BufferField]) -> Option<String> {
     // A package of others may hold any number of fields.
     let compiled: BTreeMap<&str, &BufferField> = shader.iter().map(|field| (field.name.as_str(), field)).collect();
     let declared: BTreeSet<&str> = core.iter().map(|field| field.name.as_str()).collect();
@@ -81,6 +90,8 @@ mod tests {
         let block =
             [field("now", 0, 24), field("now.gain", 0, 4), field("now.inhib", 16, 8), field("now.inhib.fb", 16, 4)];
         assert_eq!(unwrapped(&block).unwrap(), core);
+        assert_eq!(difference(&core, &block), None);
+        assert_eq!(said(&block[..3]), "`inhib.fb` is not in the shader");
         let more = [&core[..], &[field("late", 24, 4)]].concat();
         assert_eq!(said(&more), "`late` of the shader is not in the table");
     }

@@ -1,6 +1,7 @@
 //! The lints over device code: what packages may hold of it, what it reaches, which driver it needs.
 
 mod code;
+mod core_layout;
 mod coverage;
 mod driver;
 mod kernels;
@@ -17,6 +18,7 @@ use crate::verify::BundleFacts;
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     let subjects = [
         code::predicates(),
+        core_layout::predicates(),
         coverage::predicates(),
         driver::predicates(),
         kernels::predicates(),

@@ -8,6 +8,7 @@ use crate::report::Subject;
 use crate::verify::{BundleFacts, FileFacts, PackageFacts};
 
 /// A module in a package.
+#[derive(Clone)]
 pub(super) struct Shader<'a> {
     pub package: &'a PackageFacts,
     /// What findings call it.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::gpu::{
-    BufferBinding, FloatArithmetic, KernelSignature, Param, ShaderNeeds, SpirvBinding, SpirvBlock, SpirvEntryPoint,
-    SpirvMember, SpirvModule,
+    BufferBinding, BufferField, FloatArithmetic, KernelSignature, Param, ShaderNeeds, SpirvBinding, SpirvBlock,
+    SpirvEntryPoint, SpirvMember, SpirvModule,
 };
 use crate::lint::{Hits, Parameters, Predicate};
 use crate::manifest::SpirvEnvironment;
 use crate::verify::BundleFacts;
 
-use super::layout::{difference as field_difference, fields_of, unwrapped};
+use super::layout::{difference as field_difference, fields_of};
 use super::modules::{shader_not_embedded, shaders};
 
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
@@ -146,12 +146,16 @@ fn shader_layout(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
             for what in beside.chain(unpromised(known, module, entry)) {
                 hits.add(&shader.subject, format!("`{name}`: {what}"));
             }
-            let pushed = params(module);
-            if known.params != pushed && !is_one_struct(known, module) {
-                let message = format!("push constants of `{name}` are not the parameters that the table declares");
-                hits.add(&shader.subject, message)
+            let compiled = params(module);
+            let what = match &known.push_constants {
+                Some(structure) => field_difference(&structure.fields, &pushed(module)).map(|what| format!(": {what}")),
+                None if known.params == compiled || is_one_struct(known, module) => None,
+                None => Some(" are not the parameters that the table declares".to_owned()),
+            };
+            if let Some(what) = what {
+                hits.add(&shader.subject, format!("push constants of `{name}`{what}"))
                     .evidence(format!("declared: {}", layout(&known.params)))
-                    .evidence(format!("compiled: {}", layout(&pushed)));
+                    .evidence(format!("compiled: {}", layout(&compiled)));
             }
         }
     }
@@ -194,6 +198,17 @@ fn views(module: &SpirvModule) -> BTreeMap<(u32, u32), Vec<&SpirvBinding>> {
     found
 }
 
+/// What a module finds at one binding, as the table would declare it.
+pub(super) fn buffers(module: &SpirvModule, (set, at): (u32, u32)) -> Vec<BufferBinding> {
+    let here = module.bindings.iter().filter(|one| (one.set, one.binding) == (set, at));
+    here.take(MOST_VIEWS).filter_map(buffer).collect()
+}
+
+/// All fields of a module's push constants.
+pub(super) fn pushed(module: &SpirvModule) -> Vec<BufferField> {
+    module.push_constants.iter().flat_map(fields_of).collect()
+}
+
 /// Buffers that the module uses and the table declares otherwise or not at all. A declared one that a module does
 /// not use was optimised away, which harms nobody; a table without bindings says nothing of them.
 fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String> {
@@ -221,10 +236,6 @@ fn beside_the_table(known: &KernelSignature, module: &SpirvModule) -> Vec<String
 fn differs(declared: &BufferBinding, found: &BufferBinding) -> Option<String> {
     let place = || format!("set {} binding {}", found.set, found.binding);
     let field = field_difference(&declared.fields, &found.fields).filter(|_| !declared.fields.is_empty());
-    let field = field.and_then(|what| match unwrapped(&found.fields) {
-        Some(inner) => field_difference(&declared.fields, &inner),
-        None => Some(what),
-    });
     if let Some(what) = field {
         return Some(format!("{}: {what}", place()));
     }
@@ -263,6 +274,7 @@ fn buffer(binding: &SpirvBinding) -> Option<BufferBinding> {
         size: number(block.size?)?,
         stride: open.and_then(|array| array.stride).and_then(number),
         fields: fields_of(block),
+        host: None,
     })
 }
 

@@ -1,13 +1,15 @@
-// ringed CELLS CYCLES LEAK KEEP_REST: what the shaders compute, by the processor. Prints all cells as JSON; without arguments
+// ringed [--version | CELLS CYCLES LEAK KEEP_REST]: what the shaders compute, by the processor. Prints all cells as JSON; without arguments
 // the directory of its shaders.
 #include "ring.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 int main(int argc, char **argv) {
     if (argc == 1) return puts(ABI) < 0;
+    if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return puts("ringed 0.1.0") < 0;
     if (argc != 5) return 2;
     const uint32_t count = atoi(argv[1]), cycles = atoi(argv[2]);
     const int leak = atoi(argv[3]), keep_rest = atoi(argv[4]);

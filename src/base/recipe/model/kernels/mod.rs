@@ -70,6 +70,8 @@ pub struct KernelNames {
     pub source: Option<String>,
     /// Name and type of each parameter, as the table writes them: `count`, `u32`.
     pub params: Vec<(String, String)>,
+    /// The structure that they are the fields of, where the table names one.
+    pub push_constants: Option<String>,
     /// The structure in the buffer at each binding, in the order of the signature's bindings; none where the table gives
     /// sizes alone.
     pub elements: Vec<Option<String>>,
