@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::generating_wheels::others_install_wheels_as_simpack_does;
 use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
 /// Packages that stand in for those of others in a channel: the solver sees them, and they hold nothing.
@@ -207,6 +208,7 @@ fn openmm_is_one_simulator_out_of_two_wheels() {
     assert!(ran.stdout.contains("All differences are within tolerance"), "{}", ran.stdout);
     // What keeps them from loading is what this machine lacks, none of OpenMM's own libraries.
     assert!(!ran.stdout.contains("libOpenMM.so: cannot open"), "{}", ran.stdout);
+    others_install_wheels_as_simpack_does(openmm.dir.path());
 }
 
 /// The frozen examples of Brian2CUDA are what its generator writes, and their arrays what the generator was given.

@@ -2,7 +2,9 @@
 
 mod built;
 mod generated;
+mod place;
 mod run;
+mod sources;
 mod table;
 
 pub use built::Standing;
