@@ -44,23 +44,48 @@ for component in "$@"; do
   "build_$component"
 done
 
-# Libraries are found beside the file that needs them, and the driver where volley's recipe says.
+# Where libraries lie, by name.
+declare -A places=() holds=()
+while IFS= read -r -d '' file; do
+  places[${file##*/}]+="$(dirname "$file") "
+  holds[$(dirname "$file")]=yes
+done < <(find "$tree" ! -type d \( -name '*.so' -o -name '*.so.*' \) -printf '%P\0')
+
+# Directories with libraries that a file's build let it search, that of each library it needs, lib, and the driver where
+# volley's recipe says.
 set_search_path() {
-  local from
-  from=$(realpath --relative-to="$(dirname "$1")" "$tree/lib")
-  case $from in
-    .) from='$ORIGIN' ;;
-    *) from="\$ORIGIN/$from" ;;
-  esac
-  patchelf --set-rpath "$from":/usr/local/nvidia/lib64:/usr/local/nvidia/lib:/.singularity.d/libs:/usr/lib/wsl/lib:/run/opengl-driver/lib "$1"
+  local here entry name place directory path='' own=()
+  here=$(dirname "$1")
+  while IFS= read -r -d : entry; do
+    # shellcheck disable=SC2016 # the loader's word
+    case $entry in '$ORIGIN' | '$ORIGIN'/*) ;; *) continue ;; esac
+    directory=$(realpath -ms --relative-base="$tree" "$tree/$here/${entry#'$ORIGIN'}")
+    [ -z "${holds[$directory]:-}" ] || [[ " ${own[*]} " == *" $directory "* ]] || own+=("$directory")
+  done < <(patchelf --print-rpath "$tree/$1" | tr '\n' :)
+  while IFS= read -r name; do
+    place=${places[$name]:-}
+    # Nobody knows which of two is meant.
+    case "$place" in '' | *' '*' ' | 'lib ') continue ;; esac
+    [[ " ${own[*]} " == *" $place"* ]] || own+=("${place% }")
+  done < <(patchelf --print-needed "$tree/$1")
+  [[ " ${own[*]} " == *" lib "* ]] || own+=(lib)
+  for directory in "${own[@]}"; do
+    directory=$(realpath -ms --relative-to="$tree/$here" "$tree/$directory")
+    # shellcheck disable=SC2016 # the loader's word
+    case $directory in
+      .) path+=${path:+:}'$ORIGIN' ;;
+      *) path+=${path:+:}'$ORIGIN'/$directory ;;
+    esac
+  done
+  patchelf --set-rpath "$path":/usr/local/nvidia/lib64:/usr/local/nvidia/lib:/.singularity.d/libs:/usr/lib/wsl/lib:/run/opengl-driver/lib "$tree/$1"
 }
 if [ -z "${KEEP_SEARCH_PATHS:-}" ]; then
   while IFS= read -r -d '' file; do
     # Only dynamic ELF files have a search path to print.
-    if patchelf --print-rpath "$file" >/dev/null 2>&1; then
+    if patchelf --print-rpath "$tree/$file" >/dev/null 2>&1; then
       set_search_path "$file"
     fi
-  done < <(find "$tree" -type f -print0)
+  done < <(find "$tree" -type f -printf '%P\0')
 fi
 mkdir -p "$prefix"
 cp -a "$tree/." "$prefix/"

@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 
+use super::crossing;
 use super::{Axis, FileSet, Model, Needed, Output, Templates, Use};
 use crate::arch::{CudaVersion, KernelTarget};
 use crate::build_system::BuildDriver;
@@ -90,6 +91,8 @@ struct PackageText<'a> {
     /// Some of them go before others.
     preferred: bool,
     files: &'a [String],
+    /// Files of other packages that rattler-build's globs, whose `*` crosses directories, would take along.
+    excluded: Vec<&'a str>,
     tests: &'a [String],
     summary: &'a str,
 }
@@ -128,12 +131,15 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     if !(model.builds.is_empty() || model.conda_forge && model.sonames.is_empty()) {
         tools.push("patchelf");
     }
+    if model.wheels {
+        tools.push("unzip");
+    }
     let own = model.releases.first().map_or_else(|| CudaVersion::new(0, 0), |release| release.cuda);
     let pinned = !model.conda_forge || model.releases.iter().any(|release| !release.pinned);
     let values = Values {
         model,
         version: conda::spelled(model.version),
-        outputs: model.packages.iter().map(|output| output_text(output, own, model, vendor)).collect(),
+        outputs: model.packages.iter().map(|output| output_text(output, own, model, vendor)).collect::<Result<_>>()?,
         tools,
         stagings: stagings(model, &host),
         axes: axes(model),
@@ -221,7 +227,7 @@ fn host_requirement(used: &Use) -> String {
     }
 }
 
-fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: &Vendor) -> OutputText<'a> {
+fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &'a Model, vendor: &Vendor) -> Result<OutputText<'a>> {
     let Output { package, release, files, axes } = output;
     let specs = Specs::new(&model.name, vendor);
     let of_recipe = package.scale.saturating_mul(model.build_number);
@@ -286,8 +292,9 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &Model, vendor: 
         axes,
         preferred,
         files,
+        excluded: crossing::excluded(output, &model.packages)?,
         tests: &package.tests,
         summary: &package.summary,
     };
-    OutputText { package, from, code: has_code }
+    Ok(OutputText { package, from, code: has_code })
 }

@@ -54,6 +54,16 @@ pub fn extended(glob: &str) -> Option<String> {
     (open == 0).then_some(pattern)
 }
 
+/// The globs that one with alternatives stands for: `lib*.{a,so}` for `lib*.a` and `lib*.so`. One that is not closed stays.
+pub(super) fn alternatives(glob: &str) -> Vec<String> {
+    let cut = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (words, after))) = cut.filter(|(_, (words, _))| !words.contains('{')) else {
+        return vec![glob.to_owned()];
+    };
+    let all = words.split(',').flat_map(|word| alternatives(&format!("{before}{word}{after}")));
+    all.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +80,15 @@ mod tests {
             ("[a", None),
         ] {
             assert_eq!(extended(glob).as_deref(), pattern, "{glob}");
+        }
+    }
+
+    #[test]
+    fn globs_with_alternatives_are_several() {
+        assert_eq!(alternatives("lib/lib*.{a,so}"), ["lib/lib*.a", "lib/lib*.so"]);
+        assert_eq!(alternatives("{a,b}/{c,d}"), ["a/c", "a/d", "b/c", "b/d"]);
+        for alone in ["bin/**", "a{b", "{a,{b,c}}"] {
+            assert_eq!(alternatives(alone), [alone]);
         }
     }
 }

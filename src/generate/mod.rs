@@ -6,6 +6,7 @@
 
 mod ci;
 mod conda;
+mod crossing;
 mod escape;
 mod files;
 mod generators;
@@ -31,8 +32,8 @@ pub use integrity::sri;
 pub use kernels::kernel_table::KernelTable;
 pub use kernels::structures::with_structures;
 pub use model::{
-    Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelSource, Needed, Output,
-    Release, Revision, ShaderModule, Use, library_base, licence_ids,
+    Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, Library, Listed, Model, ModelPart, ModelSource,
+    Needed, Output, Release, Revision, ShaderModule, Use, library_base, licence_ids,
 };
 pub use render::Templates;
 pub use target::Target;

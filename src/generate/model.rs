@@ -50,6 +50,10 @@ pub struct Model {
     pub simpack: Option<Revision>,
     /// Where the source is.
     pub source: ModelSource,
+    /// What it is put together from, where that is several, or a wheel.
+    pub parts: Vec<ModelPart>,
+    /// Wheels are installed.
+    pub wheels: bool,
     /// File names of licence texts at the top of the source.
     pub licences: Vec<String>,
     /// Builds of the host part, core's first.
@@ -109,6 +113,27 @@ pub struct ModelSource {
     pub sri: Option<String>,
     /// The file of a source that a Python package index has.
     pub listed: Option<Listed>,
+    /// Patches that are applied to it, relative to the directory of the generated files.
+    pub patches: Vec<String>,
+    /// Directory whose files are put over it then, relative to that directory.
+    pub overlay: Option<String>,
+}
+
+/// A part of a source tree, in a directory of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelPart {
+    /// The directory; `.` for the tree itself.
+    pub into: String,
+    /// What is fetched, as [`ModelSource::of`]; none where the recipe's own files are all.
+    pub of: Option<Source>,
+    /// The address of what is fetched by one.
+    pub url: Option<String>,
+    /// Its digest (SHA-256, in hex).
+    pub sha256: Option<String>,
+    /// The same as a hash of subresource integrity.
+    pub sri: Option<String>,
+    /// It is a wheel, which `host.sh` unpacks: no builder does.
+    pub wheel: bool,
     /// Patches that are applied to it, relative to the directory of the generated files.
     pub patches: Vec<String>,
     /// Directory whose files are put over it then, relative to that directory.
@@ -188,6 +213,8 @@ pub struct Build {
     pub options: BTreeMap<String, String>,
     /// Make targets, or the script.
     pub targets: Vec<String>,
+    /// Which files of a wheel are installed, as extended patterns of bash; none for all.
+    pub patterns: Vec<String>,
     /// Host variants, the default first, each with all of its options; none where there is one build.
     pub variants: Vec<BuildVariant>,
 }

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use super::globs::alternatives;
 use super::{Build, FileSet, Model, Templates};
 use crate::error::{Error, Result};
 use crate::recipe::{ComponentKind, Source};
@@ -20,8 +21,8 @@ struct Values<'a> {
     licences: Vec<Licence<'a>>,
     /// Device code is compiled.
     device: bool,
-    /// Function that fetches the source.
-    fetcher: Option<&'static str>,
+    /// Functions that fetch the source.
+    fetchers: &'static [&'static str],
     /// The address of an archive, cut where it says the version.
     address: Vec<&'a str>,
     /// Core says something of itself: its version, in the address.
@@ -77,10 +78,15 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
     libraries.dedup();
     let is_split = outputs.contains(&"lib");
     let address = match &model.source.of {
-        Source::Url { url, .. } => around(url, &model.version.to_string()),
+        Source::Url { url, .. } if model.parts.is_empty() => around(url, &model.version.to_string()),
         _ => Vec::new(),
     };
-    let of_index = model.source.listed.as_ref().is_some_and(|listed| listed.version == model.version.to_string());
+    let of_index = model
+        .source
+        .listed
+        .as_ref()
+        .filter(|_| model.parts.is_empty())
+        .is_some_and(|listed| listed.version == model.version.to_string());
     let values = Values {
         model,
         attribute: &model.name,
@@ -89,10 +95,11 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         device: !(model.groups.is_empty() && model.cut.is_empty()),
         core_refers: address.len() > 1 || of_index,
         address,
-        fetcher: match &model.source.of {
-            Source::Url { .. } => Some("fetchurl"),
-            Source::Pypi { .. } => Some("fetchPypi"),
-            Source::Path(_) | Source::Git { .. } | Source::Composed(_) => None,
+        fetchers: match &model.source.of {
+            _ if !model.parts.is_empty() => &["fetchurl", "runCommand"],
+            Source::Url { .. } => &["fetchurl"],
+            Source::Pypi { .. } => &["fetchPypi"],
+            Source::Path(_) | Source::Git { .. } | Source::Composed(_) => &[],
         },
         tools: tools(model),
         libraries,
@@ -192,6 +199,10 @@ fn tools(model: &Model) -> Vec<&'static str> {
     if !model.shaders.is_empty() {
         tools.push("shaderc");
     }
+    if model.wheels {
+        // Wheels' libraries know none of nix's directories.
+        tools.extend(["autoPatchelfHook", "unzip"]);
+    }
     tools.sort_unstable();
     tools.dedup();
     tools
@@ -252,16 +263,6 @@ fn moves(model: &Model, outputs: &[&'static str]) -> Result<Vec<(String, &'stati
     Ok(moves)
 }
 
-/// The globs that one with alternatives stands for: `lib*.{a,so}` for `lib*.a` and `lib*.so`. One that is not closed stays.
-fn alternatives(glob: &str) -> Vec<String> {
-    let cut = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
-    let Some((before, (words, after))) = cut.filter(|(_, (words, _))| !words.contains('{')) else {
-        return vec![glob.to_owned()];
-    };
-    let all = words.split(',').flat_map(|word| alternatives(&format!("{before}{word}{after}")));
-    all.collect()
-}
-
 fn opens<'a>(model: &'a Model, output: &'static str) -> Vec<Opened<'a>> {
     let mut found = Vec::new();
     for used in model.uses.iter().filter(|used| used.component == ComponentKind::Rtc) {
@@ -284,15 +285,6 @@ mod tests {
             ("1.2.0", &["", ""]),
         ] {
             assert_eq!(around(address, "1.2.0"), pieces);
-        }
-    }
-
-    #[test]
-    fn globs_with_alternatives_are_several() {
-        assert_eq!(alternatives("lib/lib*.{a,so}"), ["lib/lib*.a", "lib/lib*.so"]);
-        assert_eq!(alternatives("{a,b}/{c,d}"), ["a/c", "a/d", "b/c", "b/d"]);
-        for alone in ["bin/**", "a{b", "{a,{b,c}}"] {
-            assert_eq!(alternatives(alone), [alone]);
         }
     }
 

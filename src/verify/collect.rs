@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::BundleFacts;
 use super::facts::{Contents, FileFacts, Kept, ObjectFacts, PackageFacts, PackageIndex, Stray};
 use super::input::{Extent, Foreign};
-use super::texts::{fixed, prefixed};
+use super::texts::{fixed, is_build_text, naming, prefixed};
 use super::{Depth, Loads, Rules};
 use crate::budget::Budget;
 use crate::bundle::{Bundle, BundleManifest, HeldFile, KERNELS_LIST, KnownFile, is_manifest};
@@ -239,6 +239,7 @@ impl Examination<'_> {
             device: Arc::default(),
             embedded: BTreeMap::new(),
             leaks: Vec::new(),
+            leaking: Vec::new(),
             fixed: Vec::new(),
             prefixed: Vec::new(),
             holds_tag: false,
@@ -302,6 +303,9 @@ impl Examination<'_> {
         if self.needs.leaks {
             let leaks = self.rules.build_paths.iter().filter(|path| contains(bytes, path.as_bytes()));
             facts.leaks = leaks.cloned().collect();
+            if !facts.leaks.is_empty() && is_build_text(facts.name(), bytes) {
+                facts.leaking = naming(bytes, &std::mem::take(&mut facts.leaks));
+            }
         }
         facts.fixed = fixed(facts.name(), bytes);
         facts.prefixed = prefixed(bytes);

@@ -97,8 +97,10 @@ pub struct FileFacts {
     pub device: Arc<DeviceCode>,
     /// The modules among those that its package's build was given to embed that stand in its bytes, by their digests.
     pub embedded: BTreeMap<Digest, SpirvModule>,
-    /// Paths of the build that stand in its bytes.
+    /// Paths of the build that stand in its bytes, unless it is a text that takes part in builds.
     pub leaks: Vec<String>,
+    /// Lines of a text that takes part in builds that name paths of its own build.
+    pub leaking: Vec<String>,
     /// What its text fixes of the machine that it was made on, where it takes part in builds.
     pub fixed: Vec<String>,
     /// Lines of its text that name the prefix of builds.

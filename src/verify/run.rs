@@ -56,7 +56,7 @@ fn examine(subjects: Subjects<'_>, context: &VerifyContext, settings: &Settings)
     let needs = Needs {
         digests: runs("artifact-digest"),
         recorded: runs("record-mismatch"),
-        leaks: runs("build-path-leak") && !context.rules.build_paths.is_empty(),
+        leaks: (runs("build-path-leak") || runs("build-path-in-text")) && !context.rules.build_paths.is_empty(),
         depth: context.rules.depth,
     };
     let Collected { facts, incomplete } = collect(subjects, &context.rules, needs);

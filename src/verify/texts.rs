@@ -38,13 +38,22 @@ pub(super) fn prefixed(bytes: &[u8]) -> Vec<String> {
     let names_it = bytes.len() <= LONGEST && !is_ptx(bytes) && memchr::memmem::find(bytes, PREFIX.as_bytes()).is_some();
     let Some(text) = names_it.then(|| std::str::from_utf8(bytes).ok()).flatten() else { return Vec::new() };
     let lines = text.lines().enumerate().filter(|(_, line)| prefixes_in(line).next().is_some());
-    let told = |(index, line): (usize, &str)| {
-        format!("line {}: {}", index + 1, line.trim().chars().take(100).collect::<String>())
-    };
-    lines.map(told).take(MOST).collect()
+    lines.map(|(index, line)| numbered(index, line)).take(MOST).collect()
 }
 
-fn is_build_text(name: &str, bytes: &[u8]) -> bool {
+/// Lines of a text that name one of these paths, with their numbers.
+pub(super) fn naming(bytes: &[u8], paths: &[String]) -> Vec<String> {
+    let names_one = |line: &[u8]| paths.iter().any(|path| memchr::memmem::find(line, path.as_bytes()).is_some());
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| names_one(line));
+    lines.map(|(index, line)| numbered(index, &String::from_utf8_lossy(line))).take(MOST).collect()
+}
+
+fn numbered(index: usize, line: &str) -> String {
+    format!("line {}: {}", index + 1, line.trim().chars().take(100).collect::<String>())
+}
+
+/// Whether a file is a makefile, a CMake package or a script.
+pub(super) fn is_build_text(name: &str, bytes: &[u8]) -> bool {
     let lower = name.to_lowercase();
     let ends = [".mk", ".make", ".cmake", ".pc", ".sh", "-config"];
     lower.contains("makefile") || ends.iter().any(|end| lower.ends_with(end)) || bytes.starts_with(b"#!")

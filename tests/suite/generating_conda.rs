@@ -22,7 +22,7 @@ pub fn tool(name: &str) -> PathBuf {
 }
 
 /// Packages of a channel by name and target of a selector's build, with their file.
-fn packages(channel: &Path) -> BTreeMap<String, PathBuf> {
+pub fn packages(channel: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for subdir in ["linux-64", "noarch"] {
         for entry in fs_err::read_dir(channel.join(subdir)).unwrap() {
@@ -38,7 +38,7 @@ fn packages(channel: &Path) -> BTreeMap<String, PathBuf> {
 }
 
 /// Files and links of a tree but simpack's own records, which no other builder writes.
-fn listing(root: &Path) -> BTreeMap<String, EntryKind> {
+pub fn listing(root: &Path) -> BTreeMap<String, EntryKind> {
     let is_record = |path: &str| path.starts_with("share/simpack/") || path.ends_with("/kernels.json");
     let entries = walk(root).unwrap().into_iter().filter(|entry| !matches!(entry.kind, EntryKind::Directory));
     entries.filter(|entry| !is_record(&entry.path)).map(|entry| (entry.path, entry.kind)).collect()

@@ -209,8 +209,8 @@ fn simulators_that_ship_cut_have_texts_that_solve() {
 fn what_has_no_text_is_said() {
     let dir = scratch();
     for (name, target, why) in [
-        ("neuron", "conda", "its source is put together from several"),
-        ("openmm", "nix", "its source is put together from several"),
+        ("neuron", "spack", "its source is put together from several"),
+        ("openmm", "easybuild", "its source is put together from several"),
     ] {
         let refused = Ran::of(
             simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["generate", target, name, "--output"])

@@ -1,10 +1,12 @@
 //! The recipes of simulators that others wrote: built from what a package index carries, installed by a client, run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::generating_wheels::others_install_wheels_as_simpack_does;
 use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
 /// Packages that stand in for those of others in a channel: the solver sees them, and they hold nothing.
@@ -36,14 +38,23 @@ struct Packed {
 
 impl Packed {
     fn new(name: &str) -> Option<Self> {
+        Self::smaller(name, ("", ""), &["--format", "conda,wheel"], &[])
+    }
+
+    /// Of a recipe in which one text stands in the place of another, as much as these options build, beside stand-ins for more packages.
+    fn smaller(name: &str, change: (&str, &str), options: &[&str], others: &[(&str, &str)]) -> Option<Self> {
         let channel = set_up("SIMPACK_TEST_CHANNEL")?;
         python()?;
         let dir = scratch();
         let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes").join(name);
         copy_tree(&recipe, &dir.path().join("recipe"));
-        let build = ["build", "recipe", "--locked", "--format", "conda,wheel", "--json"];
-        let summary = Ran::of(&mut simpack(dir.path(), &build)).exit(0).json();
-        for (name, version) in OTHERS {
+        let file = dir.path().join("recipe/simpack.toml");
+        let text = fs_err::read_to_string(&file).unwrap();
+        assert!(text.contains(change.0), "the recipe has no {}", change.0);
+        fs_err::write(&file, text.replacen(change.0, change.1, 1)).unwrap();
+        let mut build = simpack(dir.path(), &["build", "recipe", "--locked", "--json"]);
+        let summary = Ran::of(build.args(options)).exit(0).json();
+        for (name, version) in OTHERS.iter().chain(others) {
             let mark = format!("stand-in-for-{name}");
             fs_err::create_dir_all(dir.path().join(name)).unwrap();
             fs_err::write(dir.path().join(name).join(&mark), "").unwrap();
@@ -60,6 +71,11 @@ impl Packed {
 
     /// A client's answer for a machine with this GPU; without one for `None`.
     fn client(&self, script: &str, gpu: Option<&str>, args: &[&str]) -> Vec<String> {
+        let packages = Ran::of(&mut self.asks(script, gpu, args)).exit(0).json();
+        packages.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn asks(&self, script: &str, gpu: Option<&str>, args: &[&str]) -> Command {
         let mut command = client(script).unwrap();
         for channel in [self.path("dist/conda"), self.path("others"), self.channel.clone()] {
             command.arg("--channel").arg(channel);
@@ -68,8 +84,7 @@ impl Packed {
         command
             .env("CONDA_OVERRIDE_CUDA", gpu.map_or("", |_| "13.0"))
             .env("CONDA_OVERRIDE_CUDA_ARCH", gpu.unwrap_or(""));
-        let packages = Ran::of(&mut command).exit(0).json();
-        packages.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
+        command
     }
 
     /// The Python of a new environment into which pip installed wheels of the distribution.
@@ -193,6 +208,7 @@ fn openmm_is_one_simulator_out_of_two_wheels() {
     assert!(ran.stdout.contains("All differences are within tolerance"), "{}", ran.stdout);
     // What keeps them from loading is what this machine lacks, none of OpenMM's own libraries.
     assert!(!ran.stdout.contains("libOpenMM.so: cannot open"), "{}", ran.stdout);
+    others_install_wheels_as_simpack_does(openmm.dir.path());
 }
 
 /// The frozen examples of Brian2CUDA are what its generator writes, and their arrays what the generator was given.
@@ -212,4 +228,75 @@ fn the_generator_of_brian2cuda_writes_its_frozen_examples() {
             assert!(written == kept, "{example}/{file}");
         }
     }
+}
+
+/// One of the frozen examples in one of its variants, compiled for one GPU and as PTX: what `EXAMPLES` and `VARIANTS` of the recipe's makefile are for.
+#[test]
+fn an_example_of_brian2cuda_is_built_for_one_gpu() {
+    need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA");
+    let switches = ("build.options]\n", "build.options]\nEXAMPLES = \"coba\"\nVARIANTS = \"atomics\"\n");
+    let options = ["--capability", "9.0", "--ptx", "9.0"];
+    let others = [("brian2", "2.10.1"), ("libcurand", "10.4.0"), ("python", "3.13.5")];
+    let Some(brian2cuda) = Packed::smaller("brian2cuda", switches, &options, &others) else { return };
+    brian2cuda.verifies();
+    let packages = brian2cuda.summary["packages"].as_array().unwrap().iter();
+    let packages: BTreeSet<&str> = packages.map(|package| package["package"].as_str().unwrap()).collect();
+    let kernels: Vec<&str> = packages.into_iter().filter(|package| package.contains("-kernels-")).collect();
+    assert_eq!(kernels, ["brian2cuda-kernels-compute_90", "brian2cuda-kernels-sm_90"], "nothing for processors");
+    // What the driver links is PTX of all objects; machine code is linked already.
+    for (target, linked) in [("sm_90", true), ("compute_90", false)] {
+        let programs = format!("target/simpack/bundles/brian2cuda-kernels-{target}/bin");
+        assert_eq!(files(&brian2cuda.path(&programs)), ["brian2cuda-coba-atomics"]);
+        let program = format!("{programs}/brian2cuda-coba-atomics");
+        let mut inspect = simpack(brian2cuda.dir.path(), &["inspect", "--kernels", "--json", &program]);
+        let inspected = Ran::of(&mut inspect).exit(0).json();
+        let images = inspected["subjects"][0]["files"][0]["images"].as_array().unwrap();
+        for image in images {
+            assert_eq!(
+                (image["target"].as_str(), image["relocatable"].as_bool()),
+                (Some(target), Some(!linked)),
+                "{image}"
+            );
+        }
+        let found: BTreeSet<&str> = images
+            .iter()
+            .flat_map(|image| image["kernels"].as_array().unwrap())
+            .map(|kernel| kernel["name"].as_str().unwrap())
+            .collect();
+        for kernel in ["neurons_stateupdater", "neurons_spike_thresholder", "excitatory_pre", "inhibitory_pre"] {
+            let name = format!("_run_kernel_{kernel}_codeobject");
+            assert!(found.iter().any(|found| found.contains(&name)), "{target}: {name} is not in {found:?}");
+        }
+    }
+    for (gpu, package) in [("9.0", "brian2cuda-kernels-sm_90"), ("12.0", "brian2cuda-kernels-compute_90")] {
+        let solved = brian2cuda.client("solve.py", Some(gpu), &["brian2cuda"]);
+        let kernels: Vec<&String> = solved.iter().filter(|name| name.starts_with("brian2cuda-kernels-")).collect();
+        assert_eq!(kernels, [package], "{gpu}");
+        let said = Ran::of(&mut simpack(brian2cuda.dir.path(), &["select", "dist", "--device", gpu])).exit(0);
+        assert!(said.stdout.contains(package), "{}", said.stdout);
+    }
+    // Without a GPU there is the generator alone, and an older one has nothing to run.
+    for gpu in [None, Some("8.6")] {
+        let refused = Ran::of(&mut brian2cuda.asks("solve.py", gpu, &["brian2cuda"])).exit(1);
+        assert!(refused.stderr.contains("__cuda"), "{gpu:?}: {}", refused.stderr);
+    }
+    let without = Ran::of(&mut simpack(brian2cuda.dir.path(), &["select", "dist", "--device", "cpu"]));
+    assert!(without.stdout.contains("nothing: its programs are for GPUs alone"), "{}", without.stdout);
+
+    brian2cuda.client("install.py", Some("9.0"), &["--prefix", "prefix", "brian2cuda"]);
+    // One package of several is there, as on every machine.
+    let verify = ["verify", "prefix", "--allow", "device-coverage"];
+    Ran::of(&mut simpack(brian2cuda.dir.path(), &verify)).exit(0);
+    // The program needs one library that is none of its own, for which a stand-in without it was installed.
+    let said = Ran::of(&mut simpack(brian2cuda.dir.path(), &["doctor", "prefix"])).exit(1).stdout;
+    assert!(said.contains("libcurand.so.10") && said.contains("0 problems, 1 broken"), "{said}");
+    let installed = files(&brian2cuda.path("prefix"));
+    let modules = "lib/python3.13/site-packages/brian2cuda";
+    for file in
+        ["bin/brian2cuda-coba-atomics", &format!("{modules}/device.py"), &format!("{modules}-1.0b1.dist-info/METADATA")]
+    {
+        assert!(installed.iter().any(|name| name == file), "{file}");
+    }
+    let arrays = installed.iter().filter(|name| name.starts_with("share/brian2cuda/coba/static_arrays/"));
+    assert_eq!(arrays.count(), 9);
 }

@@ -7,14 +7,16 @@ use globset::GlobBuilder;
 
 use super::built::Built;
 use super::modules::modules;
+use super::place::{Place, WITHOUT_RECIPE};
+use super::sources;
 use crate::arch::{KernelTarget, VersionPolicy};
 use crate::build_system::{BuildDriver, OF_STEP};
 use crate::bundle::{Artifact, ArtifactKind, Bundle, BundleManifest};
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
-    self, Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, KernelTable, Library, Listed, Model,
-    ModelSource, Needed, Output, Release, Revision, Target, Use, extended, library_base, licence_ids,
+    Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, KernelTable, Library, Model, Needed, Output, Release,
+    Target, Use, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::pack::{self, PackContext};
@@ -22,30 +24,8 @@ use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
     Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
-    RecipeMatrix, Source, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
+    RecipeMatrix, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
 };
-
-/// What to do about a recipe of which a target has no texts.
-const WITHOUT_RECIPE: &str =
-    "`simpack build` makes its packages, and `simpack generate github` a workflow that calls it";
-
-/// What of this machine enters texts.
-pub(super) struct Place {
-    /// The source.
-    pub source: PathBuf,
-    /// Way from the generated files to it.
-    pub output: String,
-    /// Way from them to the recipe's directory.
-    pub recipe_dir: String,
-    /// The recipe's directory below the current one.
-    pub recipe: String,
-    /// Licence texts at the top of the source.
-    pub licences: Vec<String>,
-    /// Address of a source that a package index has.
-    pub listed: Option<Listed>,
-    /// Where workflows install simpack from.
-    pub simpack: Option<Revision>,
-}
 
 /// The model of a recipe that was resolved once a CUDA release, for a target's texts. With `built`, what is known of
 /// the host part comes from its packages instead of globs.
@@ -63,7 +43,7 @@ pub(super) fn model(
         generated_form(recipes, group, target)?;
         generated_shaders(recipe, group, target)?;
     }
-    generated_sources(recipe, target)?;
+    sources::generated(recipe, target)?;
     let releases: Vec<Release> = recipes.iter().map(|recipe| release(recipe, manifests, forge)).collect();
     // One core serves all releases, so the newest glibc that one of them asks for is that of all.
     let stdlib = recipes.iter().map(|recipe| forge.host(recipe.cuda).0.stdlib).max();
@@ -73,7 +53,8 @@ pub(super) fn model(
         Some(core) => core.artifacts.iter().any(|artifact| artifact.path == program),
         None => claims(recipe.component(ComponentKind::Core), &program)?,
     };
-    let mut builds: Vec<Build> = recipe.components.iter().filter_map(|one| build(recipe, one)).collect();
+    let builds = recipe.components.iter().map(|one| build(recipe, one)).collect::<Result<Vec<_>>>()?;
+    let mut builds: Vec<Build> = builds.into_iter().flatten().collect();
     // Only conda's builders are told of a version of Python.
     builds.retain(|build| target == Target::Conda || build.component != ComponentKind::Python);
     builds.sort_by_key(|build| build.component);
@@ -93,7 +74,9 @@ pub(super) fn model(
         kernel_abi: recipe.kernel_abi_tag().map(|tag| tag.to_string()),
         recipe: place.recipe.clone(),
         simpack: place.simpack.clone(),
-        source: source(recipe, place)?,
+        source: sources::source(recipe, place)?,
+        parts: sources::parts(recipe, place)?,
+        wheels: builds.iter().any(|build| build.driver == BuildDriver::Wheel),
         licences: place.licences.clone(),
         places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(|value| names_place(value))),
         builds,
@@ -188,35 +171,6 @@ fn names_place(value: &str) -> bool {
     OF_STEP.iter().any(|word| value.contains(&format!("{{{word}}}")))
 }
 
-/// Refuses sources and builds that the texts of a target have no words for.
-fn generated_sources(recipe: &Recipe, target: Target) -> Result<()> {
-    if !target.compiles() {
-        return Ok(());
-    }
-    let builds = || recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
-    let is_filled = |word: &str| target.builds_each() && generate::FILLED.contains(&word);
-    let places = OF_STEP.map(|word| format!("{{{word}}}"));
-    let unknown: Vec<&String> = places.iter().filter(|word| !is_filled(word)).collect();
-    let names = |value: &String| unknown.iter().any(|word| value.contains(word.as_str()));
-    let changes = recipe.source.single().map(|(_, changes)| changes.is_some());
-    let what = if changes.is_none() {
-        "its source is put together from several"
-    } else if changes == Some(true) && !target.builds_each() {
-        "the recipe changes its source"
-    } else if builds().any(|build| build.driver == BuildDriver::Wheel) {
-        "it installs a wheel"
-    } else if builds().any(|build| !build.install.is_empty()) {
-        "simpack installs what its build leaves"
-    } else if !target.builds_each() && recipe.components.iter().any(|component| !component.sonames.is_empty()) {
-        "simpack gives its libraries their SONAMEs"
-    } else if builds().any(|build| build.options.values().any(names)) {
-        "its options name places that simpack alone knows"
-    } else {
-        return Ok(());
-    };
-    Err(Error::recipe(format!("{} has no recipe for {target}: {what}", recipe.name)).hint(WITHOUT_RECIPE))
-}
-
 fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Release {
     let range = manifests.cuda.get(recipe.cuda).and_then(|release| release.gcc);
     let (pin, pinned) = forge.host(recipe.cuda);
@@ -228,32 +182,12 @@ fn release(recipe: &Recipe, manifests: &Manifests, forge: &CondaForge) -> Releas
     }
 }
 
-fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
-    let (source, changes) = recipe.source.single().unwrap_or((&recipe.source, None));
-    let below = |path: &String| format!("{}/{path}", place.recipe_dir);
-    let (of, sha256) = match source {
-        Source::Path(_) => (Source::Path(place.output.clone()), None),
-        other @ (Source::Url { sha256, .. } | Source::Pypi { sha256, .. }) => (other.clone(), Some(sha256)),
-        other @ Source::Git { .. } => (other.clone(), None),
-        other @ Source::Composed(_) => (other.clone(), None),
-    };
-    let sri = |sha256: &String| -> Result<String> {
-        let digest: Digest = sha256.parse().map_err(|_| Error::bug(format!("{sha256} is no digest")))?;
-        Ok(generate::sri(&digest))
-    };
-    Ok(ModelSource {
-        of,
-        sri: sha256.map(sri).transpose()?,
-        listed: place.listed.clone(),
-        patches: changes.iter().flat_map(|part| &part.patches).map(below).collect(),
-        overlay: changes.and_then(|part| part.overlay.as_ref()).map(below),
-    })
-}
-
-fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
+fn build(recipe: &Recipe, component: &Component) -> Result<Option<Build>> {
     let mut builds = component.builds();
     // Whoever knows no variants builds the default one.
-    let VariantBuild { spec, .. } = builds.first().filter(|build| build.spec.driver != BuildDriver::Copy)?.clone();
+    let Some(first) = builds.first().filter(|build| build.spec.driver != BuildDriver::Copy) else { return Ok(None) };
+    let spec = first.spec.clone();
+    let of_wheel = spec.inputs.as_ref().filter(|_| spec.driver == BuildDriver::Wheel);
     builds.retain(|build| build.host.is_some());
     let fill = |options: &BTreeMap<String, String>| -> BTreeMap<String, String> {
         // What ships cut is built for each target.
@@ -263,25 +197,30 @@ fn build(recipe: &Recipe, component: &Component) -> Option<Build> {
     let variant = |build: VariantBuild| {
         Some(BuildVariant { key: variant_key(component, &build.host?), options: fill(&build.spec.options) })
     };
-    Some(Build {
+    Ok(Some(Build {
+        patterns: of_wheel.map(|inputs| patterns(inputs)).transpose()?.unwrap_or_default(),
         variants: builds.into_iter().filter_map(variant).collect(),
         component: component.kind,
         driver: spec.driver,
         source: spec.source.clone(),
         options: fill(&spec.options),
         targets: spec.targets.clone(),
-    })
+    }))
+}
+
+/// Globs as patterns of a shell.
+fn patterns(globs: &[String]) -> Result<Vec<String>> {
+    let pattern =
+        |glob: &String| extended(glob).ok_or_else(|| Error::recipe(format!("`{glob}` cannot be a pattern of a shell")));
+    globs.iter().map(pattern).collect()
 }
 
 fn copies(recipe: &Recipe) -> Result<Vec<CopyBuild>> {
     let mut copies = Vec::new();
     for component in &recipe.components {
         let Some(spec) = component.build.as_ref().filter(|spec| spec.driver == BuildDriver::Copy) else { continue };
-        let pattern = |glob: &String| {
-            extended(glob).ok_or_else(|| Error::recipe(format!("`{glob}` cannot be a pattern of a shell")))
-        };
         let all = || vec!["**".to_owned()];
-        let patterns = spec.inputs.clone().unwrap_or_else(all).iter().map(pattern).collect::<Result<Vec<_>>>()?;
+        let patterns = patterns(&spec.inputs.clone().unwrap_or_else(all))?;
         copies.push(CopyBuild { component: component.kind, source: spec.source.clone(), patterns });
     }
     Ok(copies)

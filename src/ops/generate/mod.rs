@@ -3,7 +3,9 @@
 mod built;
 mod generated;
 mod modules;
+mod place;
 mod run;
+mod sources;
 mod table;
 
 pub use built::Standing;

@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::built::{Built, Standing};
-use super::generated;
+use super::place::Place;
+use super::{generated, sources};
 use crate::config;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs;
-use crate::generate::{Difference, FileSet, Listed, Status, Target, Templates};
+use crate::generate::{Difference, FileSet, Status, Target, Templates};
 use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::project::{Origin, RECIPE_FILE, files_of, find, source_elsewhere};
 use crate::recipe::{self, Recipe, RecipeMatrix, Selection, Source};
@@ -123,13 +124,13 @@ pub fn generate(request: &GenerateRequest, ui: &Ui) -> Result<u8> {
             .hint(format!("name a directory that holds a {RECIPE_FILE} and its source")));
     }
     let (forge, easybuild) = (CondaForge::load(&data)?, EasyBuild::load(&data)?);
-    let place = generated::Place {
+    let place = Place {
         source: source.clone(),
         output: way(&output, &source)?,
         recipe_dir: way(&output, &dir)?.trim_end_matches("/.").to_owned(),
         recipe: shown_below(&shown),
         licences: generated::licences(first, &source)?,
-        listed: listed(request, first, &store)?,
+        addresses: sources::addresses(first, request.target, &store, request.offline)?,
         simpack: config::current().text("install-from").map(str::parse).transpose()?,
     };
     let templates = Templates::load(&data, request.target)?;
@@ -170,19 +171,6 @@ impl Default for Beside {
     fn default() -> Self {
         Self { standing: Some(Standing::Current), otherwise: Vec::new() }
     }
-}
-
-/// The file of a source that a package index has, where texts name it.
-fn listed(request: &GenerateRequest, recipe: &Recipe, store: &Store) -> Result<Option<Listed>> {
-    let Some((Source::Pypi { name, version, sha256 }, _)) = recipe.source.single() else { return Ok(None) };
-    if !request.target.fetches() {
-        return Ok(None);
-    }
-    let instead = "or give [source] `url` and `sha256` in the place of `pypi`";
-    let url = store.listed(name, version, sha256, request.offline).map_err(|error| error.hint(instead))?;
-    let found = Listed::at(&url);
-    let refused = || Error::recipe(format!("{url} is no source distribution")).hint(instead);
-    found.map(Some).ok_or_else(refused)
 }
 
 /// The packages that somebody named: they must be the recipe's.

@@ -13,6 +13,7 @@ use crate::report::Subject;
 pub(super) fn predicates() -> Vec<Predicate<BundleFacts>> {
     vec![
         Predicate { id: "artifact-digest", parameters: &[], check: artifact_digest },
+        Predicate { id: "build-path-in-text", parameters: &[], check: build_path_in_text },
         Predicate { id: "build-path-leak", parameters: &[], check: build_path_leak },
         Predicate { id: "doubly-claimed", parameters: &[], check: doubly_claimed },
         Predicate { id: "empty-glob", parameters: &[], check: empty_glob },
@@ -74,6 +75,15 @@ fn build_path_leak(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
     for package in &facts.packages {
         for file in package.files().iter().filter(|file| !file.leaks.is_empty()) {
             hits.add(package.subject(&file.path), format!("holds a path of the build: {}", file.leaks.join(", ")));
+        }
+    }
+}
+
+fn build_path_in_text(facts: &BundleFacts, _: &Parameters, hits: &mut Hits) {
+    for package in &facts.packages {
+        for file in package.files().iter().filter(|file| !file.leaking.is_empty()) {
+            hits.add(package.subject(&file.path), "names directories of its build")
+                .evidence_lines(file.leaking.iter().map(|line| printable::text(line)));
         }
     }
 }

@@ -98,6 +98,25 @@ fn paths_of_the_build_are_found_in_bytes() {
 }
 
 #[test]
+fn texts_that_take_part_in_builds_name_no_directory_of_their_own() {
+    let text = "# made below /build/dir\nset(SOURCE /build/dir/src)\nset(OTHER ${CMAKE_CURRENT_LIST_DIR}/src)\n";
+    let context = context().build_paths(["/build/dir"]);
+    let leaking =
+        Tree::core().file("share/volley/volley-config.cmake", text).file("share/volley/notes.txt", text).seal();
+    let report = report(&[&leaking], &context);
+    assert_eq!(
+        said(&report),
+        [
+            "build-path-in-text | volley-core: share/volley/volley-config.cmake | names directories of its build",
+            "build-path-leak | volley-core: share/volley/notes.txt | holds a path of the build: /build/dir",
+        ]
+    );
+    let levels: Vec<Level> = report.findings.iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Deny, Level::Warn]);
+    assert_eq!(report.findings[0].evidence, ["line 1: # made below /build/dir", "line 2: set(SOURCE /build/dir/src)"]);
+}
+
+#[test]
 fn each_package_has_its_own_verdict() {
     use crate::report::Verdict;
     let broken = Tree::new(ComponentKind::Dev, "dev").file("include/v.h", "h").seal();

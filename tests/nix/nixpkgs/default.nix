@@ -348,6 +348,10 @@ let
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_cudart.nix@4436175e8fbb";
 value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* ${cuda}/lib/libcudart_static.a $lib/lib/";
     };
+    libcufft = {
+      at = "pkgs/development/cuda-modules/_cuda/fixups/libcufft.nix@aa3dc258eb95";
+      value = component "libcufft" "";
+    };
     libcurand = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/libcurand.nix@aa3dc258eb95";
       value = component "libcurand" "";
@@ -376,7 +380,14 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
   // values {
     stdenv = {
       at = "pkgs/stdenv/generic/make-derivation.nix@000b58721fef";
-      value = { inherit mkDerivation; };
+      value = {
+        inherit mkDerivation;
+        # The machine's own libraries are where the loader looks.
+        cc.cc.lib = raw {
+          name = "gcc-lib";
+          args = script "mkdir -p $out/lib";
+        };
+      };
     };
     stdenvNoCC = {
       at = "pkgs/stdenv/generic/make-derivation.nix@000b58721fef";
@@ -389,6 +400,18 @@ value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/li
     patchelf = {
       at = "pkgs/development/tools/misc/patchelf/default.nix@0145c6da2896";
       value = tool "patchelf";
+    };
+    unzip = {
+      at = "pkgs/by-name/un/unzip/package.nix@b6fea07f806d";
+      value = tool "unzip";
+    };
+    # After it the search paths of what is built hold the directories of what it needs.
+    autoPatchelfHook = {
+      at = "pkgs/by-name/au/auto-patchelf/package.nix@5e75569f322a";
+      value = raw {
+        name = "auto-patchelf-hook";
+        args = script "mkdir -p $out/nix-support";
+      };
     };
     ninja = {
       at = "pkgs/by-name/ni/ninja/package.nix@1b8a4c60523a";
