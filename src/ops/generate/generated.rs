@@ -77,7 +77,7 @@ pub(super) fn model(
         source: sources::source(recipe, place)?,
         parts: sources::parts(recipe, place)?,
         wheels: builds.iter().any(|build| build.driver == BuildDriver::Wheel),
-        licences: place.licences.clone(),
+        licences: sources::licences(recipe, place)?,
         places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(|value| names_place(value))),
         builds,
         copies: copies(recipe)?,

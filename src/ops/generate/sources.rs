@@ -131,6 +131,16 @@ pub(super) fn parts(recipe: &Recipe, place: &Place) -> Result<Vec<ModelPart>> {
     Ok(if is_plain { Vec::new() } else { found })
 }
 
+/// Licence texts that builders find in the source. One in a wheel ships with what that says of itself.
+pub(super) fn licences(recipe: &Recipe, place: &Place) -> Result<Vec<String>> {
+    let wheels: Vec<ModelPart> = parts(recipe, place)?.into_iter().filter(|part| part.wheel).collect();
+    let is_in_wheel = |name: &str| {
+        let mut files = recipe.licence_files.iter().filter(|file| file.rsplit('/').next() == Some(name));
+        files.any(|file| wheels.iter().any(|part| part.into == ROOT || file.starts_with(&format!("{}/", part.into))))
+    };
+    Ok(place.licences.iter().filter(|name| !is_in_wheel(name)).cloned().collect())
+}
+
 fn one(part: &SourcePart, place: &Place) -> Result<ModelPart> {
     let below = |path: &String| format!("{}/{path}", place.recipe_dir);
     let (url, sha256) = match &part.source {
