@@ -82,6 +82,11 @@ fn prefixes(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(wheel_prefixes(&Root::machine(), fs::utf8(&absolute)?).into_iter().map(PathBuf::from).collect())
 }
 
+/// Whether a directory holds packages with an index: a channel, or what a build left.
+pub fn is_channel(path: &Path) -> bool {
+    channel(path).is_some()
+}
+
 /// The channel in a directory: itself, or what a build left in it.
 fn channel(path: &Path) -> Option<PathBuf> {
     let is_channel = |path: &Path| SUBDIRS.iter().any(|subdir| path.join(subdir).join(INDEX).is_file());

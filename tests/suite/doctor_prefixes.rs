@@ -144,6 +144,19 @@ fn a_conda_environment_whole_and_damaged() {
 }
 
 /// With a channel the doctor knows what would run better, and `--fix` installs it: by conda, or by what has its words.
+/// What a build left is no prefix, and what is in its archives is not installed.
+#[test]
+fn a_directory_of_packages_is_for_select() {
+    let dir = scratch();
+    put(dir.path(), "dist/conda/linux-64/repodata.json", b"{}");
+    let dist = dir.path().join("dist");
+    for path in [dist.clone(), dist.join("conda")] {
+        let ran = Ran::of(&mut doctor(&[path.to_str().unwrap()])).exit(2);
+        assert!(ran.stderr.contains("holds packages, and none is installed there"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("`simpack select {}`", path.display())), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_channel_says_what_would_run_better() {
     use std::os::unix::fs::PermissionsExt;

@@ -21,7 +21,8 @@ use crate::inspect::reaches;
 use crate::lint::Settings;
 use crate::machine::{Machine, Provider, Wanted};
 use crate::manifest::Manifests;
-use crate::offers::{Source, sources};
+use crate::offers::{Source, is_channel, sources};
+use crate::printable;
 use crate::probe::{Probe, Snapshot};
 use crate::report::{Format, Report, Rule};
 use crate::table::{Column, Table};
@@ -198,6 +199,12 @@ fn subjects(request: &DoctorRequest) -> Result<Subjects> {
     for subject in &request.subjects {
         let inside = request.root.as_ref().map(|root| root.join(subject.trim_start_matches('/')));
         let place = inside.unwrap_or_else(|| PathBuf::from(subject));
+        if place.is_dir() && is_channel(&place) {
+            let subject = printable::text(subject);
+            return Err(Error::usage(format!("{subject} holds packages, and none is installed there")).hint(format!(
+                "`simpack select {subject}` says which of them fit this machine, and how to install them"
+            )));
+        }
         if place.is_dir() {
             let path = match &request.root {
                 Some(_) => format!("/{}", subject.trim_matches('/')),
