@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use simpack::data::Data;
 use simpack::generate;
 
-use crate::support::{Ran, Tiny, client, copy_tree, files, need, scratch, set_up, simpack};
+use crate::support::{Ran, Tiny, client, copy_tree, files, need, scratch, set_up, shellcheck, simpack};
 
 /// Symbols of a library that every machine has, as if a package shipped it.
 const SYMBOLS: &str =
@@ -52,7 +52,7 @@ fn golden_files() {
             for (name, content) in generated(dir.path(), recipe, target) {
                 if name.ends_with(".sh") {
                     let script = dir.path().join(place(recipe, target)).join(&name);
-                    Ran::of(std::process::Command::new("bash").arg("-n").arg(&script)).exit(0);
+                    shellcheck(&script);
                     // The scripts of conda and nix are the same: one place shows them.
                     match scripts.iter().find(|(other, _)| *other == name) {
                         Some((_, other)) => assert_eq!(other, &content, "{name}"),

@@ -8,7 +8,7 @@ use simpack::fs::Digest;
 
 use crate::generating_conda::{checkout, compilers_with};
 use crate::generating_nix::{Nix, tools};
-use crate::support::{Ran, client, copy_tree, need, python, scratch, set_up, simpack, unpack};
+use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, shellcheck, simpack, unpack};
 
 /// A program for GPUs alone beside a module, without the libraries of the vendor that stand-ins lack. It is built from an archive, which
 /// the recipe patches and puts files over.
@@ -176,11 +176,21 @@ fn simulators_that_ship_cut_have_texts_that_solve() {
         ]);
         Ran::of(&mut vendor).exit(0);
     }
-    for (name, without) in [("brian2cuda", None), ("arbor", Some("arbor-kernels-cpu"))] {
+    let nix = Nix::new();
+    for name in ["brian2cuda", "arbor", "neuron", "openmm"] {
         for target in ["conda", "nix"] {
             let mut generate = simpack(Path::new(env!("CARGO_MANIFEST_DIR")), &["generate", target, name, "--output"]);
             Ran::of(generate.arg(at(name).join(target))).exit(0);
+            for script in files(&at(name).join(target)).iter().filter(|file| file.ends_with(".sh")) {
+                shellcheck(&at(name).join(target).join(script));
+            }
         }
+        for file in ["package.nix", "overlay.nix", "flake.nix"] {
+            let Some(nix) = &nix else { continue };
+            Ran::of(nix.command("nix-instantiate").arg("--parse").arg(at(name).join("nix").join(file))).exit(0);
+        }
+    }
+    for (name, without) in [("brian2cuda", None), ("arbor", Some("arbor-kernels-cpu"))] {
         let channel = at(name).join("channel");
         let mut render = client("render.py").unwrap();
         Ran::of(render.arg(at(name).join("conda/recipe.yaml")).arg("--channel").arg(&channel)).exit(0);
@@ -196,10 +206,6 @@ fn simulators_that_ship_cut_have_texts_that_solve() {
             let start = format!("{name}-kernels-");
             let kernels: Vec<&str> = names.filter(|name| name.starts_with(&start)).collect();
             assert_eq!(kernels, [wanted], "{name} {gpu:?}");
-        }
-        let Some(nix) = Nix::new() else { continue };
-        for file in ["package.nix", "overlay.nix", "flake.nix"] {
-            Ran::of(nix.command("nix-instantiate").arg("--parse").arg(at(name).join("nix").join(file))).exit(0);
         }
     }
 }

@@ -21,7 +21,7 @@ pub use python::{client, python};
 pub use skip::{set_up, skip};
 pub use slurm::Slurm;
 pub use tiny::{Mount, Tiny};
-pub use tool::tool;
+pub use tool::{shellcheck, tool};
 pub use tree::{changed, copy_tree, digests, files};
 pub use volley::{CacheView, FORMATS, Prefix, volley};
 
