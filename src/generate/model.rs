@@ -70,7 +70,7 @@ pub struct Model {
     pub cut: Vec<KernelTarget>,
     /// Calls of glslc, one a shader.
     pub shaders: Vec<ShaderCall>,
-    /// Modules of shaders in WGSL, which no builder of packages has a compiler of.
+    /// Modules of shaders in WGSL, as simpack makes them: another release of naga makes others.
     pub modules: Vec<ShaderModule>,
     /// CUDA releases, the recipe's own first.
     pub releases: Vec<Release>,

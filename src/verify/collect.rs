@@ -19,8 +19,7 @@ use crate::fs::{self, Digest, Entry, EntryKind};
 use crate::gpu::{self, CodeError, KernelSignature, Look};
 use crate::layout::{CompiledType, compiled_types};
 use crate::manifest::opened;
-use crate::package::kept;
-use crate::package::{is_beside, is_installed};
+use crate::package::{is_beside, is_installed, kept};
 use crate::parallel::{side_by_side, threads};
 use crate::report::{self, Incomplete, Subject};
 

@@ -199,13 +199,13 @@ fn subjects(request: &DoctorRequest) -> Result<Subjects> {
     for subject in &request.subjects {
         let inside = request.root.as_ref().map(|root| root.join(subject.trim_start_matches('/')));
         let place = inside.unwrap_or_else(|| PathBuf::from(subject));
-        if place.is_dir() && is_channel(&place) {
-            let subject = printable::text(subject);
-            return Err(Error::usage(format!("{subject} holds packages, and none is installed there")).hint(format!(
-                "`simpack select {subject}` says which of them fit this machine, and how to install them"
-            )));
-        }
         if place.is_dir() {
+            if is_channel(&place) {
+                let subject = printable::text(subject);
+                return Err(Error::usage(format!("{subject} holds packages, and none is installed there")).hint(
+                    format!("`simpack select {subject}` says which of them fit this machine, and how to install them"),
+                ));
+            }
             let path = match &request.root {
                 Some(_) => format!("/{}", subject.trim_matches('/')),
                 None => absolute(&place)?,

@@ -47,8 +47,7 @@ fn used(recipe: &Recipe) -> Vec<SourcePart> {
     let parts = match &recipe.source {
         Source::Composed(parts) => parts.clone(),
         one => {
-            let (overlay, patches) = Default::default();
-            vec![SourcePart { into: ROOT.to_owned(), source: Some(one.clone()), overlay, patches }]
+            vec![SourcePart { into: ROOT.to_owned(), source: Some(one.clone()), overlay: None, patches: Vec::new() }]
         }
     };
     parts.into_iter().filter(|part| is_used(recipe, part)).collect()

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::super::{Choice, FormatContext, Package, PackageKind};
 use super::layout::{Laid, Member, Place, lay, script};
 use super::metadata::requires::{Requires, has_wheel, slot_version};
 use super::names::{extra, kernel_abi_version, normalized, release};
@@ -14,7 +13,7 @@ use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::Result;
 use crate::manifest::Manifests;
-use crate::package::sbom;
+use crate::package::{Choice, FormatContext, Package, PackageKind, sbom};
 use crate::recipe::{ComponentKind, Recipe, WheelExperiment};
 
 /// All wheels of a distribution, in the order of its packages; files that differ from the staged ones go into `scratch`.

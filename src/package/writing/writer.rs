@@ -7,8 +7,7 @@ use crate::arch::{CudaVersion, KernelTarget};
 use crate::bundle::{Artifact, ArtifactKind};
 use crate::error::{Error, Result};
 use crate::fs::{Digest, Tree};
-use crate::package::sbom;
-use crate::package::{Choice, FormatContext, Package, PackageKind};
+use crate::package::{Choice, FormatContext, Package, PackageKind, sbom};
 use crate::recipe::HostVariant;
 
 /// A file's bytes.
