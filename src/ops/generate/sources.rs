@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::place::{Place, WITHOUT_RECIPE};
 use crate::build_system::{BuildDriver, OF_STEP};
+use crate::container::Form;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{self, Listed, ModelPart, ModelSource, Target};
@@ -149,10 +150,7 @@ fn one(part: &SourcePart, place: &Place) -> Result<ModelPart> {
     };
     let wheel = url.as_ref().is_some_and(|url| url.ends_with(WHEEL));
     // Of one source builders see by themselves what it is.
-    let is_tar = part.into == ROOT
-        || url
-            .as_ref()
-            .is_none_or(|url| [".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"].iter().any(|end| url.ends_with(end)));
+    let is_tar = part.into == ROOT || url.as_ref().is_none_or(|url| matches!(Form::of_name(url), Some(Form::Tar(_))));
     let refused = |what: &str| {
         let error = Error::recipe(format!("other builders cannot have the source `{}`: {what}", part.into));
         Err(error.hint(WITHOUT_RECIPE))
