@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::packages::sign::SignArgs;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ops;
 use crate::ops::plan::{PlanView, ShardFormat};
 use crate::package::FormatName;
-use crate::pipeline::{BuildRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest, SlurmRequest};
+use crate::pipeline::{BuildRequest, ClusterKind, ClusterRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest};
 use crate::plan::{MOST_SHARDS, Shard};
 use crate::recipe::HostKind;
 use crate::ui::Ui;
@@ -66,12 +67,32 @@ enum LauncherArg {
 }
 
 /// What runs the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExecutorArg {
-    /// This machine
-    Local,
-    /// Jobs of Slurm, on nodes that share the cache
-    Slurm,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ExecutorArg(Option<ClusterKind>);
+
+impl ValueEnum for ExecutorArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [ExecutorArg; 1 + ClusterKind::NAMES.len()] = {
+            let mut all = [ExecutorArg(None); 1 + ClusterKind::NAMES.len()];
+            let mut place = 1;
+            while place < all.len() {
+                all[place] = ExecutorArg(Some(ClusterKind::NAMES[place - 1].1));
+                place += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self.0 {
+            None => Some(PossibleValue::new("local").help("This machine")),
+            Some(kind) => {
+                let (name, _, help) = ClusterKind::NAMES.iter().find(|(_, known, _)| *known == kind)?;
+                Some(PossibleValue::new(*name).help(*help))
+            }
+        }
+    }
 }
 
 /// How a division of the plan is printed.
@@ -146,7 +167,7 @@ Examples:
   simpack build --sign minisign.key                 packages with signatures beside them
   simpack build --sigstore                          a statement of origin that the client of sigstore signed
   simpack build --shard 2/8                         the second of eight parts, for `simpack merge`
-  simpack build --executor slurm --partition cpu --sbatch-arg=--time=2:00:00    by jobs of a cluster
+  simpack build --executor slurm --partition cpu --submit-arg=--time=2:00:00    by jobs of a cluster
   simpack build --dry-run                           the steps, and which are in the cache")]
 pub(super) struct BuildArgs {
     #[command(flatten)]
@@ -164,23 +185,24 @@ pub(super) struct BuildArgs {
     #[arg(long, value_enum, conflicts_with = "shard")]
     executor: Option<ExecutorArg>,
 
-    /// Slurm: partition of the jobs [default: the setting `slurm-partition`, else the cluster's]
+    /// Cluster: partition or queue of the jobs [default: the setting `cluster-partition`, else the cluster's]
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
 
-    /// Slurm: tasks that run at a time, at most [default: the setting `slurm-array-limit`, else as many as the cluster runs]
+    /// Cluster: tasks that run at a time, at most [default: the setting `cluster-array-limit`, else as many as the cluster runs]
     #[arg(long, value_name = "N", value_parser = jobs)]
     array_limit: Option<u16>,
 
-    /// Slurm: tasks that the steps are divided into [default: by the time that they are expected to take]
+    /// Cluster: tasks that the steps are divided into [default: by the time that they are expected to take]
     #[arg(long, value_name = "N", value_parser = jobs)]
     tasks: Option<u16>,
 
-    /// Slurm: one argument for sbatch, such as --time=2:00:00 (repeat); those of the setting `slurm-args` come before
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    sbatch_arg: Vec<String>,
+    /// Cluster: one argument for the program that submits, such as --time=2:00:00 for sbatch (repeat); those of the setting
+    /// `cluster-args` come before
+    #[arg(long, alias = "sbatch-arg", value_name = "ARG", allow_hyphen_values = true)]
+    submit_arg: Vec<String>,
 
-    /// Slurm: directory that all nodes see [default: the setting `slurm-dir`, else slurm/ in the cache]
+    /// Cluster: directory that all nodes see [default: the setting `cluster-dir`, else one in the cache]
     #[arg(long, value_name = "DIR")]
     shared_dir: Option<PathBuf>,
 
@@ -196,7 +218,7 @@ pub(super) struct BuildArgs {
     #[arg(long)]
     list_formats: bool,
 
-    /// Steps at a time [default: the machine's cores]; with Slurm processors of each task [default: a node's, at most 8]
+    /// Steps at a time [default: the machine's cores]; on a cluster processors of each task [default: a node's, at most 8]
     #[arg(long, short, value_name = "N", value_parser = jobs)]
     jobs: Option<u16>,
 
@@ -363,34 +385,33 @@ impl BuildArgs {
         }
     }
 
-    /// How Slurm is used, if it is.
-    fn slurm(&self) -> Result<Option<SlurmRequest>> {
+    /// How a cluster is used, if one is.
+    fn cluster(&self) -> Result<Option<ClusterRequest>> {
         let config = config::current();
-        let is_asked = match self.executor {
-            Some(executor) => executor == ExecutorArg::Slurm,
-            None => config.text("executor") == Some("slurm") && self.shard.is_none(),
-        };
-        if is_asked {
-            let usual = config.text("slurm-args").unwrap_or_default().split_whitespace().map(str::to_owned);
-            return Ok(Some(SlurmRequest {
-                partition: self.partition.clone().or_else(|| config.text("slurm-partition").map(str::to_owned)),
+        let usual = || config.text("executor").filter(|_| self.shard.is_none()).and_then(ClusterKind::named);
+        if let Some(kind) = self.executor.map_or_else(usual, |executor| executor.0) {
+            let usual = config.text("cluster-args").unwrap_or_default().split_whitespace().map(str::to_owned);
+            return Ok(Some(ClusterRequest {
+                kind,
+                partition: self.partition.clone().or_else(|| config.text("cluster-partition").map(str::to_owned)),
                 tasks: self.tasks.map(usize::from),
-                array_limit: self.array_limit.map(usize::from).or(config.count("slurm-array-limit")),
-                args: usual.chain(self.sbatch_arg.iter().cloned()).collect(),
-                shared: self.shared_dir.clone().or_else(|| config.path("slurm-dir").map(Path::to_owned)),
+                array_limit: self.array_limit.map(usize::from).or(config.count("cluster-array-limit")),
+                args: usual.chain(self.submit_arg.iter().cloned()).collect(),
+                shared: self.shared_dir.clone().or_else(|| config.path("cluster-dir").map(Path::to_owned)),
             }));
         }
         let given = [
             ("--partition", self.partition.is_some()),
             ("--array-limit", self.array_limit.is_some()),
             ("--tasks", self.tasks.is_some()),
-            ("--sbatch-arg", !self.sbatch_arg.is_empty()),
+            ("--submit-arg", !self.submit_arg.is_empty()),
             ("--shared-dir", self.shared_dir.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => {
-                Err(Error::usage(format!("{name} is for jobs of Slurm"))
-                    .hint("add `--executor slurm`, or leave it out"))
+                let names = ClusterKind::NAMES.map(|(name, ..)| format!("`--executor {name}`")).join(" or ");
+                Err(Error::usage(format!("{name} is for jobs of a cluster"))
+                    .hint(format!("add {names}, or leave it out")))
             }
             None => Ok(None),
         }
@@ -403,7 +424,7 @@ impl BuildArgs {
     }
 
     fn options(&self) -> Result<BuildRequest> {
-        let slurm = self.slurm()?;
+        let cluster = self.cluster()?;
         Ok(BuildRequest {
             components: self.component.clone(),
             formats: each_once(&self.format),
@@ -411,7 +432,7 @@ impl BuildArgs {
             step_timeout: Some(self.step_timeout),
             keep_going: self.keep_going,
             sandbox: self.sandbox.into(),
-            incremental: self.is_incremental() && slurm.is_none(),
+            incremental: self.is_incremental() && cluster.is_none(),
             launcher: match (self.launcher, config::current().text("launcher")) {
                 (Some(LauncherArg::Sccache), _) | (None, Some("sccache")) => LauncherKind::Sccache,
                 _ => LauncherKind::None,
@@ -425,7 +446,7 @@ impl BuildArgs {
                 (None, None) => PathBuf::from("dist"),
             },
             shard: self.shard.map(|shard| ShardRequest { shard, division: self.division.clone() }),
-            slurm,
+            cluster,
             work: self.work.clone(),
             warn: self.warn.clone(),
             allow: self.allow.clone(),

@@ -145,9 +145,9 @@ enum Verb {
         /// The question
         question: String,
     },
-    /// Make the steps of one task of a job array: what `build --executor slurm` submits
+    /// Make the steps of one task of a job array: what a build submits to a cluster
     #[command(hide = true)]
-    SlurmTask {
+    ClusterTask {
         /// Directory of the run
         dir: PathBuf,
         /// Number of the task, from 1
@@ -248,7 +248,7 @@ impl Verb {
             | Self::PatchSource(_)
             | Self::Rebuild(_)
             | Self::Toolchain(_)
-            | Self::SlurmTask { .. }
+            | Self::ClusterTask { .. }
             | Self::Vendor(_) => Some("what was fetched is kept, and the next run goes on from there"),
             Self::Compile(_) => Some("what was compiled before is as it was"),
             _ => None,
@@ -285,7 +285,7 @@ fn dispatch(verb: Verb, ui: &Ui) -> Result<u8> {
         Verb::Cache(command) => command.run(ui),
         Verb::Completions { shell } => text(ui, completions::script(Cli::command(), shell)?),
         Verb::AskDriver { question } => probe::answer(&question).map(|()| 0),
-        Verb::SlurmTask { dir, task, node } => ops::build::slurm_task(&dir, task, &node, ui),
+        Verb::ClusterTask { dir, task, node } => ops::build::cluster_task(&dir, task, &node, ui),
         Verb::Man { verb } => text(ui, man(&verb)?),
     }
 }

@@ -49,11 +49,11 @@ pub fn build_shard(request: &BuildRequest, asked: &ShardRequest, ui: &Ui) -> Res
     Ok(0)
 }
 
-/// Makes the steps of one task of a job array of Slurm; answers the exit code.
+/// Makes the steps of one task of a job array; answers the exit code.
 ///
 /// # Errors
 /// Anything that kept simpack from its work; whoever submitted the job hears of it, too.
-pub fn slurm_task(dir: &Path, task: usize, node: &str, ui: &Ui) -> Result<u8> {
+pub fn cluster_task(dir: &Path, task: usize, node: &str, ui: &Ui) -> Result<u8> {
     pipeline::run_task(dir, task, node, ui).map(|()| 0)
 }
 

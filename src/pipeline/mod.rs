@@ -17,15 +17,16 @@ mod slices;
 mod summary;
 mod tools;
 
+pub use machines::cluster::kind::ClusterKind;
 pub use machines::shards::ShardSummary;
-pub use request::{BuildRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest, SlurmRequest};
+pub use request::{BuildRequest, ClusterRequest, CudaSource, LauncherKind, SandboxMode, ShardRequest};
 pub use summary::{Row, Summary};
 
 pub(crate) use host_structures::host_tables;
 pub(crate) use job::Job;
+pub(crate) use machines::cluster::run_task;
 pub(crate) use machines::parts::divided;
 pub(crate) use machines::shards::{build_shard, merge};
-pub(crate) use machines::slurm::run_task;
 pub(crate) use output::dist::MARK;
 pub(crate) use output::packages::by_floors;
 pub(crate) use result::BuildResult;

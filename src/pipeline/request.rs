@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::machines::cluster::kind::ClusterKind;
 pub use super::tools::CudaSource;
 use crate::arch::{Capability, CudaVersion};
 pub use crate::engine::SandboxMode;
@@ -37,18 +38,20 @@ pub enum LauncherKind {
     Sccache,
 }
 
-/// How jobs of Slurm make the steps of a build.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SlurmRequest {
-    /// Partition; the cluster's default when absent.
+/// How jobs of a cluster make the steps of a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterRequest {
+    /// What schedules them.
+    pub kind: ClusterKind,
+    /// Partition or queue; the cluster's default when absent.
     pub partition: Option<String>,
     /// Tasks that the plan is divided into; by what its steps are expected to take when absent.
     pub tasks: Option<usize>,
     /// Tasks that run at a time, at most.
     pub array_limit: Option<usize>,
-    /// Arguments for `sbatch`.
+    /// Arguments for the program that submits.
     pub args: Vec<String>,
-    /// Directory that all nodes see; `slurm` in the cache when absent.
+    /// Directory that all nodes see; one in the cache when absent.
     pub shared: Option<PathBuf>,
 }
 
@@ -79,8 +82,8 @@ pub struct BuildRequest {
     pub components: Vec<String>,
     /// Only one part of the steps, and no packages.
     pub shard: Option<ShardRequest>,
-    /// Steps are made by jobs of Slurm, not by this machine.
-    pub slurm: Option<SlurmRequest>,
+    /// Steps are made by jobs of a cluster, not by this machine.
+    pub cluster: Option<ClusterRequest>,
     /// Formats of the packages, in the order in which they are told of.
     pub formats: Vec<FormatName>,
     /// Steps at a time; the machine's cores when absent.
@@ -134,7 +137,7 @@ impl Default for BuildRequest {
             locked: false,
             components: Vec::new(),
             shard: None,
-            slurm: None,
+            cluster: None,
             formats: FormatName::defaults(),
             jobs: None,
             step_timeout: None,

@@ -6,7 +6,7 @@ use super::BuildResult;
 use super::finish::{ByVariant, Finish};
 use super::inputs::BuildInputs;
 use super::job::Job;
-use super::machines::slurm;
+use super::machines::cluster;
 use super::origin::{origin, watched};
 use super::output::dist::{refuse_fixed, refuse_foreign};
 use super::output::provenance::signing_key;
@@ -81,7 +81,7 @@ fn locked(request: &BuildRequest, key: Option<&SigningKey>, started: Instant, ui
     let (mut toolset, dependencies) = tools(&job, request, ui)?;
     let options = options(&job, request, &mut toolset, ui)?;
     let cache = open_cache(request, &options, ui)?;
-    let elsewhere = request.slurm.as_ref().map(|asked| slurm::make(&mut job, request, asked, &cache, ui));
+    let elsewhere = request.cluster.as_ref().map(|asked| cluster::make(&mut job, request, asked, &cache, ui));
     let compiled = elsewhere.unwrap_or(Ok(None)).and_then(|launched| {
         let mut outcome = compile(&mut job, &toolset, &cache, &options, ui)?;
         outcome.launched = launched.or(outcome.launched);

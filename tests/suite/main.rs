@@ -12,6 +12,7 @@ mod broken_transfers;
 mod by_clients;
 mod cache;
 mod clients;
+mod clusters;
 mod commands;
 mod comparing;
 mod compiling;

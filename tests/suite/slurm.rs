@@ -1,76 +1,15 @@
 //! A plan over a real Slurm of two nodes: the bytes of one machine, whatever happens to tasks, nodes and who waits for them.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Ran, Slurm, Tiny, changed, digests};
-
-/// A build by jobs, with what has no reader of a tag and code for two capabilities only.
-fn build(tiny: &Tiny, slurm: &Slurm, args: &[&str]) -> Command {
-    let mut all = vec!["--executor", "slurm", "--jobs", "1", "--tasks", "3"];
-    all.extend(args);
-    let mut command = tiny.build(&all);
-    slurm.serve(&mut command);
-    command
-}
+use crate::clusters::{build, make_the_bytes_of_one_machine};
+use crate::support::{Cluster, Ran, Slurm, Tiny, changed, digests};
 
 #[test]
-fn jobs_of_a_cluster_make_the_bytes_of_one_machine() {
+fn jobs_of_slurm_make_the_bytes_of_one_machine() {
     let Some(slurm) = Slurm::start() else { return };
-    let Some(tiny) = Tiny::with_kernels() else { return };
-    let reference = tiny.reference();
-    let cold = |tiny: &Tiny| {
-        for dir in ["cache/artifacts", "cache/headers", "target", "dist"] {
-            let _ = fs_err::remove_dir_all(tiny.path(dir));
-        }
-    };
-    cold(&tiny);
-    let told = Ran::of(&mut build(&tiny, &slurm, &[])).exit(0);
-    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
-    for words in ["3 steps in 3 tasks of 1 processor", "build      3/3  ", "host core  (n", "from cache"] {
-        assert!(format!("{}{}", told.stderr, told.stdout).contains(words), "{words}: {}{}", told.stderr, told.stdout);
-    }
-    // Nothing is left to do, and nothing of the run is left.
-    let again = Ran::of(&mut build(&tiny, &slurm, &[])).exit(0);
-    assert!(!again.stderr.contains("slurm  "), "{}", again.stderr);
-    let left: Vec<String> =
-        tiny.names("cache/slurm").iter().flat_map(|name| tiny.names(&format!("cache/slurm/{name}"))).collect();
-    assert_eq!(left, ["lock"]);
-
-    // A step that fails is told as on one machine, with its node, and ends the rest.
-    cold(&tiny);
-    tiny.compiler("echo 'sim.cc: no such luck' >&2; exit 1");
-    let failed = Ran::of(&mut build(&tiny, &slurm, &[])).exit(5);
-    for words in ["host core", "no such luck", "task ", " on n", "its log: "] {
-        assert!(failed.stderr.contains(words), "{words}: {}", failed.stderr);
-    }
-    slurm.until("the other tasks are gone", || slurm.tasks().is_empty());
-
-    // Ctrl-C cancels the jobs; the next build goes on.
-    let wait = format!(
-        "touch '{}'; while [ ! -e '{}' ]; do sleep 0.1; done",
-        tiny.path("begun").display(),
-        tiny.path("go").display()
-    );
-    tiny.compiler(&wait);
-    let mut child = build(&tiny, &slurm, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    slurm.until("the compiler runs", || tiny.path("begun").exists());
-    // SAFETY: a signal to a process that this test started.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    slurm.until("its jobs are gone", || slurm.tasks().is_empty());
-
-    // A coordinator that is killed leaves its jobs, which the next one adopts.
-    fs_err::remove_file(tiny.path("begun")).unwrap();
-    let mut child = build(&tiny, &slurm, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    slurm.until("the compiler runs", || tiny.path("begun").exists());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    tiny.write("go", "");
-    let adopted = Ran::of(&mut build(&tiny, &slurm, &[])).exit(0);
-    assert!(adopted.stderr.contains("of an earlier build adopted"), "{}", adopted.stderr);
-    assert!(!adopted.stderr.contains("slurm      job"), "{}", adopted.stderr);
-    assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
+    make_the_bytes_of_one_machine(&slurm);
 }
 
 #[test]
@@ -110,7 +49,7 @@ fn lost_nodes_and_memory_get_one_more_try() {
     assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
     cold(&eat(900));
     let ran = Ran::of(&mut build(&tiny, &slurm, &with)).exit(5);
-    for words in ["had not enough memory (419.4 MB), twice", "not done: host core", "--sbatch-arg=--mem="] {
+    for words in ["had not enough memory (419.4 MB), twice", "not done: host core", "--submit-arg=--mem="] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::s3::S3;
-use crate::support::{Ran, Slurm, Tiny, changed, digests, need};
+use crate::support::{Cluster, Ran, Slurm, Tiny, changed, digests, need};
 
 /// A build of one step by one task.
 fn build(tiny: &Tiny, slurm: &Slurm, args: &[&str]) -> Command {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use toml::de::{DeTable, DeValue};
 
-use super::table::{Kind, SETTINGS, Setting};
+use super::table::{FORMER, Kind, SETTINGS, Setting};
 use crate::error::{Error, Result};
 use crate::near::nearest;
 
@@ -111,12 +111,12 @@ impl Config {
         let mut config = Self { values: BTreeMap::new(), environment, file };
         config.read_file(text)?;
         for setting in &SETTINGS {
-            let name = setting.variable();
             // An empty variable is an unset one, as in make and git.
-            let Some(text) = config.environment.get(&name).map(|text| text.trim()).filter(|text| !text.is_empty())
-            else {
-                continue;
+            let set = |name: String| {
+                let text = config.environment.get(&name)?.trim();
+                (!text.is_empty()).then_some((name, text))
             };
+            let Some((name, text)) = setting.variables().find_map(set) else { continue };
             let text = config
                 .checked(setting, text)
                 .map_err(|why| Error::usage(format!("{name} is `{text}`: {why}")).hint("unset it or correct it"))?;
@@ -142,7 +142,8 @@ impl Config {
                     _ => return Err(wrong(line, "edition is unknown (known: 1)".to_owned())),
                 }
             }
-            let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+            let now = FORMER.iter().find(|(former, _)| *former == name).map_or(name, |(_, now)| now);
+            let Some(setting) = SETTINGS.iter().find(|setting| setting.name == now) else {
                 let names = SETTINGS.iter().map(|setting| setting.name.to_owned());
                 let mut error = wrong(line, format!("unknown setting `{name}`"));
                 if let Some(near) = nearest(name, names) {

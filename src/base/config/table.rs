@@ -31,8 +31,18 @@ pub struct Setting {
 impl Setting {
     /// The variable that sets it: `SIMPACK_CACHE_DIR`.
     pub fn variable(&self) -> String {
-        format!("SIMPACK_{}", self.name.to_uppercase().replace('-', "_"))
+        variable(self.name)
     }
+
+    /// Variables that set it, the one that counts first: its own, and those of names that it had.
+    pub(super) fn variables(&self) -> impl Iterator<Item = String> {
+        let former = FORMER.iter().filter(|(_, now)| *now == self.name);
+        std::iter::once(self.variable()).chain(former.map(|(name, _)| variable(name)))
+    }
+}
+
+fn variable(name: &str) -> String {
+    format!("SIMPACK_{}", name.to_uppercase().replace('-', "_"))
 }
 
 /// What readers of foreign files may spend.
@@ -42,6 +52,14 @@ pub const LIMITS: Setting = Setting {
     default: "1",
     about: "how many times the usual memory and work a foreign file may take to read",
 };
+
+/// Names that settings had, which files and variables may still say.
+pub(super) const FORMER: [(&str, &str); 4] = [
+    ("slurm-args", "cluster-args"),
+    ("slurm-array-limit", "cluster-array-limit"),
+    ("slurm-dir", "cluster-dir"),
+    ("slurm-partition", "cluster-partition"),
+];
 
 /// All settings, sorted by name.
 pub const SETTINGS: [Setting; 30] = [
@@ -94,6 +112,30 @@ pub const SETTINGS: [Setting; 30] = [
         about: "region of the store's bucket",
     },
     Setting {
+        name: "cluster-args",
+        kind: Kind::Text,
+        default: "none",
+        about: "arguments for the program that submits jobs, with spaces between them: `--account=sim --time=2:00:00`",
+    },
+    Setting {
+        name: "cluster-array-limit",
+        kind: Kind::Count,
+        default: "as many as the cluster runs",
+        about: "tasks of a build that run at a time, at most",
+    },
+    Setting {
+        name: "cluster-dir",
+        kind: Kind::Path,
+        default: "one in the cache",
+        about: "directory that all nodes see, for what tasks of a build are told and say",
+    },
+    Setting {
+        name: "cluster-partition",
+        kind: Kind::Text,
+        default: "the cluster's",
+        about: "partition or queue of the jobs",
+    },
+    Setting {
         name: "color",
         kind: Kind::Word(&["auto", "always", "never"]),
         default: "auto",
@@ -115,7 +157,7 @@ pub const SETTINGS: [Setting; 30] = [
         name: "executor",
         kind: Kind::Word(&["local", "slurm"]),
         default: "local",
-        about: "what runs the steps of `build`: this machine, or jobs of Slurm on nodes that share the cache",
+        about: "what runs the steps of `build`: this machine, or jobs of a cluster on nodes that share the cache",
     },
     Setting {
         name: "index-url",
@@ -163,25 +205,6 @@ pub const SETTINGS: [Setting; 30] = [
         about: "the Python whose pip says where to fetch from",
     },
     Setting { name: "quiet", kind: Kind::Switch, default: "false", about: "no notes and no progress" },
-    Setting {
-        name: "slurm-args",
-        kind: Kind::Text,
-        default: "none",
-        about: "arguments for sbatch, with spaces between them: `--account=sim --time=2:00:00`",
-    },
-    Setting {
-        name: "slurm-array-limit",
-        kind: Kind::Count,
-        default: "as many as the cluster runs",
-        about: "tasks of a build that run at a time, at most",
-    },
-    Setting {
-        name: "slurm-dir",
-        kind: Kind::Path,
-        default: "slurm in the cache",
-        about: "directory that all nodes see, for what tasks of a build are told and say",
-    },
-    Setting { name: "slurm-partition", kind: Kind::Text, default: "the cluster's", about: "partition of the jobs" },
     Setting {
         name: "source-links",
         kind: Kind::Text,

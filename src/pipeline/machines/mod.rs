@@ -1,5 +1,5 @@
 //! One build over several machines.
 
+pub(super) mod cluster;
 pub(super) mod parts;
 pub(super) mod shards;
-pub(super) mod slurm;

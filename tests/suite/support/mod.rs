@@ -2,6 +2,7 @@
 
 mod archive;
 mod clock;
+mod cluster;
 pub mod cuobjdump;
 mod program;
 mod python;
@@ -16,6 +17,7 @@ mod volley;
 
 pub use archive::{conda_index, package_file, unpack};
 pub use clock::{clock_can_be_set, set_clock};
+pub use cluster::Cluster;
 pub use program::{Ran, program, scratch, simpack, simpack_with};
 pub use python::{client, python};
 pub use skip::{set_up, skip};

@@ -3,10 +3,11 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use simpack::fs::set_mode;
 
+use super::cluster::Cluster;
 use super::program::{Ran, scratch};
 use super::skip::skip;
 
@@ -137,37 +138,33 @@ impl Slurm {
         Ran::of(self.command(program).args(args)).exit(0).stdout
     }
 
-    /// Lets a program submit to this cluster.
-    pub fn serve<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command.env("SLURM_CONF", self.conf())
-    }
-
     /// States of the nodes.
     fn states(&self) -> Vec<String> {
         let ran = Ran::of(self.command("sinfo").args(["-h", "-N", "-o", "%t"]));
         ran.stdout.lines().map(str::to_owned).collect()
     }
 
-    /// States of the tasks that are there now.
-    pub fn tasks(&self) -> Vec<String> {
+    fn pid(&self, file: &str) -> Option<i32> {
+        fs_err::read_to_string(self.root.path().join(file)).ok()?.trim().parse().ok()
+    }
+}
+
+impl Cluster for Slurm {
+    fn name(&self) -> &'static str {
+        "slurm"
+    }
+
+    fn serve<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.env("SLURM_CONF", self.conf())
+    }
+
+    fn tasks(&self) -> Vec<String> {
         self.asked("squeue", &["-h", "-r", "-o", "%T"]).lines().map(str::to_owned).collect()
     }
 
-    /// Waits for something that comes true within a minute.
-    #[track_caller]
-    pub fn until(&self, what: &str, is_true: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !is_true() {
-            if began.elapsed() > Duration::from_secs(60) {
-                let log = |name: &str| fs_err::read_to_string(self.root.path().join(name)).unwrap_or_default();
-                panic!("not within a minute: {what}\n{}\n{}", log("ctld.log"), log("slurmd-n1.log"));
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
-    fn pid(&self, file: &str) -> Option<i32> {
-        fs_err::read_to_string(self.root.path().join(file)).ok()?.trim().parse().ok()
+    fn log(&self) -> String {
+        let log = |name: &str| fs_err::read_to_string(self.root.path().join(name)).unwrap_or_default();
+        format!("{}\n{}", log("ctld.log"), log("slurmd-n1.log"))
     }
 }
 

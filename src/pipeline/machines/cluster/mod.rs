@@ -1,20 +1,23 @@
-//! A plan over the nodes of a cluster: tasks of one job array of Slurm make the steps that the cache lacks and put them
-//! there, which all nodes share. What runs then is an ordinary build that finds everything: it stages, verifies and packs
-//! where it was called.
+//! A plan over the nodes of a cluster: tasks of one job array make the steps that the cache lacks and put them there, which
+//! all nodes share. What runs then is an ordinary build that finds everything: it stages, verifies and packs where it was
+//! called. Schedulers of clusters are a file each; another one is a file and its line in the table ([`ClusterKind`]).
 
-mod client;
+pub(in crate::pipeline) mod kind;
 mod orders;
+mod scheduler;
+mod slurm;
 mod task;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+use kind::ClusterKind;
 pub(crate) use task::run_task;
 
-use self::client::{Client, Nodes, Submission};
 use self::orders::{Orders, RunDir};
+use self::scheduler::{Nodes, Run, Scheduler, State, Submission};
 use self::watch::Watch;
 use super::parts::{Asked, identity};
 use crate::amount::count;
@@ -22,7 +25,7 @@ use crate::engine::{self, Cache, LauncherUse};
 use crate::error::{Error, Result};
 use crate::fs;
 use crate::pipeline::job::Job;
-use crate::pipeline::request::{BuildRequest, SlurmRequest};
+use crate::pipeline::request::{BuildRequest, ClusterRequest};
 use crate::plan;
 use crate::process::{Call, InterruptGuard, check_interrupted};
 use crate::ui::Ui;
@@ -34,15 +37,15 @@ const STORE: [&str; 4] = ["cache-store", "cache-store-endpoint", "cache-store-mo
 /// How long jobs that were cancelled may take to go.
 const GOING: Duration = Duration::from_secs(60);
 
-/// Lets jobs of Slurm make the steps of a plan that the cache lacks; answers how often the launcher of host compilers helped.
+/// Lets jobs of a cluster make the steps of a plan that the cache lacks; answers how often the launcher of host compilers helped.
 ///
 /// # Errors
-/// A step failed, a task was lost and another try did not help, Slurm does not answer, or the run was interrupted, which
+/// A step failed, a task was lost and another try did not help, the scheduler does not answer, or the run was interrupted, which
 /// cancels the jobs.
 pub(in crate::pipeline) fn make(
     job: &mut Job,
     request: &BuildRequest,
-    asked: &SlurmRequest,
+    asked: &ClusterRequest,
     cache: &Cache,
     ui: &Ui,
 ) -> Result<Option<LauncherUse>> {
@@ -50,20 +53,22 @@ pub(in crate::pipeline) fn make(
     let name = format!("simpack-{}-{}", job.plan.simulator, identity.digest.short(12));
     let shared = match &asked.shared {
         Some(dir) => dir.clone(),
-        None => fs::cache_dir()?.join("slurm"),
+        None => fs::cache_dir()?.join(asked.kind.name()),
     };
     let own = std::path::absolute(shared)?.join(&name);
-    let waiting = || ui.note("  slurm      waiting for another build of the same plan");
+    let waiting = || ui.note(line_of(asked.kind, "waiting for another build of the same plan"));
     fs::with_lock_or_wait(&own.join("lock"), waiting, || {
         let missing = engine::missing(&job.plan, cache, request.threads())?;
         if missing.is_empty() {
             return Ok(None);
         }
         let _guard = InterruptGuard::new();
-        let _group = ui.group("slurm");
-        let client = Client::new(name, asked.partition.clone(), asked.args.clone());
+        let _group = ui.group(asked.kind.name());
+        let run = Run { name, partition: asked.partition.clone(), args: asked.args.clone() };
+        let client = asked.kind.scheduler(run);
+        let client = client.as_ref();
         let dir = RunDir::at(&own.join("run"));
-        let adopted = adopted(&client, &dir, ui)?;
+        let adopted = adopted((asked.kind, client), &dir, ui)?;
         let is_new = adopted.is_none();
         let orders = match adopted {
             Some(orders) => orders,
@@ -78,13 +83,15 @@ pub(in crate::pipeline) fn make(
                 orders
             }
         };
-        let submit = |tasks: &[usize], memory: Option<u64>| submit(&client, &dir, &orders, asked, (tasks, memory), ui);
+        let submit = |tasks: RangeInclusive<usize>, memory: Option<u64>| {
+            submit(client, &dir, &orders, asked, (tasks, memory), ui)
+        };
         if is_new {
-            submit(&(1..=orders.tasks.len()).collect::<Vec<_>>(), None)?;
+            submit(1..=orders.tasks.len(), None)?;
         }
         let steps = orders.tasks.iter().map(Vec::len).sum();
-        let shown = ui.running("slurm", (0, steps), orders.tasks.len(), BTreeMap::new());
-        Watch { client: &client, dir: &dir, orders: &orders, ui, shown, submit: &submit }.until_all_ended()?;
+        let shown = ui.running(asked.kind.name(), (0, steps), orders.tasks.len(), BTreeMap::new());
+        Watch { kind: asked.kind, client, dir: &dir, orders: &orders, ui, shown, submit: &submit }.until_all_ended()?;
         // Compilers of other machines have said which headers they read: keys are final now.
         job.settle();
         let missing = engine::missing(&job.plan, cache, request.threads())?;
@@ -105,7 +112,7 @@ pub(in crate::pipeline) fn make(
 }
 
 /// What the jobs of an earlier run of this plan do, if any are left.
-fn adopted(client: &Client, dir: &RunDir, ui: &Ui) -> Result<Option<Orders>> {
+fn adopted((kind, client): (ClusterKind, &dyn Scheduler), dir: &RunDir, ui: &Ui) -> Result<Option<Orders>> {
     let began = Instant::now();
     loop {
         let seen = client.seen()?;
@@ -113,16 +120,17 @@ fn adopted(client: &Client, dir: &RunDir, ui: &Ui) -> Result<Option<Orders>> {
         if alive.is_empty() {
             return Ok(None);
         }
-        let is_going = alive.iter().all(|seen| seen.state == "COMPLETING");
+        let is_going = alive.iter().all(|seen| seen.state == State::Leaves);
         if !is_going || began.elapsed() > GOING {
             let orders = dir.read_orders().map_err(|error| {
                 let jobs: Vec<String> = alive.iter().map(|seen| seen.job.to_string()).collect();
                 error.hint(format!(
-                    "jobs of an earlier build are left whose orders are lost: scancel {}",
+                    "jobs of an earlier build are left whose orders are lost: {} {}",
+                    client.arguments().cancel,
                     jobs.join(" ")
                 ))
             })?;
-            ui.note(format!("  slurm      {} of an earlier build adopted", count(alive.len(), "task")));
+            ui.note(line_of(kind, &format!("{} of an earlier build adopted", count(alive.len(), "task"))));
             return Ok(Some(orders));
         }
         check_interrupted()?;
@@ -137,7 +145,7 @@ fn processors(request: &BuildRequest, nodes: Option<Nodes>) -> usize {
 }
 
 /// How many tasks may run at a time, as far as anybody knows.
-fn slots(asked: &SlurmRequest, nodes: Option<Nodes>, processors: usize) -> usize {
+fn slots(asked: &ClusterRequest, nodes: Option<Nodes>, processors: usize) -> usize {
     let all = nodes.map_or(1, |nodes| nodes.count * (nodes.processors / processors).max(1));
     all.min(asked.array_limit.unwrap_or(usize::MAX)).max(1)
 }
@@ -158,16 +166,16 @@ fn tasks(
 }
 
 fn submit(
-    client: &Client,
+    client: &dyn Scheduler,
     dir: &RunDir,
     orders: &Orders,
-    asked: &SlurmRequest,
-    (tasks, memory): (&[usize], Option<u64>),
+    asked: &ClusterRequest,
+    (tasks, memory): (RangeInclusive<usize>, Option<u64>),
     ui: &Ui,
 ) -> Result<()> {
     let here = std::env::current_dir()?;
     let mut call = Call { env: BTreeMap::new(), ..Call::new(dir.program()) };
-    call = call.arg("slurm-task").arg(fs::utf8(dir.path())?);
+    call = call.arg("cluster-task").arg(fs::utf8(dir.path())?);
     call = call.env("SIMPACK_CACHE_DIR", fs::utf8(&std::path::absolute(fs::cache_dir()?)?)?);
     if let Some(data) = crate::config::current().path("data-dir") {
         call = call.env("SIMPACK_DATA_DIR", fs::utf8(&std::path::absolute(data)?)?);
@@ -177,18 +185,24 @@ fn submit(
             call = call.env(format!("SIMPACK_{}", name.to_uppercase().replace('-', "_")), value);
         }
     }
-    let output: PathBuf = dir.log("%a");
     let job = client.submit(&Submission {
-        tasks,
+        tasks: tasks.clone(),
         at_a_time: asked.array_limit,
         processors: orders.jobs,
         memory,
         call: &call,
         dir: &here,
-        output: fs::utf8(&output)?,
+        run: dir,
     })?;
-    let steps: usize = tasks.iter().map(|number| orders.tasks[number - 1].len()).sum();
-    let (steps, many, processors) = (count(steps, "step"), count(tasks.len(), "task"), count(orders.jobs, "processor"));
-    ui.note(format!("  slurm      job {job}: {steps} in {many} of {processors}; logs in {}", dir.path().display()));
+    let steps: usize = tasks.clone().map(|number| orders.tasks[number - 1].len()).sum();
+    let (steps, many, processors) =
+        (count(steps, "step"), count(tasks.count(), "task"), count(orders.jobs, "processor"));
+    let line = format!("job {job}: {steps} in {many} of {processors}; logs in {}", dir.path().display());
+    ui.note(line_of(asked.kind, &line));
     Ok(())
+}
+
+/// A line of what is told of a run.
+fn line_of(kind: ClusterKind, line: &str) -> String {
+    format!("  {:<10} {line}", kind.name())
 }

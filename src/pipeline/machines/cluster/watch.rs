@@ -1,10 +1,12 @@
-//! Waits for the tasks of a run: says what they say, sees which of them Slurm lost, gives one more try where that may help.
+//! Waits for the tasks of a run: says what they say, sees which of them were lost, gives one more try where that may help.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use super::client::{Client, Seen};
 use super::orders::{Orders, RunDir, TaskState, failure};
+use super::scheduler::{Scheduler, Seen, State};
+use super::{ClusterKind, line_of};
 use crate::amount::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::printable;
@@ -13,9 +15,9 @@ use crate::ui::{RunningSteps, Ui, size};
 
 /// How often the files of tasks are looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// How often Slurm is asked: at first, and when nothing happens. Its controller serves a whole cluster.
+/// How often the scheduler is asked: at first, and when nothing happens. It serves a whole cluster.
 const ASK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
-/// How long a controller may say nothing, or the shared directory be away.
+/// How long a scheduler may say nothing, or the shared directory be away.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How long the shared directory may be away before anybody is told.
 const BLINK: Duration = Duration::from_secs(5);
@@ -23,11 +25,12 @@ const BLINK: Duration = Duration::from_secs(5);
 const ON_THE_WAY: Duration = Duration::from_secs(15);
 
 /// Submits some tasks, with so many bytes if they are given.
-pub(super) type Submit<'a> = &'a dyn Fn(&[usize], Option<u64>) -> Result<()>;
+pub(super) type Submit<'a> = &'a dyn Fn(RangeInclusive<usize>, Option<u64>) -> Result<()>;
 
 /// What is done about tasks.
 pub(super) struct Watch<'a> {
-    pub client: &'a Client,
+    pub kind: ClusterKind,
+    pub client: &'a dyn Scheduler,
     pub dir: &'a RunDir,
     pub orders: &'a Orders,
     pub ui: &'a Ui,
@@ -46,7 +49,9 @@ struct Task {
     runs_on: Option<String>,
     /// A second try was given because of memory, or because its node was lost.
     again: bool,
-    /// Since when Slurm has it as ended, while nothing came from it.
+    /// The job that it was last seen in.
+    job: Option<u64>,
+    /// Since when the scheduler has it as ended, while nothing came from it.
     over: Option<Instant>,
     failed: Option<Error>,
 }
@@ -80,7 +85,7 @@ impl Watch<'_> {
                     .hint("mount it again and build again: jobs that run are adopted, finished steps are kept"));
             } else if mounted.elapsed() > BLINK && !std::mem::replace(&mut is_missed, true) {
                 let (path, most) = (self.dir.path().display(), PATIENCE.as_secs() / 60);
-                self.ui.note(format!("  slurm      {path} is not there: waiting for it, {most} minutes at most"));
+                self.note(&format!("{path} is not there: waiting for it, {most} minutes at most"));
             }
             for (place, task) in tasks.iter_mut().enumerate().filter(|(_, task)| !task.has_ended()) {
                 if self.hear(place + 1, task, (&mut made, total)) {
@@ -99,11 +104,12 @@ impl Watch<'_> {
                         }
                     }
                     Err(error) if answered.elapsed() > PATIENCE => {
-                        return Err(error.detail("jobs may still run").hint(
-                            "build again when Slurm answers: jobs that run are adopted, finished steps are kept",
-                        ));
+                        return Err(error.detail("jobs may still run").hint(format!(
+                            "build again when {} answers: jobs that run are adopted, finished steps are kept",
+                            self.kind.title()
+                        )));
                     }
-                    Err(error) => self.ui.note(format!("  slurm      no answer, asking again: {error}")),
+                    Err(error) => self.note(&format!("no answer, asking again: {error}")),
                 }
             }
             let is_over = !self.orders.keep_going && tasks.iter().any(|task| task.failed.is_some());
@@ -122,11 +128,11 @@ impl Watch<'_> {
         if !alive.iter().all(|seen| seen.is_pending()) {
             return;
         }
-        let why: BTreeSet<&str> = alive.iter().map(|seen| &*seen.reason).filter(|why| *why != "None").collect();
+        let why: BTreeSet<&str> = alive.iter().map(|seen| &*seen.reason).filter(|why| !why.is_empty()).collect();
         let why = why.into_iter().collect::<Vec<_>>().join(", ");
         if !why.is_empty() && why != *said {
             let what = count(alive.len(), "task");
-            self.ui.note(format!("  slurm      no task runs, {what} to come: {}", printable::text(&why)));
+            self.note(&format!("no task runs, {what} to come: {}", printable::text(&why)));
             *said = why;
         }
     }
@@ -153,13 +159,13 @@ impl Watch<'_> {
             Some(TaskState { ended: false, node, .. }) if task.runs_on.as_ref() != Some(&node) => {
                 is_new = true;
                 if let Some(lost) = &task.runs_on {
-                    self.ui.note(format!("  slurm      task {number} runs on {lost} no more, but on {node}"));
+                    self.note(&format!("task {number} runs on {lost} no more, but on {node}"));
                 }
                 self.shown.started(index, &format!("task {number} on {node}"));
-                self.ui.detail(format!("slurm      task {number} runs on {node}"));
+                self.ui.detail(line_of(self.kind, &format!("task {number} runs on {node}")).trim_start());
                 task.runs_on = Some(node);
             }
-            // Slurm ends tasks by a signal, and says why it did.
+            // Schedulers end tasks by a signal, and say why they did.
             Some(TaskState { error: Some(error), .. }) if error.kind == ErrorKind::Interrupted => {}
             Some(TaskState { ended: true, error, .. }) => {
                 is_new = true;
@@ -170,11 +176,7 @@ impl Watch<'_> {
                         // What failed before any step: the node, not the source.
                         let is_node = error.kind == ErrorKind::Toolchain;
                         let error = self.left(number, failure(error));
-                        let error = if is_node {
-                            error.hint("leave the node out by `--sbatch-arg=--exclude=NODE`")
-                        } else {
-                            error
-                        };
+                        let error = if is_node { error.hint(self.without_node()) } else { error };
                         task.failed = Some(self.at(number, &node, error));
                     }
                 }
@@ -184,73 +186,89 @@ impl Watch<'_> {
         is_new
     }
 
-    /// What Slurm says of a task that has said nothing of its end.
+    /// What the scheduler says of a task that has said nothing of its end.
     fn look(&self, number: usize, task: &mut Task, seen: Option<&Seen>) -> Result<()> {
         if let Some(seen) = seen.filter(|seen| seen.is_alive()) {
-            task.over = None;
+            (task.over, task.job) = (None, Some(seen.job));
             if let Some(lost) = task.runs_on.take_if(|_| seen.is_pending()) {
                 self.dir.forget_state(number);
                 let why = format!("task {number} runs on {lost} no more and waits for another node");
-                self.ui.note(format!("  slurm      {why} ({})", printable::text(&seen.reason)));
+                self.note(&format!("{why} ({})", printable::text(&seen.reason)));
             }
             return Ok(());
         }
         let since = *task.over.get_or_insert_with(Instant::now);
-        let (state, node) = match seen {
-            Some(seen) => (seen.state.as_str(), seen.node.as_deref().unwrap_or("no node")),
-            None => ("unknown", task.runs_on.as_deref().unwrap_or("no node")),
+        let is_long_over = since.elapsed() > ON_THE_WAY;
+        let asked = || task.job.filter(|_| is_long_over).and_then(|job| self.client.ended(job, number));
+        let seen = seen.cloned().or_else(asked);
+        let (state, word, node) = match &seen {
+            Some(seen) => (seen.state, seen.word.as_str(), seen.node.as_deref()),
+            None => (State::Ended, "unknown", None),
         };
+        let node = node.or(task.runs_on.as_deref()).unwrap_or("no node").to_owned();
         let lines = self.dir.last_lines(number);
         let says = |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
-        let is_memory = state == "OUT_OF_MEMORY" || says(&["memory limit", "oom-kill", "oom_kill", "OOM Killed"]);
-        if is_memory || state == "NODE_FAIL" || state == "BOOT_FAIL" || state == "PREEMPTED" {
-            let had = seen.and_then(|seen| seen.memory).filter(|_| is_memory);
+        let is_memory = state == State::OutOfMemory || says(&["memory limit", "oom-kill", "oom_kill", "OOM Killed"]);
+        if is_memory || state == State::LostNode {
+            let had = seen.as_ref().and_then(|seen| seen.memory).filter(|_| is_memory);
             let words = if is_memory { "had not enough memory" } else { "lost its node" };
             let given = had.map(|bytes| format!(" ({})", size(bytes))).unwrap_or_default();
             if !task.again {
                 let more = had.map(|bytes| bytes.saturating_mul(2));
                 let with = more.map(|bytes| format!(" with {}", size(bytes))).unwrap_or_default();
-                self.ui.note(format!("  slurm      task {number} {words} on {node}{given}: once more{with}"));
+                self.note(&format!("task {number} {words} on {node}{given}: once more{with}"));
                 // Whatever is left of it must not be taken for the second.
                 self.dir.forget_state(number);
                 let _ = std::fs::rename(self.dir.log(number), self.dir.log(format!("{number}.first")));
                 (task.again, task.runs_on, task.over) = (true, None, None);
-                return (self.submit)(&[number], more);
+                return (self.submit)(number..=number, more);
             }
             let error = Error::build(format!("task {number} {words}{given}, twice"));
             let hint = match is_memory {
-                true => "give tasks more, `--sbatch-arg=--mem=SIZE`, or let them run fewer steps at a time, `--jobs`",
-                false => "leave the node out by `--sbatch-arg=--exclude=NODE`",
+                true => format!(
+                    "give tasks more, `{}`, or let them run fewer steps at a time, `--jobs`",
+                    self.client.arguments().memory
+                ),
+                false => self.without_node(),
             };
-            task.failed = Some(self.at(number, node, self.left(number, error).hint(hint)));
+            task.failed = Some(self.at(number, &node, self.left(number, error).hint(hint)));
             return Ok(());
         }
-        if state == "TIMEOUT" || state == "DEADLINE" {
+        if state == State::OutOfTime {
             let error = Error::build(format!("task {number} was ended at its time limit"));
-            let error = self.left(number, error);
-            let error = error.hint("give tasks more time, `--sbatch-arg=--time=HH:MM:SS`, or less to do, `--tasks`; a build goes on from here");
-            task.failed = Some(self.at(number, node, error));
-        } else if state == "CANCELLED" {
+            let time = self.client.arguments().time;
+            let error = self
+                .left(number, error)
+                .hint(format!("give tasks more time, `{time}`, or less to do, `--tasks`; a build goes on from here"));
+            task.failed = Some(self.at(number, &node, error));
+        } else if state == State::Cancelled {
             let error = self.left(number, Error::build(format!("task {number} was cancelled by somebody")));
-            task.failed = Some(self.at(number, node, error.hint("a build goes on from here")));
-        } else if since.elapsed() > ON_THE_WAY {
-            task.failed = Some(self.lost(number, task, (state, node), &lines));
+            task.failed = Some(self.at(number, &node, error.hint("a build goes on from here")));
+        } else if is_long_over {
+            let reason = seen
+                .as_ref()
+                .map(|seen| printable::text(&seen.reason).into_owned())
+                .filter(|reason| !reason.is_empty());
+            let lines: Vec<String> = reason.into_iter().chain(lines).collect();
+            task.failed = Some(self.lost(number, task, (word, &node), &lines));
         }
         Ok(())
     }
 
     /// A task that ended without a word.
-    fn lost(&self, number: usize, task: &Task, (state, node): (&str, &str), lines: &[String]) -> Error {
+    fn lost(&self, number: usize, task: &Task, (word, node): (&str, &str), lines: &[String]) -> Error {
         let says = |word: &str| lines.iter().any(|line| line.contains(word));
+        let by = format!("{} says {}", self.kind.title(), printable::text(word));
         let what = match task.runs_on {
-            None => format!("task {number} could not start (Slurm says {state})"),
-            Some(_) => format!("task {number} ended without a result (Slurm says {state})"),
+            None => format!("task {number} could not start ({by})"),
+            Some(_) => format!("task {number} ended without a result ({by})"),
         };
         let error = lines.iter().fold(Error::build(what), |error, line| error.detail(line.clone()));
         let error = self.left(number, error);
         let hint = if says("GLIBC_") {
-            "the node has an older glibc than this simpack was built for: build simpack on the oldest node, or leave the \
-             node out by `--sbatch-arg=--exclude=NODE`"
+            let others = self.without_node();
+            let why = "the node has an older glibc than this simpack was built for";
+            return self.at(number, node, error.hint(format!("{why}: build simpack on the oldest node, or {others}")));
         } else if task.runs_on.is_none() {
             "the node must see this directory, the recipe, the cache and `--shared-dir` under the same paths"
         } else {
@@ -275,11 +293,25 @@ impl Watch<'_> {
         error.detail(format!("task {number} of {of} on {node}; its log: {}", self.dir.log(number).display()))
     }
 
+    /// What to do about a node that cannot do the work.
+    fn without_node(&self) -> String {
+        format!("leave the node out by `{}`", self.client.arguments().without_node)
+    }
+
+    fn note(&self, line: &str) {
+        self.ui.note(line_of(self.kind, line));
+    }
+
     /// Ends what still runs.
     fn cancel(&self) -> Result<()> {
-        let alive: BTreeSet<u64> =
-            self.client.seen()?.into_values().filter(Seen::is_alive).map(|seen| seen.job).collect();
-        self.client.cancel(alive)
+        let alive: BTreeSet<u64> = self
+            .client
+            .seen()?
+            .into_values()
+            .filter(|seen| seen.is_alive() || seen.state == State::Broken)
+            .map(|seen| seen.job)
+            .collect();
+        self.client.cancel(&alive.into_iter().collect::<Vec<_>>())
     }
 }
 

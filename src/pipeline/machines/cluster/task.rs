@@ -75,6 +75,6 @@ fn same_plan(orders: &Orders, job: &Job) -> Result<()> {
     Err(differences
         .into_iter()
         .fold(error, Error::detail)
-        .hint("use pinned compilers (no `--host system`, no `--toolchain system`), or leave the node out by `--sbatch-arg=--exclude=NODE`")
+        .hint("use pinned compilers (no `--host system`, no `--toolchain system`), or leave the node out")
         .hint("leave the source alone while jobs run"))
 }

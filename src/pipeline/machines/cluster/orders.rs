@@ -101,7 +101,7 @@ impl RunDir {
         self.0.join("orders.json")
     }
 
-    /// What a task printed; Slurm writes there, too.
+    /// What a task printed; the scheduler writes there, too.
     pub(super) fn log(&self, task: impl std::fmt::Display) -> PathBuf {
         self.0.join("logs").join(format!("{task}.log"))
     }

@@ -1,0 +1,42 @@
+//! The table of schedulers, by the names that users give them.
+
+use super::scheduler::{Run, Scheduler};
+use super::slurm;
+
+/// A program that schedules the jobs of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterKind {
+    /// Slurm.
+    Slurm,
+}
+
+impl ClusterKind {
+    /// As users name them, with what is said of each.
+    pub const NAMES: [(&str, Self, &str); 1] = [
+        ("slurm", Self::Slurm, "Jobs of Slurm, on nodes that share the cache"),
+    ];
+
+    /// As people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Slurm => "Slurm",
+        }
+    }
+
+    /// As users name it.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, kind, _)| *kind == self).map_or("", |(name, ..)| name)
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, ..)| *known == name).map(|(_, kind, _)| *kind)
+    }
+
+    /// Its programs, for one run.
+    pub(super) fn scheduler(self, run: Run) -> Box<dyn Scheduler> {
+        match self {
+            Self::Slurm => Box::new(slurm::Slurm::new(run)),
+        }
+    }
+}
