@@ -49,6 +49,7 @@ mod generating_hpc;
 mod generating_nix;
 mod generating_wheels;
 mod gpu_only;
+mod gridengine;
 mod growing;
 mod headers;
 mod held;

@@ -155,7 +155,7 @@ pub const SETTINGS: [Setting; 30] = [
     },
     Setting {
         name: "executor",
-        kind: Kind::Word(&["local", "slurm"]),
+        kind: Kind::Word(&["local", "slurm", "gridengine"]),
         default: "local",
         about: "what runs the steps of `build`: this machine, or jobs of a cluster on nodes that share the cache",
     },

@@ -1,25 +1,29 @@
 //! The table of schedulers, by the names that users give them.
 
 use super::scheduler::{Run, Scheduler};
-use super::slurm;
+use super::{gridengine, slurm};
 
 /// A program that schedules the jobs of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterKind {
     /// Slurm.
     Slurm,
+    /// Grid Engine.
+    GridEngine,
 }
 
 impl ClusterKind {
     /// As users name them, with what is said of each.
-    pub const NAMES: [(&str, Self, &str); 1] = [
+    pub const NAMES: [(&str, Self, &str); 2] = [
         ("slurm", Self::Slurm, "Jobs of Slurm, on nodes that share the cache"),
+        ("gridengine", Self::GridEngine, "Jobs of Grid Engine, on nodes that share the cache"),
     ];
 
     /// As people call it.
     pub fn title(self) -> &'static str {
         match self {
             Self::Slurm => "Slurm",
+            Self::GridEngine => "Grid Engine",
         }
     }
 
@@ -37,6 +41,7 @@ impl ClusterKind {
     pub(super) fn scheduler(self, run: Run) -> Box<dyn Scheduler> {
         match self {
             Self::Slurm => Box::new(slurm::Slurm::new(run)),
+            Self::GridEngine => Box::new(gridengine::GridEngine::new(run)),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! all nodes share. What runs then is an ordinary build that finds everything: it stages, verifies and packs where it was
 //! called. Schedulers of clusters are a file each; another one is a file and its line in the table ([`ClusterKind`]).
 
+mod gridengine;
 pub(in crate::pipeline) mod kind;
 mod orders;
 mod scheduler;
