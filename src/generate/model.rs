@@ -207,6 +207,8 @@ pub struct Build {
     pub component: ComponentKind,
     /// Build system.
     pub driver: BuildDriver,
+    /// What stands before an option in its call.
+    pub flag: &'static str,
     /// Directory below the source root; `.` for the root.
     pub source: String,
     /// Options; `{prefix}` and `{jobs}` are still to be replaced.

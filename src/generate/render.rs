@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Target;
 use super::escape;
 use super::files::MARK;
+use crate::build_system::BuildDriver;
 use crate::data::Data;
 use crate::error::{Error, Result};
 
@@ -128,10 +129,14 @@ impl Templates {
             environment.add_filter(name, move |value: Value| escaped(name, filter, &value));
         }
         let directory = target.to_string();
-        for name in NAMES.iter().filter(|name| name.split_once('/').is_none_or(|(below, _)| below == directory)) {
+        let own = |name: &&str| name.split_once('/').is_none_or(|(below, _)| below == directory);
+        let own = NAMES.iter().copied().filter(own).map(str::to_owned);
+        // `copy` calls nothing. What `host.sh` has of each other build system is a file.
+        let systems = BuildDriver::NAMES.iter().filter(|(_, driver)| *driver != BuildDriver::Copy);
+        for name in own.chain(systems.map(|(name, _)| format!("host/{name}.sh"))) {
             let path = format!("{DIRECTORY}/{name}.j2");
             let text = data.text(&path)?;
-            environment.add_template_owned(*name, text).map_err(|error| wrong(&path, &error))?;
+            environment.add_template_owned(name, text).map_err(|error| wrong(&path, &error))?;
         }
         Ok(Self(environment))
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::arch::{CudaVersion, KernelCompiler};
-use crate::build_system::BuildDriver;
+use crate::build_system::{BuildDriver, MachineTool};
 use crate::bundle::ToolVersion;
 use crate::engine::{CudaCompiler, Toolset};
 use crate::error::{Error, Result};
@@ -135,8 +135,11 @@ fn found(
     let compiler = host_source(&recipe.host, &manifests.glibc, store, &tools.answers)?;
     tools.host.extend(compiler.versions(&tools.answers));
     tools.compiler = Some(compiler);
-    if drivers.iter().any(|driver| driver.system().tools().contains(&"make")) {
-        tools.host.insert("make".to_owned(), ToolVersion { version: make_version(&tools.answers)?, sha256: None });
+    for driver in drivers {
+        if let Some(tool) = driver.system().of_machine() {
+            let version = machine_version(tool, driver, &tools.answers)?;
+            tools.host.insert(tool.name.to_owned(), ToolVersion { version, sha256: None });
+        }
     }
     Ok(tools)
 }
@@ -248,10 +251,12 @@ fn search(toolchain: &CudaToolchain, cuda: CudaVersion) -> Result<SystemSearch> 
     Ok(SystemSearch { home: Some(dir.clone()), path: None })
 }
 
-fn make_version(answers: &VersionCache) -> Result<String> {
-    let make = which::which("make").unwrap_or_else(|_| PathBuf::from("make"));
-    let text = answers.ask(&crate::process::Call::new(make).arg("--version")).map_err(|error| {
-        Error::toolchain("the recipe is built with make, which is not here").because(error).hint("install GNU make")
+fn machine_version(tool: &MachineTool, driver: BuildDriver, answers: &VersionCache) -> Result<String> {
+    let program = which::which(tool.name).unwrap_or_else(|_| PathBuf::from(tool.name));
+    let text = answers.ask(&crate::process::Call::new(program).arg("--version")).map_err(|error| {
+        Error::toolchain(format!("the recipe is built with {}, and {} is not here", driver.name(), tool.name))
+            .because(error)
+            .hint(tool.hint)
     })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

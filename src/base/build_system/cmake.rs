@@ -48,6 +48,10 @@ impl BuildSystem for Cmake {
         &["c++", "cmake", "ninja"]
     }
 
+    fn top_files(&self) -> &'static [&'static str] {
+        &["CMakeLists.txt"]
+    }
+
     fn pinned(&self) -> &'static [&'static str] {
         &["cmake", "ninja"]
     }
@@ -58,6 +62,10 @@ impl BuildSystem for Cmake {
 
     fn switch(&self, on: bool) -> &'static str {
         if on { "ON" } else { "OFF" }
+    }
+
+    fn flag(&self) -> &'static str {
+        "-D"
     }
 
     fn sets_variables(&self) -> bool {

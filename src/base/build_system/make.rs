@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Begun, BuildSystem, HostBuild, HostTools, PREFIX};
+use super::{Begun, BuildSystem, HostBuild, HostTools, MachineTool, PREFIX};
 use crate::error::{Error, Result};
 use crate::fs::{self, EntryKind, Tree};
 use crate::process::Call;
@@ -54,6 +54,14 @@ fn are_included(source: &Path, units: &[String]) -> Result<bool> {
 impl BuildSystem for Make {
     fn tools(&self) -> &'static [&'static str] {
         &["c++", "make"]
+    }
+
+    fn top_files(&self) -> &'static [&'static str] {
+        &["GNUmakefile", "makefile", "Makefile"]
+    }
+
+    fn of_machine(&self) -> Option<&'static MachineTool> {
+        Some(&MachineTool { name: "make", hint: "install GNU make" })
     }
 
     fn jobserver(&self) -> Option<&'static str> {

@@ -14,5 +14,5 @@ mod wheel;
 pub use driver::BuildDriver;
 pub use host_build::{HostBuild, HostTools, OF_CUDA, OF_STEP, PREFIX, prefixes_in};
 pub use resume::{Begun, SourceChanges};
-pub use system::{BuildSystem, DriverMistake, DriverWord};
+pub use system::{BuildSystem, DriverMistake, DriverWord, MachineTool};
 pub use wheel::script_of_wheel;

@@ -16,6 +16,16 @@ pub trait BuildSystem {
         &[]
     }
 
+    /// Names of the file that a project of it has at its top, by which one is known; none where no file tells.
+    fn top_files(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The one of the machine that is asked for its version before anything is built; none of a system that needs none.
+    fn of_machine(&self) -> Option<&'static MachineTool> {
+        None
+    }
+
     /// The tool that takes a token of the jobs for each of its processes, if its version can.
     fn jobserver(&self) -> Option<&'static str> {
         None
@@ -24,6 +34,11 @@ pub trait BuildSystem {
     /// A switch of the recipe as its option.
     fn switch(&self, on: bool) -> &'static str {
         if on { "1" } else { "0" }
+    }
+
+    /// What stands before an option in its call.
+    fn flag(&self) -> &'static str {
+        ""
     }
 
     /// Whether options become variables of its environment.
@@ -80,6 +95,15 @@ pub trait BuildSystem {
     /// # Errors
     /// A tool is missing, or a file cannot be read or written.
     fn calls(&self, step: &HostBuild<'_>, tools: &dyn HostTools) -> Result<Vec<Call>>;
+}
+
+/// A program of the machine that a build system is, or runs on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MachineTool {
+    /// Its name; `--version` prints its version.
+    pub name: &'static str,
+    /// What to do where it is not there.
+    pub hint: &'static str,
 }
 
 /// A mistake of a recipe about its build system.

@@ -202,6 +202,7 @@ fn build(recipe: &Recipe, component: &Component) -> Result<Option<Build>> {
         variants: builds.into_iter().filter_map(variant).collect(),
         component: component.kind,
         driver: spec.driver,
+        flag: spec.driver.system().flag(),
         source: spec.source.clone(),
         options: fill(&spec.options),
         targets: spec.targets.clone(),

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::cmake::CmakeFiles;
 use super::survey::{BuildFiles, Survey};
 use crate::arch::{Capability, KernelTarget};
+use crate::build_system::BuildDriver;
 use crate::gpu::KernelSignature;
 
 /// How a project's kernels ship.
@@ -84,7 +85,7 @@ pub(super) fn recipe(name: &str, survey: &Survey, shape: (Shape, &str)) -> Strin
         "\n[driver]\nprofiles = [\"conventional\", \"container\", \"wsl\", \"nixos\"] # where libcuda.so.1 may lie"
             .into(),
     );
-    if survey.build == Some(BuildFiles::Cmake) && !survey.cmake.has_soversion() {
+    if matches!(survey.build, Some(BuildFiles::Of(BuildDriver::Cmake, _))) && !survey.cmake.has_soversion() {
         line("\n[lint]".into());
         line(
             "warn = [\"soname-policy\"] # no target has a SOVERSION: give the libraries one, then remove this line"
@@ -190,11 +191,13 @@ fn dev_files(survey: &Survey, (with, without): &(Vec<String>, Vec<String>), shap
 fn build(survey: &Survey, shape: Shape) -> Vec<String> {
     let mut lines = Vec::new();
     match survey.build {
-        Some(BuildFiles::Make) => {
-            lines.push("driver = \"make\" # a Makefile".to_owned());
-            lines.push(format!(
-                "options = {{ PREFIX = \"{{prefix}}\" }} # {EDIT}: how your Makefile is told where to install"
-            ));
+        Some(BuildFiles::Of(driver, top)) if driver != BuildDriver::Cmake => {
+            lines.push(format!("driver = \"{}\" # {top}", driver.name()));
+            if driver == BuildDriver::Make {
+                lines.push(format!(
+                    "options = {{ PREFIX = \"{{prefix}}\" }} # {EDIT}: how your Makefile is told where to install"
+                ));
+            }
         }
         Some(BuildFiles::Installed) => {
             lines.push("driver = \"script\" # nothing is built here: the tree is installed as it is".to_owned());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::cmake::CmakeFiles;
 use crate::arch::{KernelTarget, Version};
+use crate::build_system::BuildDriver;
 use crate::error::{Error, Result};
 use crate::gpu::{CodeKind, KernelSignature, Look};
 use crate::inspect::look;
@@ -45,8 +46,8 @@ pub(super) struct Survey {
 /// The build system at the top of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuildFiles {
-    Cmake,
-    Make,
+    /// Those of a build system, the one that was found.
+    Of(BuildDriver, &'static str),
     /// Nothing is built: it is an installed tree.
     Installed,
 }
@@ -99,8 +100,10 @@ pub(super) fn survey(dir: &Path, compiled: Option<&Path>, ui: &Ui) -> Result<Sur
     }
     found.build = build_files(dir);
     if found.build.is_none() {
+        let known: Vec<&str> =
+            BuildDriver::NAMES.iter().flat_map(|(_, driver)| driver.system().top_files()).copied().collect();
         return Err(Error::usage(format!("{} holds nothing that simpack could build or pack", dir.display()))
-            .detail("looked for CMakeLists.txt, a Makefile, and an installed tree with lib/ or bin/")
+            .detail(format!("looked for {}, and an installed tree with lib/ or bin/", known.join(", ")))
             .hint("name the directory of the project with --dir, or start from a sample: simpack init NAME"));
     }
     read_texts(&mut found, &texts)?;
@@ -135,7 +138,8 @@ fn is_build_input(path: &str) -> bool {
         "mod", "map", "sh",
     ];
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_named = ["CMakeLists.txt", "Makefile", "GNUmakefile", "makefile", "VERSION"].contains(&name);
+    let of_system = || BuildDriver::NAMES.iter().any(|(_, driver)| driver.system().top_files().contains(&name));
+    let is_named = ["VERSION", "meson_options.txt", "meson.options"].contains(&name) || of_system();
     is_named || name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
 }
 
@@ -171,12 +175,13 @@ fn is_compiled(path: &str) -> bool {
 
 fn build_files(dir: &Path) -> Option<BuildFiles> {
     let has = |name: &str| dir.join(name).exists();
-    match () {
-        () if has("CMakeLists.txt") => Some(BuildFiles::Cmake),
-        () if ["GNUmakefile", "makefile", "Makefile"].into_iter().any(has) => Some(BuildFiles::Make),
-        () if has("lib") || has("lib64") || has("bin") => Some(BuildFiles::Installed),
-        () => None,
-    }
+    let of = |driver: BuildDriver| {
+        let top = driver.system().top_files().iter().copied().find(|name| has(name))?;
+        Some(BuildFiles::Of(driver, top))
+    };
+    let of_system = BuildDriver::NAMES.into_iter().find_map(|(_, driver)| of(driver));
+    let is_installed = || ["lib", "lib64", "bin"].into_iter().any(has);
+    of_system.or_else(|| is_installed().then_some(BuildFiles::Installed))
 }
 
 /// Reads CMake's files, and looks for sources that load device code themselves.
