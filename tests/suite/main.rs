@@ -73,6 +73,7 @@ mod line;
 mod loading;
 mod lock;
 mod matrix;
+mod meson;
 mod mistakes;
 mod mixed;
 mod needing;

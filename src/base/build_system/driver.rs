@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BuildSystem, cmake, copy, make, script, wheel};
+use super::{BuildSystem, cmake, copy, make, meson, script, wheel};
 
 /// A build system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +13,8 @@ pub enum BuildDriver {
     Cmake,
     /// GNU make with `install` and `PREFIX`/`DESTDIR`.
     Make,
+    /// Meson with ninja: setup, build, install.
+    Meson,
     /// A shell script that installs into `$PREFIX`.
     Script,
     /// Nothing is run: what it reads is what it installs, below `share/<name>`.
@@ -23,9 +25,10 @@ pub enum BuildDriver {
 
 impl BuildDriver {
     /// As recipes name them.
-    pub const NAMES: [(&str, Self); 5] = [
+    pub const NAMES: [(&str, Self); 6] = [
         ("cmake", Self::Cmake),
         ("make", Self::Make),
+        ("meson", Self::Meson),
         ("script", Self::Script),
         ("copy", Self::Copy),
         ("wheel", Self::Wheel),
@@ -36,6 +39,7 @@ impl BuildDriver {
         match self {
             Self::Cmake => &cmake::Cmake,
             Self::Make => &make::Make,
+            Self::Meson => &meson::Meson,
             Self::Script => &script::Script,
             Self::Copy => &copy::Copy,
             Self::Wheel => &wheel::Wheel,

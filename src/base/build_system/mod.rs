@@ -6,6 +6,7 @@ mod copy;
 mod driver;
 mod host_build;
 mod make;
+mod meson;
 mod resume;
 mod script;
 mod system;

@@ -185,7 +185,7 @@ pub(super) struct Build {
     /// Directory of its top file, relative to the source; of driver `wheel` that of the unpacked wheel.
     #[schemars(extend("default" = "."), example = &"core")]
     source: Option<String>,
-    /// Options: cache entries of CMake, variables of make, the environment of a script; of driver `wheel` `python` alone, the
+    /// Options: cache entries of CMake, options of Meson, variables of make, the environment of a script; of driver `wheel` `python` alone, the
     /// version that a wheel for several is installed for. In texts `{kernel-abi}`,
     /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
     /// are replaced; `{source}` by the copy of the source that is built, `{work}` by the directory of the step, `{cxx}` by the host
