@@ -21,7 +21,8 @@ fn what_grid_engine_says_of_lost_tasks_is_told() {
     };
     // Two processors of one node, by the environment that gives them; the queue that was asked for.
     cold();
-    let ran = Ran::of(&mut build(&tiny, &cluster, &["--jobs", "2", "--partition", "main.q"])).exit(0);
+    let mut wide = tiny.build(&["--executor", "gridengine", "--jobs", "2", "--partition", "main.q"]);
+    let ran = Ran::of(cluster.serve(&mut wide)).exit(0);
     assert!(ran.stderr.contains("1 step in 1 task of 2 processors"), "{}", ran.stderr);
     assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
     let ran = Ran::of(&mut build(&tiny, &cluster, &["--partition", "none.q", "--clean"])).exit(4);

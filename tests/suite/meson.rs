@@ -1,4 +1,4 @@
-//! A simulator that is built by Meson, by the pinned one with the pinned compiler and the machine's Python: the packages, what Meson says
+//! A simulator that is built by Meson, by the pinned one on the machine's Python: the packages, what Meson says
 //! of mistakes, and generated texts, whose script makes the same files.
 
 use std::process::Command;
@@ -21,7 +21,6 @@ fn tiny() -> Tiny {
     tiny.write("recipe/meson.build", PROJECT);
     tiny.write("recipe/meson_options.txt", "option('fast', type: 'boolean', value: false)\n");
     tiny.write("recipe/main.cc", "extern \"C\" int tiny();\nint main() { return tiny() - 1; }\n");
-    tiny.change("[toolchain]\nhost = \"system\"\n", "");
     tiny.change(r#"files = ["lib/**", "share/**"]"#, r#"files = ["bin/**", "lib/**", "share/**"]"#);
     tiny.change(
         "driver = \"script\"\ntargets = [\"build.sh\"]\ninputs = [\"build.sh\", \"sim.cc\"]\n",
@@ -64,7 +63,6 @@ fn meson_builds_the_host_part() {
 fn texts_of_a_recipe_with_meson_install_the_same_files() {
     let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
     let tiny = tiny();
-    tiny.change("[matrix]", "[toolchain]\nhost = \"system\"\n[matrix]");
     Ran::of(&mut tiny.simpack(&["build", "recipe", "--format", "tar"])).exit(0);
     Ran::of(&mut tiny.simpack(&["generate", "conda", "recipe", "--output", "texts"])).exit(0);
     let recipe = fs_err::read_to_string(tiny.path("texts/recipe.yaml")).unwrap();
