@@ -152,9 +152,9 @@ pub fn weights(plan: &BuildPlan, known: Option<&Cache>, source: &Path, model: &T
             model.expected("host", step.inputs().map(|(path, _)| bytes(path)).fold(0, u64::saturating_add))
         }
     };
-    // What is embedded, and what embeds it, is one family: the first.
-    let embedded: BTreeSet<&str> = plan.steps.iter().flat_map(|step| step.embeds()).map(String::as_str).collect();
-    let is_bound = |step: &Step| !step.embeds().is_empty() || embedded.contains(step.id.as_str());
+    // What is taken, and what takes it, is one family: the first.
+    let taken: BTreeSet<&str> = plan.steps.iter().flat_map(Step::takes).collect();
+    let is_bound = |step: &Step| step.takes().next().is_some() || taken.contains(step.id.as_str());
     let mut families: BTreeMap<InCommon<'_>, usize> = BTreeMap::new();
     let weight = |step| {
         let bound = is_bound(step);

@@ -12,7 +12,6 @@ use super::memory;
 use super::scheduler::{Assignment, Release};
 use super::step::{Share, StepFailure, StepRun};
 use super::tokens::Tokens;
-use crate::arch::KernelTarget;
 use crate::error::{Error, Result};
 use crate::plan::{BuildPlan, Step};
 
@@ -22,7 +21,7 @@ pub(super) struct Site<'a> {
     pub cache: &'a Cache,
     pub tokens: &'a Tokens,
     pub run: StepRun<'a>,
-    /// What steps embed, as far as it is made, by the ids of the steps that make it.
+    /// What steps take, as far as it is made, by the ids of the steps that make it.
     pub found: Mutex<BTreeMap<String, CacheEntry>>,
 }
 
@@ -83,35 +82,35 @@ impl Site<'_> {
         }
     }
 
-    /// Keeps what another step may embed.
+    /// Keeps what another step takes.
     fn keep(&self, step: &Step, entry: &CacheEntry) {
-        if step.target().is_some_and(KernelTarget::is_shader) {
+        if self.plan.steps.iter().any(|other| other.takes().any(|id| id == step.id)) {
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(step.id.clone(), entry.clone());
         }
     }
 
-    /// What a step embeds, with the steps that made it.
-    fn modules(&self, step: &Step) -> Result<Vec<(&Step, CacheEntry)>> {
+    /// What a step takes, with the steps that made it.
+    fn taken(&self, step: &Step) -> Result<Vec<(&Step, CacheEntry)>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |id: &String| {
-            let maker = self.plan.steps.iter().find(|other| other.id == *id);
-            let module = maker.zip(found.get(id).cloned());
-            module.ok_or_else(|| Error::bug(format!("{} begins before {id} is made", step.id)))
+        let of = |id: &str| {
+            let maker = self.plan.steps.iter().find(|other| other.id == id);
+            let entry = maker.zip(found.get(id).cloned());
+            entry.ok_or_else(|| Error::bug(format!("{} begins before {id} is made", step.id)))
         };
-        step.embeds().iter().map(of).collect()
+        step.takes().map(of).collect()
     }
 
     fn one(&self, step: &Step, call: &Assignment) -> Result<Made, StepFailure> {
         let share = Share { jobs: call.jobs, tokens: call.shared.then_some(self.tokens) };
-        let modules = self.modules(step)?;
-        let key = |id: &str| modules.iter().find(|(maker, _)| maker.id == id).map(|(_, entry)| entry.key);
+        let taken = self.taken(step)?;
+        let key = |id: &str| taken.iter().find(|(maker, _)| maker.id == id).map(|(_, entry)| entry.key);
         // Its key was not known before these were made.
-        let settled = step.embedding(key);
+        let settled = step.taking(key);
         let step = settled.as_ref().unwrap_or(step);
         match self.cache.get(step.key)? {
             // Another run was faster.
             Some(entry) => Ok((entry, true)),
-            None => self.run.run(step, &modules, share).map(|entry| (entry, false)),
+            None => self.run.run(step, &taken, share).map(|entry| (entry, false)),
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     let to_run = missing.iter().map(|index| &plan.steps[*index]);
     let run = StepRun::new((tools, cache, &trees), (options, &logs, ui), to_run)?;
     let after = missing.iter().map(|&index| (index, taken_by(plan, index, &missing))).collect();
-    let site = Site { plan, cache, tokens: &tokens, run, found: Mutex::new(embedded(plan, &found)) };
+    let site = Site { plan, cache, tokens: &tokens, run, found: Mutex::new(taken(plan, &found)) };
     let steps = waiting(plan, &missing, &history, options).into_iter();
     let steps = steps.map(|step| (step, processes(&plan.steps[step.index], &tokens))).collect();
     let expected = match missing.is_empty() {
@@ -146,17 +146,17 @@ pub fn run(plan: &BuildPlan, tools: &Toolset, cache: &Cache, options: &BuildOpti
     finish(plan, (done, failures), site.run.launched(), &logs)
 }
 
-/// Those of the steps that are to run whose modules a step embeds.
+/// Those of the steps that are to run that a step takes something of.
 fn taken_by(plan: &BuildPlan, index: usize, missing: &[usize]) -> BTreeSet<usize> {
-    let embeds: BTreeSet<&str> = plan.steps[index].embeds().iter().map(String::as_str).collect();
-    missing.iter().copied().filter(|&other| embeds.contains(plan.steps[other].id.as_str())).collect()
+    let takes: BTreeSet<&str> = plan.steps[index].takes().collect();
+    missing.iter().copied().filter(|&other| takes.contains(plan.steps[other].id.as_str())).collect()
 }
 
-/// What others embed of what the cache has, by the ids of its steps.
-fn embedded(plan: &BuildPlan, found: &Finished) -> BTreeMap<String, CacheEntry> {
-    let embedded: BTreeSet<&String> = plan.steps.iter().flat_map(|step| step.embeds()).collect();
-    let taken = found.iter().map(|(index, (entry, _))| (&plan.steps[*index].id, entry));
-    taken.filter(|(id, _)| embedded.contains(id)).map(|(id, entry)| (id.clone(), entry.clone())).collect()
+/// What others take of what the cache has, by the ids of its steps.
+fn taken(plan: &BuildPlan, found: &Finished) -> BTreeMap<String, CacheEntry> {
+    let taken: BTreeSet<&str> = plan.steps.iter().flat_map(Step::takes).collect();
+    let entries = found.iter().map(|(index, (entry, _))| (&plan.steps[*index].id, entry));
+    entries.filter(|(id, _)| taken.contains(id.as_str())).map(|(id, entry)| (id.clone(), entry.clone())).collect()
 }
 
 /// What the cache has, and of host steps that it lacks what was made incrementally.

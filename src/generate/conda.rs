@@ -59,6 +59,8 @@ struct Staging<'a> {
     /// What components use and builds need, with the ranges that packages ask for: libraries by the packages with their
     /// headers.
     host: Vec<String>,
+    /// Packages of this recipe that it is built against.
+    against: &'a [String],
     /// Host variants, Python last.
     axes: &'a [Axis],
 }
@@ -68,6 +70,8 @@ struct OutputText<'a> {
     package: PackageText<'a>,
     /// Staging output that its files come from.
     from: Option<String>,
+    /// Its own build, where it is built against other packages of the recipe: staging outputs are made before these.
+    own: Option<Staging<'a>>,
     /// It holds host code, which depends on the compiler's libraries.
     code: bool,
 }
@@ -117,12 +121,9 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     if model.conda_forge {
         asks_conda_forge(model)?;
     }
-    let mut host: Vec<String> = model.uses.iter().map(host_requirement).collect();
     let mut ignored: Vec<String> = model.uses.iter().map(|used| used.conda.clone()).collect();
-    for list in [&mut host, &mut ignored] {
-        list.sort();
-        list.dedup();
-    }
+    ignored.sort();
+    ignored.dedup();
     let built_by = |driver| model.builds.iter().any(|build| build.driver == driver);
     let drivers = BuildDriver::NAMES.into_iter().map(|(_, driver)| driver).filter(|driver| built_by(*driver));
     // The compiler is asked for apart, by conda's own words.
@@ -141,7 +142,7 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
         version: conda::spelled(model.version),
         outputs: model.packages.iter().map(|output| output_text(output, own, model, vendor)).collect::<Result<_>>()?,
         tools,
-        stagings: stagings(model, &host),
+        stagings: stagings(model),
         axes: axes(model),
         host_uses_cuda: !model.cut.is_empty()
             || !model.groups.is_empty() && model.uses.iter().any(|used| used.conda_dev.is_some()),
@@ -170,29 +171,47 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
 }
 
 /// The staging outputs of the host part: a module for Python with a build of its own has one of its own, so that its
-/// versions build nothing else again. `uses` is what components use.
-fn stagings<'a>(model: &'a Model, uses: &[String]) -> Vec<Staging<'a>> {
-    let staging = |name: String, needed: &'a Needed, components: Vec<String>| {
-        let python = needed.axes.iter().any(|axis| axis.python).then(|| "python".to_owned());
-        let mut host: Vec<String> = uses.iter().chain(&needed.specs).cloned().chain(python).collect();
-        host.sort();
-        host.dedup();
-        Staging { name, components, target: None, host, axes: &needed.axes }
-    };
-    if !model.cut.is_empty() {
-        let one = |target: &KernelTarget| {
-            let host = staging(target.to_string(), &model.needs, Vec::new());
-            Staging { target: Some(target.to_string()), ..host }
-        };
-        return model.cut.iter().map(one).collect();
-    }
-    let staging = |name: &str, needed, components| staging(name.to_owned(), needed, components);
-    let Some(python) = &model.python_needs else { return vec![staging("host", &model.needs, Vec::new())] };
+/// versions build nothing else again.
+fn stagings(model: &Model) -> Vec<Staging<'_>> {
     let built = model.builds.iter().map(|build| build.component);
     let all = built.chain(model.copies.iter().map(|copy| copy.component));
-    let (own, others): (Vec<_>, Vec<_>) = all.partition(|kind| *kind == ComponentKind::Python);
-    let words = |kinds: Vec<ComponentKind>| kinds.iter().map(ToString::to_string).collect();
-    vec![staging("host", &model.needs, words(others)), staging("module", python, words(own))]
+    let others = all.filter(|kind| *kind != ComponentKind::Python && model.python_needs.is_some());
+    let others: Vec<String> = others.map(|kind| kind.to_string()).collect();
+    let is_taken = |used: &&Use| model.python_needs.is_none() || used.component != ComponentKind::Python;
+    let host = |name: String| staging(name, &model.needs, others.clone(), model.uses.iter().filter(is_taken));
+    let mut found: Vec<Staging<'_>> = match model.cut.is_empty() {
+        true => vec![host("host".to_owned())],
+        false => {
+            let target = |it: &KernelTarget| Staging { target: Some(it.to_string()), ..host(it.to_string()) };
+            model.cut.iter().map(target).collect()
+        }
+    };
+    found.extend(module(model).filter(|module| module.against.is_empty()));
+    found
+}
+
+/// The build of the module for Python, where it has one.
+fn module(model: &Model) -> Option<Staging<'_>> {
+    let against = model.python_against.as_slice();
+    // Without, it may install all that the others do.
+    let is_used = |used: &&Use| against.is_empty() || used.component == ComponentKind::Python;
+    let uses = model.uses.iter().filter(is_used);
+    let needed = model.python_needs.as_ref()?;
+    let own = staging("module".to_owned(), needed, vec![ComponentKind::Python.to_string()], uses);
+    Some(Staging { against, ..own })
+}
+
+fn staging<'a>(
+    name: String,
+    needed: &'a Needed,
+    components: Vec<String>,
+    uses: impl Iterator<Item = &'a Use>,
+) -> Staging<'a> {
+    let python = needed.axes.iter().any(|axis| axis.python).then(|| "python".to_owned());
+    let mut host: Vec<String> = uses.map(host_requirement).chain(needed.specs.clone()).chain(python).collect();
+    host.sort();
+    host.dedup();
+    Staging { name, components, target: None, host, against: &[], axes: &needed.axes }
 }
 
 /// The axes of all stagings, each once: what several components have in common is one choice of builders.
@@ -242,11 +261,13 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &'a Model, vendo
         ComponentKind::Python if model.python_needs.is_some() => Some("module"),
         _ => Some("host"),
     };
+    let built = module(model).filter(|module| from == Some("module") && !module.against.is_empty());
+    let from = from.filter(|_| built.is_none());
     // Of what is built once for each target, the first build gives whatever is the same in all.
     let cut = package.manifest.target.filter(|target| package.manifest.is_slice() && *target != KernelTarget::Cpu);
     let from = from.map(|from| match cut.or(model.cut.first().copied()) {
-        Some(target) => target.to_string(),
-        None => from.to_owned(),
+        Some(target) if from != "module" => target.to_string(),
+        _ => from.to_owned(),
     });
     let (kind, text) = match conda::build_text(package) {
         BuildText::Hashed => ("hashed", String::new()),
@@ -296,5 +317,5 @@ fn output_text<'a>(output: &'a Output, own: CudaVersion, model: &'a Model, vendo
         tests: &package.tests,
         summary: &package.summary,
     };
-    Ok(OutputText { package, from, code: has_code })
+    Ok(OutputText { package, from, own: built, code: has_code })
 }

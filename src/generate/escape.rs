@@ -71,9 +71,10 @@ pub fn shell(text: &str) -> Option<String> {
 }
 
 /// Placeholders that are variables of `host.sh`, with `_` for `-`.
-pub const FILLED: [&str; 11] = [
+pub const FILLED: [&str; 12] = [
     "{prefix}",
     "{dependencies}",
+    "{against}",
     "{jobs}",
     "{source}",
     "{work}",

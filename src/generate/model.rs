@@ -56,10 +56,12 @@ pub struct Model {
     pub wheels: bool,
     /// File names of licence texts at the top of the source.
     pub licences: Vec<String>,
-    /// Builds of the host part, core's first.
+    /// Builds of the host part, core's first, each behind those that it is built against.
     pub builds: Vec<Build>,
     /// An option of a build names a place of the build or a compiler.
     pub places: bool,
+    /// One of them is built against what another one installs.
+    pub against: bool,
     /// Components that are copied out of the source.
     pub copies: Vec<CopyBuild>,
     /// SONAMEs that libraries of the host part are given.
@@ -92,6 +94,8 @@ pub struct Model {
     pub needs: Needed,
     /// What the build of the module for Python needs, where it has one of its own.
     pub python_needs: Option<Needed>,
+    /// Packages that hold what the module for Python is built against, where it is.
+    pub python_against: Vec<String>,
     /// Libraries of the components, from their globs.
     pub libraries: Vec<Library>,
     /// Globs over the installed tree, by component.
@@ -219,6 +223,8 @@ pub struct Build {
     pub patterns: Vec<String>,
     /// Host variants, the default first, each with all of its options; none where there is one build.
     pub variants: Vec<BuildVariant>,
+    /// Components that it is built against.
+    pub against: Vec<ComponentKind>,
 }
 
 /// The build of a host variant.

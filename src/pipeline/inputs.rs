@@ -18,7 +18,7 @@ use crate::plan::{DATA, KeyPart, PlanInputs};
 use crate::project::{
     Choice, Dependencies, Hygiene, Located, LockState, SYMBOLS_DIR, dependencies, examine, locate, scan, source_root,
 };
-use crate::recipe::{HostVariant, Need, Recipe, RecipeMatrix};
+use crate::recipe::{Component, ComponentKind, HostVariant, Need, Recipe, RecipeMatrix};
 use crate::toolchain::{Store, SystemLibrary};
 use crate::ui::Ui;
 
@@ -80,7 +80,7 @@ impl BuildInputs {
         let Located { recipes, shown, fetched, file, looked_at, .. } = located;
         let recipe = recipes.own();
         let tools = identify(&recipes, request.cuda_source, &manifests, &store)?;
-        let system = system_libraries(recipe)?;
+        let system = system_libraries(recipe, recipe.leaves_out_python(&request.components))?;
         let source = source_root(recipe, fetched)?;
         // Records of releases and the lock are no input of a build.
         let symbols = recipe.dir.join(SYMBOLS_DIR);
@@ -153,10 +153,36 @@ impl BuildInputs {
     }
 }
 
-/// Libraries of the machine that builds of a recipe need.
-fn system_libraries(recipe: &Recipe) -> Result<Vec<SystemLibrary>> {
-    let needs: BTreeSet<Need> = recipe.needs().into_values().flatten().filter(|need| !need.is_of_channel()).collect();
-    needs.iter().map(|need| SystemLibrary::find(need.name(), need.versions())).collect()
+/// Libraries of the machine that builds of a recipe need, all or without those that the module for Python needs alone.
+fn system_libraries(recipe: &Recipe, without_python: bool) -> Result<Vec<SystemLibrary>> {
+    let of = |is_wanted: &dyn Fn(ComponentKind) -> bool| -> BTreeSet<Need> {
+        let components = recipe.components.iter().filter(|component| is_wanted(component.kind));
+        let needs = components.flat_map(Component::builds).flat_map(|build| build.spec.needs);
+        needs.filter(|need| !need.is_of_channel()).collect()
+    };
+    let of_others = of(&|kind| kind != ComponentKind::Python);
+    let wanted = if without_python { of_others.clone() } else { of(&|_| true) };
+    let find = |need: &Need| {
+        SystemLibrary::find(need.name(), need.versions()).map_err(|error| match of_others.contains(need) {
+            true => error,
+            false => error.hint(format!(
+                "or build the others without the module for Python: `simpack build --component {}`",
+                others(recipe)
+            )),
+        })
+    };
+    wanted.iter().map(find).collect()
+}
+
+/// All components but that for Python, as an option names them.
+fn others(recipe: &Recipe) -> String {
+    let is_other = |kind: &ComponentKind| match kind {
+        ComponentKind::Python => false,
+        ComponentKind::Kernels => recipe.ships_kernels(),
+        _ => true,
+    };
+    let kinds = recipe.components.iter().map(|component| component.kind).filter(is_other);
+    kinds.map(|kind| kind.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// What builds are given of others, as it enters plans and provenance beside the tools.

@@ -127,9 +127,13 @@ fn narrow(plan: &mut BuildPlan, recipe: &Recipe, components: &[String]) -> Resul
         kind => *kind != ComponentKind::Meta,
     });
     let embedding = wants_host && recipe.embeds_shaders();
-    plan.steps.retain(|step| match step.component {
+    let is_wanted = |step: &&Step| match step.component {
         ComponentKind::Kernels => asked.contains(&ComponentKind::Kernels) || (embedding && step.cuda.is_none()),
+        // Its build makes nothing of others.
+        ComponentKind::Python => asked.contains(&ComponentKind::Python),
         _ => wants_host,
-    });
+    };
+    let wanted: Vec<String> = plan.steps.iter().filter(is_wanted).map(|step| step.id.clone()).collect();
+    plan.keep(&wanted.iter().map(String::as_str).collect());
     Ok(())
 }

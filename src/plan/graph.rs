@@ -1,7 +1,8 @@
 //! Checks of the whole set of steps: unique names, one producer a file.
 //!
-//! There is no check for cycles: a host step takes what kernel steps made where it embeds them, and these take nothing.
-//! Otherwise device code meets the host part only in packages.
+//! There is no check for cycles: a host step takes what kernel steps made where it embeds them, and these take nothing; and
+//! a recipe whose components are built against each other in a circle is refused. Otherwise device code meets the host part
+//! only in packages.
 
 use std::collections::BTreeMap;
 

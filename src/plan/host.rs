@@ -29,7 +29,9 @@ pub(super) fn steps(recipes: &RecipeMatrix, inputs: &PlanInputs, tag: Option<&Ke
             }
             let is_own = recipe.cuda == recipes.own().cuda;
             let is_rtc = component.kind == ComponentKind::Rtc && rtc.iter().any(|other| other.cuda == recipe.cuda);
-            if !(is_own || is_rtc || recipe.is_sliced()) {
+            // Nothing of a module for Python ships cut.
+            let is_cut = recipe.is_sliced() && component.kind != ComponentKind::Python;
+            if !(is_own || is_rtc || is_cut) {
                 continue;
             }
             for VariantBuild { host, spec } in builds.iter().filter(|build| build.host.is_some()) {
@@ -165,6 +167,7 @@ fn step(build: &Build<'_>, inputs: &PlanInputs) -> Result<Step> {
             dependencies: spec.needs.iter().any(Need::is_of_channel),
             variant: variant.map(str::to_owned),
             shaders: Vec::new(),
+            against: Vec::new(),
         },
     })
 }

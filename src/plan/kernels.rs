@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::embedded::MODULES;
 use super::headers::HeaderList;
+use super::taken::TAKEN;
 use super::{Action, DATA, KeyPart, PlanInputs, Step, kernel_dir, key_of};
 use crate::arch::{CudaVersion, KernelAbiTag, KernelCompiler, KernelTarget};
 use crate::bundle::ToolVersion;
@@ -229,10 +229,10 @@ const HEADERS: &str = "headers";
 
 impl Step {
     /// Whether its key is final. That of a translation unit that was not compiled yet waits for the
-    /// compiler to say which headers it includes, and that of what embeds it waits, too; nothing is ever found under such a
-    /// key.
+    /// compiler to say which headers it includes, and that of what takes of it waits, too; nothing is ever found under
+    /// such a key.
     pub fn is_settled(&self) -> bool {
-        self.parts.last().is_none_or(|part| part.name != HEADERS && part.name != MODULES)
+        self.parts.last().is_none_or(|part| part.name != HEADERS && part.name != TAKEN)
     }
 
     /// Files that it declares to read, below the source root, with their digests.

@@ -35,15 +35,27 @@ impl KeyPart {
         self.name.strip_prefix(EMPTY)
     }
 
+    /// The key of a step whose files a build is made against.
+    pub(super) fn of_build(step: &str, key: Digest) -> Self {
+        Self::new(format!("{BUILD}{step}"), key)
+    }
+
+    /// Whether it is one of these.
+    pub(super) fn is_of_build(&self) -> bool {
+        self.name.starts_with(BUILD)
+    }
+
     /// Whether a build tree depends on the part for good: not on sources, which are brought up to date in it, nor on what
-    /// is done with what was built.
+    /// is done with what was built. What is built against is named by its bytes instead of the key of who made it.
     pub fn is_of_configuration(&self) -> bool {
-        self.file().is_none() && !self.name.starts_with("install ") && self.name != "soname"
+        self.file().is_none() && !self.is_of_build() && !self.name.starts_with("install ") && self.name != "soname"
     }
 }
 
 /// Beginning of the names of parts that stand for empty directories.
 const EMPTY: &str = "empty directory ";
+/// Beginning of the names of parts that stand for steps whose files a build is made against.
+const BUILD: &str = "build ";
 
 /// The key over parts: order matters, so callers list them in a fixed one.
 pub fn key_of(parts: &[KeyPart]) -> Digest {

@@ -1,6 +1,5 @@
 //! The whole job as a value, before anything is touched. Pure: sources come in as digests.
 
-mod embedded;
 mod generators;
 mod graph;
 mod headers;
@@ -12,6 +11,7 @@ mod shard;
 #[cfg(test)]
 mod simulated_tests;
 mod structures;
+mod taken;
 mod tasks;
 mod wgsl;
 
@@ -34,7 +34,7 @@ use crate::fs::Digest;
 use crate::recipe::{ComponentKind, HostVariant, RecipeMatrix};
 
 /// The plan of a recipe: host steps first, then one step per (CUDA release x translation unit x target x variant), then
-/// what embeds some of these. What does not follow from the release is built once, for the recipe's own.
+/// what takes of what some of these make. What does not follow from the release is built once, for the recipe's own.
 ///
 /// # Errors
 /// A declared source is missing, or two steps make one file.
@@ -55,7 +55,7 @@ pub fn plan(recipes: &RecipeMatrix, inputs: &PlanInputs) -> Result<BuildPlan> {
             step.id.extend(named.map(|cuda| format!(" CUDA {cuda}")));
         }
     }
-    embedded::embed(&mut steps);
+    taken::join(&mut steps, recipe)?;
     graph::check(&steps)?;
     let tools = |cuda| inputs.tools.get(&cuda).cloned().unwrap_or_default();
     let others = recipes.iter().skip(1).map(|recipe| PlannedRelease { cuda: recipe.cuda, tools: tools(recipe.cuda) });
@@ -84,7 +84,7 @@ pub fn settle(plan: &mut BuildPlan, sources: &BTreeMap<String, Digest>, recorded
             step.settle(list);
         }
     }
-    embedded::settle(&mut plan.steps);
+    taken::settle(&mut plan.steps);
 }
 
 /// What of `recorded` holds for the steps of a plan that was made of `sources`: for each the list that gives it its key,

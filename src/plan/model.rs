@@ -154,6 +154,9 @@ pub enum Action {
         /// Ids of the steps that compile the shaders that it embeds: it begins when they have ended.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         shaders: Vec<String>,
+        /// Ids of the steps that build what it is built against: it begins when they have ended.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        against: Vec<String>,
     },
     /// Runs what writes translation units, and compares what it writes with those in the source.
     Generate {

@@ -6,6 +6,7 @@ mod abi;
 mod abi_packages;
 mod abi_release;
 mod abi_vendor;
+mod against;
 mod arbor;
 mod book;
 mod broken_transfers;

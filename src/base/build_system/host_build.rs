@@ -29,7 +29,7 @@ pub struct HostBuild<'a> {
     pub name: &'a str,
     /// Copy of the declared sources, with the top file. Build systems may write into it.
     pub source: &'a Path,
-    /// Options; `{prefix}`, `{dependencies}`, `{jobs}` and those of [`OF_STEP`] are still to be replaced.
+    /// Options; `{prefix}`, `{dependencies}`, `{against}`, `{jobs}` and those of [`OF_STEP`] are still to be replaced.
     pub options: &'a BTreeMap<String, String>,
     /// Make targets, or the script's file name.
     pub targets: &'a [String],
@@ -43,6 +43,8 @@ pub struct HostBuild<'a> {
     pub tree: &'a Path,
     /// The prefix of the packages that it is given; none for a build that needs none.
     pub dependencies: Option<&'a str>,
+    /// The prefix of what it is built against; none for a build that is built against nothing.
+    pub against: Option<&'a Path>,
     /// Directory of the shaders that it embeds, as `VARIANT/ENVIRONMENT/KERNEL.spv`; none for a build that embeds none.
     pub shaders: Option<&'a Path>,
     /// Processes at a time.
@@ -67,6 +69,9 @@ impl HostBuild<'_> {
             ("work", text(self.work)?),
             ("cxx", text(&tools.cxx()?)?),
         ];
+        if let Some(against) = self.against {
+            words.push(("against", text(against)?));
+        }
         if let Some(shaders) = self.shaders {
             words.push(("shaders", text(shaders)?));
         }

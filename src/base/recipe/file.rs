@@ -187,6 +187,8 @@ pub struct BuildTable {
     pub install: Vec<(Spanned<String>, Spanned<String>)>,
     /// What it needs of others.
     pub needs: Vec<Spanned<Need>>,
+    /// Components that it is built against.
+    pub against: Vec<Spanned<ComponentKind>>,
 }
 
 /// A value of an axis in `variants` of a component.

@@ -81,6 +81,7 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         variants.insert(host, Installed::of(inputs, recipe.cuda, Some(host), &claims)?);
     }
     let all = || std::iter::once(own).chain(variants.values());
+    let is_planned = |kind| inputs.plan.bundles.iter().any(|planned| planned.component == kind);
     let mut staged = Staged {
         bundles: Vec::new(),
         unclaimed: sorted(all().flat_map(|tree| tree.unclaimed.clone())),
@@ -89,7 +90,11 @@ pub fn stage(inputs: &StageInputs<'_>, root: &Path) -> Result<Staged> {
         empty_globs: match host_steps_of_all(inputs.plan).next() {
             Some(_) => claims.empty(all().flat_map(|tree| tree.entries.keys())),
             None => Vec::new(),
-        },
+        }
+        .into_iter()
+        // Where nobody asked for it, a module with a build of its own was not built.
+        .filter(|(kind, _)| *kind != ComponentKind::Python || is_planned(ComponentKind::Python))
+        .collect(),
         fat: trees.iter().flat_map(|(cuda, tree)| tree.fat(*cuda)).collect(),
         lists: BTreeMap::new(),
     };

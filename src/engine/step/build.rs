@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::against::Against;
 use super::explain::diagnose::Cause;
 use super::explain::undeclared::{Keys, Scene};
 use super::failure::{Share, StepFailure};
@@ -21,31 +22,42 @@ use crate::plan::{Action, Step};
 use crate::process::{Call, Outcome};
 
 impl StepRun<'_> {
-    /// Builds a host step, which embeds `modules`; one that embeds any begins with nothing.
+    /// Builds a host step, of what it takes: modules that it embeds, and what other builds installed that it is built
+    /// against. One that embeds any begins with nothing.
     pub(super) fn build(
         &self,
         step: &Step,
-        modules: &[(&Step, CacheEntry)],
+        taken: &[(&Step, CacheEntry)],
         share: Share<'_>,
     ) -> Result<CacheEntry, StepFailure> {
         let Action::Host { driver, source, .. } = &step.action else {
             return Err(Error::bug("a step that builds no host part").into());
         };
         let started = Instant::now();
+        let taken = Taken::of(taken)?;
+        // Nobody has proven what is built against what was made incrementally.
+        let is_unproven = taken.against.as_ref().is_some_and(Against::is_incremental);
         let declared = Declared::new(&self.root, source, step.inputs())?.with_empty(step.empty_directories())?;
-        let mut tree = match driver.system().resumes() && modules.is_empty() {
-            true => self.trees.open(step, self.configuration(step)?)?,
+        let resumes = driver.system().resumes() && taken.modules.is_empty();
+        let mut tree = match resumes || is_unproven {
+            true => self.trees.open(step, self.configuration(step, &taken)?)?,
             false => None,
         };
         let Some(tree) = &mut tree else {
             let scratch = self.scratch()?;
             declared.copy(&scratch.path().join(SOURCE))?;
-            let (made, files) = self.build_in(scratch.path(), (step, modules), share, started)?;
-            return Ok(self.cache.put(step.key, &made, &files)?);
+            let (made, files) = self.build_in(scratch.path(), (step, &taken), share, started)?;
+            return Ok(match is_unproven {
+                false => self.cache.put(step.key, &made, &files)?,
+                true => self.trees.keep(step.key, &Made { incremental: true, ..made }, &files)?,
+            });
         };
+        if !resumes {
+            tree.discard()?;
+        }
         let beginning = tree.begin(&declared, driver.system())?;
         self.tell(step, &beginning);
-        let built = self.build_in(tree.path(), (step, modules), share, started);
+        let built = self.build_in(tree.path(), (step, &taken), share, started);
         let kept = match &built {
             Ok(_) => tree.left(Left::Ended),
             Err(failure) if failure.cause == Cause::Full => tree.discard(),
@@ -58,7 +70,7 @@ impl StepRun<'_> {
             Err(failure) => Err(about_tree(failure, kept, is_incremental)),
             Ok((made, files)) => {
                 kept?;
-                let entry = match is_incremental {
+                let entry = match is_incremental || is_unproven {
                     false => self.cache.put(step.key, &made, &files)?,
                     true => self.trees.put(tree, step.key, &Made { incremental: true, ..made }, &files)?,
                 };
@@ -72,7 +84,7 @@ impl StepRun<'_> {
     fn build_in(
         &self,
         work: &Path,
-        (step, modules): (&Step, &[(&Step, CacheEntry)]),
+        (step, taken): (&Step, &Taken<'_>),
         share: Share<'_>,
         started: Instant,
     ) -> Result<(Made, PathBuf), StepFailure> {
@@ -81,7 +93,9 @@ impl StepRun<'_> {
         };
         let isolation = &self.options.isolation;
         let copy = work.join(SOURCE);
+        let Taken { modules, against } = taken;
         let shaders = (!modules.is_empty()).then(|| lay_out(modules, work)).transpose()?;
+        let against = against.as_ref().map(|against| against.lay_out(work)).transpose()?;
         let prefix = self.prefix(step);
         let launcher = self.tools.launcher.as_ref();
         let launching = launcher.map(|launcher| Launching::new(launcher, work, isolation.means()));
@@ -97,6 +111,7 @@ impl StepRun<'_> {
             sonames,
             cuda: step.cuda,
             dependencies: prefix.map(crate::fs::utf8).transpose()?,
+            against: against.as_deref(),
             shaders: shaders.as_deref(),
             work,
             share,
@@ -137,8 +152,8 @@ impl StepRun<'_> {
     }
 
     /// All that has to be equal for a build to go on in the tree of another: the step, what its key holds besides sources,
-    /// the programs that it calls by their paths, and what it sees of the machine.
-    fn configuration(&self, step: &Step) -> Result<Digest> {
+    /// the programs that it calls by their paths, what it is built against, and what it sees of the machine.
+    fn configuration(&self, step: &Step, taken: &Taken<'_>) -> Result<Digest> {
         let Action::Host { source, .. } = &step.action else { return Err(Error::bug("a tree of no host step")) };
         let tools = self.tools;
         let mut digest = DigestBuilder::default().field("simpack-build-tree 1").field(&step.id).field(source);
@@ -152,6 +167,9 @@ impl StepRun<'_> {
             tools.programs().iter().chain(&tools.compiler_cache).chain(self.prefix(step).map(Path::to_owned).as_ref())
         {
             digest = digest.field("path").field(program.as_os_str().as_encoded_bytes());
+        }
+        if let Some(against) = &taken.against {
+            digest = digest.field("against").field(against.digest().as_bytes());
         }
         if let Some(launcher) = &tools.launcher {
             digest = digest.field("launcher").field(&launcher.version);
@@ -177,6 +195,23 @@ impl StepRun<'_> {
     }
 }
 
+/// What a step takes of what others have made.
+struct Taken<'a> {
+    /// Modules that it embeds.
+    modules: Vec<(&'a Step, &'a CacheEntry)>,
+    /// What it is built against.
+    against: Option<Against<'a>>,
+}
+
+impl<'a> Taken<'a> {
+    fn of(taken: &'a [(&'a Step, CacheEntry)]) -> Result<Self> {
+        let is_module = |step: &Step| matches!(step.action, Action::Kernel { .. });
+        let modules = taken.iter().filter(|(step, _)| is_module(step)).map(|(step, entry)| (*step, entry)).collect();
+        let built = taken.iter().filter(|(step, _)| !is_module(step)).map(|(_, entry)| entry);
+        Ok(Self { modules, against: Against::of(built)? })
+    }
+}
+
 /// Says of a failure what is kept, and that an earlier build may be at fault.
 fn about_tree(failure: StepFailure, kept: Result<()>, is_incremental: bool) -> StepFailure {
     let mut error = match kept {
@@ -193,7 +228,7 @@ fn about_tree(failure: StepFailure, kept: Result<()>, is_incremental: bool) -> S
 
 /// Puts modules where the build that embeds them finds them: `VARIANT/ENVIRONMENT/KERNEL.spv` below the directory that is
 /// answered.
-fn lay_out(modules: &[(&Step, CacheEntry)], work: &Path) -> Result<PathBuf> {
+fn lay_out(modules: &[(&Step, &CacheEntry)], work: &Path) -> Result<PathBuf> {
     let dir = work.join("shaders");
     let tree = Tree::make(&dir)?;
     for (step, entry) in modules {

@@ -37,6 +37,8 @@ pub(in crate::engine) struct HostStep<'a> {
     pub cuda: Option<CudaVersion>,
     /// The prefix of the packages that it is given.
     pub dependencies: Option<&'a str>,
+    /// The prefix of what it is built against.
+    pub against: Option<&'a Path>,
     /// Directory of the shaders that it embeds.
     pub shaders: Option<&'a Path>,
     /// Empty directory of this step.
@@ -60,9 +62,9 @@ impl HostStep<'_> {
     }
 
     fn build<'b>(&'b self, dest: &'b Path, tree: &'b Path) -> HostBuild<'b> {
-        let &Self { name, source, options, targets, dependencies, shaders, work, share, .. } = self;
+        let &Self { name, source, options, targets, dependencies, against, shaders, work, share, .. } = self;
         let (jobs, installs) = (share.jobs, !self.install.is_empty());
-        HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, shaders, jobs }
+        HostBuild { name, source, options, targets, installs, work, dest, tree, dependencies, against, shaders, jobs }
     }
 
     /// Installs what the recipe lists into `tree`, looks for what the build installed outside of its prefix, lets texts find
@@ -105,10 +107,12 @@ impl HostTools for Arranged<'_> {
     fn call(&self, program: &Path) -> Result<Call> {
         let (cc, cxx) = (self.compiler("cc", &self.tools.cc)?, self.cxx()?);
         let mut call = self.tools.call(program, self.step.work)?.env("CC", fs::utf8(&cc)?).env("CXX", fs::utf8(&cxx)?);
-        if let Some(prefix) = self.step.dependencies {
-            // zig's linker does not know the option, and does not look for what libraries need in turn.
-            let looks_further = self.tools.compiler_cache.is_none();
-            call = with_dependencies(call, prefix, looks_further);
+        // zig's linker does not know the option, and does not look for what libraries need in turn.
+        let looks_further = self.tools.compiler_cache.is_none();
+        let against = self.step.against.map(fs::utf8).transpose()?;
+        let prefixes: Vec<&str> = against.into_iter().chain(self.step.dependencies).collect();
+        if !prefixes.is_empty() {
+            call = with_prefixes(call, &prefixes, looks_further);
         }
         if let Some((nvcc, cxx)) = self.cuda() {
             call = call.env("NVCC", fs::utf8(nvcc)?).env("NVCC_CCBIN", fs::utf8(cxx)?);
@@ -148,16 +152,27 @@ impl HostTools for Arranged<'_> {
     }
 }
 
-/// Where build systems look for what lies in a prefix: CMake and pkg-config by variables of their own, others by the flags
-/// that conda's builds have, too.
-fn with_dependencies(call: Call, prefix: &str, looks_further: bool) -> Call {
-    let further = if looks_further { format!(" -Wl,-rpath-link,{prefix}/lib") } else { String::new() };
+/// Where build systems look for what lies in prefixes, the first first: CMake and pkg-config by variables of their own, others
+/// by the flags that conda's builds have, too.
+fn with_prefixes(call: Call, prefixes: &[&str], looks_further: bool) -> Call {
+    let list = |directories: &[&str]| {
+        let below = |prefix: &&str| directories.iter().map(|it| format!("{prefix}/{it}")).collect::<Vec<_>>().join(":");
+        prefixes.iter().map(below).collect::<Vec<_>>().join(":")
+    };
+    // The directory of a step may have a space in its name: a shell reads what build systems make of the flags.
+    let word = |word: String| if word.contains(char::is_whitespace) { quote(&word) } else { word };
+    let flags = |flags: &[&str], directory: &str| {
+        let of =
+            |prefix: &&str| flags.iter().map(|flag| word(format!("{flag}{prefix}/{directory}"))).collect::<Vec<_>>();
+        prefixes.iter().flat_map(of).collect::<Vec<_>>().join(" ")
+    };
+    let link: &[&str] = if looks_further { &["-L", "-Wl,-rpath-link,"] } else { &["-L"] };
     let path = call.env.get("PATH").cloned().unwrap_or_default();
-    call.env("PATH", format!("{prefix}/bin:{path}"))
-        .env("CMAKE_PREFIX_PATH", prefix)
-        .env("PKG_CONFIG_PATH", format!("{prefix}/lib/pkgconfig:{prefix}/share/pkgconfig"))
-        .env("CPPFLAGS", format!("-I{prefix}/include"))
-        .env("LDFLAGS", format!("-L{prefix}/lib{further}"))
+    call.env("PATH", format!("{}:{path}", list(&["bin"])))
+        .env("CMAKE_PREFIX_PATH", prefixes.join(":"))
+        .env("PKG_CONFIG_PATH", list(&["lib/pkgconfig", "share/pkgconfig"]))
+        .env("CPPFLAGS", flags(&["-I"], "include"))
+        .env("LDFLAGS", flags(link, "lib"))
 }
 
 impl Arranged<'_> {

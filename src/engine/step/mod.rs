@@ -1,5 +1,6 @@
 //! One step: a directory of its own, its calls one after the other, a log, and the result into the cache.
 
+mod against;
 mod build;
 pub(in crate::engine) mod explain;
 pub(in crate::engine) mod failure;

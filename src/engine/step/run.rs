@@ -78,11 +78,11 @@ impl<'a> StepRun<'a> {
         KernelPlace { tools: self.tools, options: self.options, root: &self.root, seen: &self.seen, work }
     }
 
-    /// Runs a step that embeds `modules`; `share` counts for one that has several processes.
+    /// Runs a step that takes what others have made; `share` counts for one that has several processes.
     pub(in crate::engine) fn run(
         &self,
         step: &Step,
-        modules: &[(&Step, CacheEntry)],
+        taken: &[(&Step, CacheEntry)],
         share: Share<'_>,
     ) -> Result<CacheEntry, StepFailure> {
         let options = self.options;
@@ -124,7 +124,7 @@ impl<'a> StepRun<'a> {
                 let (spent, outcome) = self.call_on_copy(step, call, Keys::Structures, (&copy, work))?;
                 (step.clone(), spent, structures.finish(outcome.as_ref())?)
             }
-            Action::Host { .. } => return self.build(step, modules, share),
+            Action::Host { .. } => return self.build(step, taken, share),
         };
         let made = self.made(&step, started, spent);
         Ok(self.cache.put(step.key, &made, &tree)?)

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::room::{TreeStat, trees_limit};
 pub(in crate::engine) use self::sources::Declared;
-pub(in crate::engine) use self::tree::{Beginning, BuildTree, Left, SOURCE};
+pub(in crate::engine) use self::tree::{AGAINST, Beginning, BuildTree, Left, SOURCE};
 use super::cache::{Cache, CacheEntry, Made};
 use super::step::sandbox::isolation::StepIsolation;
 use crate::error::Result;
@@ -92,6 +92,14 @@ impl BuildTrees {
         if let Some(before) = tree.made(key)?.filter(|before| *before != key) {
             self.made.forget(before)?;
         }
+        self.made.put(key, made, files)
+    }
+
+    /// Keeps what was made elsewhere of what was made in trees.
+    ///
+    /// # Errors
+    /// The files cannot be read or written.
+    pub(in crate::engine) fn keep(&self, key: Digest, made: &Made, files: &Path) -> Result<CacheEntry> {
         self.made.put(key, made, files)
     }
 

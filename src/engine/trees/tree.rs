@@ -25,8 +25,10 @@ pub(in crate::engine) struct BuildTree {
 
 /// The copy of the sources in the directory of a step.
 pub(in crate::engine) const SOURCE: &str = "source";
+/// What a build is built against, in the directory of a step.
+pub(in crate::engine) const AGAINST: &str = "against";
 /// What stays of a tree for the next build; all else is made anew.
-const STAYS: [&str; 2] = [SOURCE, "build"];
+const STAYS: [&str; 3] = [SOURCE, "build", AGAINST];
 
 /// How a step begins in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

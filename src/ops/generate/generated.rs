@@ -57,7 +57,7 @@ pub(super) fn model(
     let mut builds: Vec<Build> = builds.into_iter().flatten().collect();
     // Only conda's builders are told of a version of Python.
     builds.retain(|build| target == Target::Conda || build.component != ComponentKind::Python);
-    builds.sort_by_key(|build| build.component);
+    builds.sort_by_key(|build| (depth(recipe, build.component), build.component));
     Ok(Model {
         name: recipe.name.clone(),
         tables: recipe.groups.iter().filter_map(KernelTable::of).collect(),
@@ -79,6 +79,7 @@ pub(super) fn model(
         wheels: builds.iter().any(|build| build.driver == BuildDriver::Wheel),
         licences: sources::licences(recipe, place)?,
         places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(|value| names_place(value))),
+        against: builds.iter().any(|build| !build.against.is_empty()),
         builds,
         copies: copies(recipe)?,
         sonames: recipe
@@ -109,6 +110,7 @@ pub(super) fn model(
         easybuild: easybuild.clone(),
         uses: uses(recipe, manifests),
         needs: needed(recipe, target, false)?,
+        python_against: python_against(recipe),
         python_needs: match recipe
             .component(ComponentKind::Python)
             .filter(|_| target == Target::Conda)
@@ -206,7 +208,28 @@ fn build(recipe: &Recipe, component: &Component) -> Result<Option<Build>> {
         source: spec.source.clone(),
         options: fill(&spec.options),
         targets: spec.targets.clone(),
+        against: spec.against.clone(),
     }))
+}
+
+/// How many builds stand one behind the other before that of a component.
+fn depth(recipe: &Recipe, kind: ComponentKind) -> usize {
+    let against = recipe.component(kind).and_then(|component| component.build.as_ref()).map(|build| &build.against);
+    against.into_iter().flatten().map(|other| depth(recipe, *other) + 1).max().unwrap_or_default()
+}
+
+/// The packages that hold what the builds installed that the module for Python is built against: those of their own
+/// components, and of components that are made by them.
+fn python_against(recipe: &Recipe) -> Vec<String> {
+    let build = recipe.component(ComponentKind::Python).and_then(|python| python.build.as_ref());
+    let Some(build) = build else { return Vec::new() };
+    let is_of = |component: &&Component| {
+        let source = recipe.variant_source(component.kind).map(|source| source.kind);
+        !component.files.is_empty()
+            && !matches!(component.kind, ComponentKind::Kernels | ComponentKind::Meta | ComponentKind::Python)
+            && source.is_some_and(|source| build.against.contains(&source))
+    };
+    recipe.components.iter().filter(is_of).map(|component| format!("{}-{}", recipe.name, component.kind)).collect()
 }
 
 /// Globs as patterns of a shell.
@@ -295,7 +318,7 @@ fn axis_key(axis: &str, value: &str) -> String {
 fn axes(component: &Component) -> Vec<Axis> {
     let specs = |value: &VariantValue| {
         // Builders choose the version of Python by its variant.
-        let others = value.needs.iter().filter(|need| need.name() != PYTHON);
+        let others = value.needs.iter().filter(|need| need.name() != PYTHON && need.python_of_machine().is_none());
         others.map(ToString::to_string).collect()
     };
     let axis = |axis: &VariantAxis| Axis {
@@ -319,7 +342,8 @@ fn needed(recipe: &Recipe, target: Target, of_python: bool) -> Result<Needed> {
         all.filter(|component| (component.kind == ComponentKind::Python) == of_python).collect();
     refuse_needs(recipe, target)?;
     let builds = components.iter().filter_map(|component| component.build.as_ref());
-    let needs: BTreeSet<&Need> = builds.flat_map(|build| &build.needs).collect();
+    let needs = builds.flat_map(|build| &build.needs).filter(|need| need.python_of_machine().is_none());
+    let needs: BTreeSet<&Need> = needs.collect();
     Ok(Needed {
         specs: needs.into_iter().map(ToString::to_string).collect(),
         axes: components.iter().flat_map(|component| axes(component)).collect(),
@@ -329,6 +353,8 @@ fn needed(recipe: &Recipe, target: Target, of_python: bool) -> Result<Needed> {
 fn refuse_needs(recipe: &Recipe, target: Target) -> Result<()> {
     let refused = |need: &Need| match need {
         _ if !target.compiles() => None,
+        // Builders bring a Python of their own, or build no module for it.
+        need if need.python_of_machine().is_some() => None,
         Need::System { .. } => Some("it comes from the machine that builds"),
         Need::Channel { .. } if target != Target::Conda => {
             Some("it is a package of conda, which has another name there")

@@ -8,7 +8,7 @@ use crate::container::Form;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{self, Listed, ModelPart, ModelSource, Target};
-use crate::recipe::{Component, Recipe, Source, SourcePart};
+use crate::recipe::{Component, ComponentKind, Recipe, Source, SourcePart};
 use crate::toolchain::Store;
 
 /// The directory of a source that is the whole tree.
@@ -60,7 +60,7 @@ fn is_used(recipe: &Recipe, part: &SourcePart) -> bool {
         |path: &str| path == part.into || path.strip_prefix(&part.into).is_some_and(|rest| rest.starts_with('/'));
     let mut builds = recipe.components.iter().flat_map(Component::builds);
     part.into == ROOT
-        || !recipe.groups.is_empty()
+        || recipe.groups.iter().any(|group| !group.sources.is_empty())
         || builds.any(|build| build.spec.source == ROOT || is_below(&build.spec.source))
         || recipe.licence_files.iter().any(|file| is_below(file))
 }
@@ -71,6 +71,13 @@ pub(super) fn generated(recipe: &Recipe, target: Target) -> Result<()> {
         return Ok(());
     }
     let builds = || recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
+    // Whoever builds once for all builds no module for Python.
+    let is_built = |component: &&Component| target == Target::Conda || component.kind != ComponentKind::Python;
+    let others = || recipe.components.iter().filter(is_built).filter_map(|component| component.build.as_ref());
+    let is_copied = |kind: &ComponentKind| {
+        let build = recipe.component(*kind).and_then(|component| component.build.as_ref());
+        build.is_some_and(|build| build.driver == BuildDriver::Copy)
+    };
     let is_filled = |word: &str| target.builds_each() && generate::FILLED.contains(&word);
     let places = OF_STEP.map(|word| format!("{{{word}}}"));
     let unknown: Vec<&String> = places.iter().filter(|word| !is_filled(word)).collect();
@@ -86,6 +93,10 @@ pub(super) fn generated(recipe: &Recipe, target: Target) -> Result<()> {
         "simpack installs what its build leaves"
     } else if !target.builds_each() && recipe.components.iter().any(|component| !component.sonames.is_empty()) {
         "simpack gives its libraries their SONAMEs"
+    } else if !target.builds_each() && others().any(|build| !build.against.is_empty()) {
+        "a component of it is built against another one"
+    } else if others().any(|build| build.against.iter().any(is_copied)) {
+        "a component of it is built against one that is copied"
     } else if builds().any(|build| build.options.values().any(names)) {
         "its options name places that simpack alone knows"
     } else {

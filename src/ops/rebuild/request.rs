@@ -84,12 +84,13 @@ fn is_kernels(manifest: &BundleManifest) -> bool {
     manifest.component == ComponentKind::Kernels && !manifest.kernels.is_empty() && manifest.target.is_some()
 }
 
-/// Components to make: only one when all packages belong to it, else everything.
+/// Components to make: only one when all packages belong to it, else everything. A module for Python is examined beside
+/// the library that it is linked with, which may be core's or one that ships cut.
 fn components(manifests: &[BundleManifest]) -> Vec<String> {
     let has_files = |manifest: &BundleManifest| !manifest.provenance.tools.is_empty();
     let kinds: BTreeSet<ComponentKind> = manifests.iter().map(|manifest| manifest.component).collect();
     match kinds.into_iter().collect::<Vec<_>>().as_slice() {
-        [kind] if manifests.iter().all(has_files) => vec![kind.to_string()],
+        [kind] if *kind != ComponentKind::Python && manifests.iter().all(has_files) => vec![kind.to_string()],
         _ => Vec::new(),
     }
 }

@@ -42,9 +42,13 @@ impl SystemLibrary {
         let outcome = ask(&[&["--exists".to_owned(), "--print-errors".to_owned()], wanted.as_slice()].concat())?;
         if !outcome.status.success() {
             let said = outcome.all_text();
-            let error = Error::toolchain(format!("this machine has no {}", wanted.join(", ")));
-            let error = said.lines().take(4).fold(error, Error::detail);
-            return Err(error
+            let told = |what: String| said.lines().take(4).fold(Error::toolchain(what), Error::detail);
+            if let Some(version) = module.strip_prefix("python-").map(|version| version.trim_end_matches("-embed")) {
+                return Err(told(format!("this machine has no headers of Python {version}")).hint(format!(
+                    "install them: python{version}-dev on Debian and Ubuntu, python{version}-devel on Fedora"
+                )));
+            }
+            return Err(told(format!("this machine has no {}", wanted.join(", ")))
                 .hint(format!(
                     "the recipe takes it from the machine (\"system:{module}\"): install its development package"
                 ))

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 
 use crate::arch::VersionPolicy;
 use crate::build_system::BuildDriver;
+use crate::recipe::ComponentKind;
 
 /// The parts of the simulator.
 #[derive(JsonSchema)]
@@ -187,7 +188,7 @@ pub(super) struct Build {
     source: Option<String>,
     /// Options: cache entries of CMake, options of Meson, variables of make, the environment of a script; of driver `wheel` `python` alone, the
     /// version that a wheel for several is installed for. In texts `{kernel-abi}`,
-    /// `{version}`, `{prefix}`, `{dependencies}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
+    /// `{version}`, `{prefix}`, `{dependencies}`, `{against}`, `{jobs}`, `{cuda}`, `{cuda-architectures}`, `{cuda-gencode}`, `{target}` and `{variant}`
     /// are replaced; `{source}` by the copy of the source that is built, `{work}` by the directory of the step, `{cxx}` by the host
     /// compiler; of the build of core `{shaders}` by the directory of the shaders that it embeds (`embed` of a kernel group); and of
     /// builds that compile device code `{cuda-root}` by the CUDA toolkit, `{nvcc}` by its compiler, `{nvcc-ccbin}` by
@@ -209,6 +210,10 @@ pub(super) struct Build {
     /// locked, and the build is given them in one directory: `{dependencies}`.
     #[schemars(example = ["hdf5 >=1.10,<2", "hdf5 * mpi_openmpi_*", "system:libpng >=1.6"])]
     needs: Option<Vec<String>>,
+    /// Components of this recipe that it is built against: it begins when their builds have ended, and is given what these
+    /// installed in one directory, `{against}`, in which build systems look as they do in `{dependencies}`.
+    #[schemars(example = ["core"])]
+    against: Option<Vec<ComponentKind>>,
 }
 
 /// Files of a build that are installed.

@@ -67,8 +67,9 @@ mod tests {
     fn reads(source: &str, inputs: Option<&[&str]>) -> Inputs {
         let inputs = inputs.map(|globs| globs.iter().map(|glob| (*glob).to_owned()).collect());
         let (driver, source) = (BuildDriver::Cmake, source.to_owned());
-        let (options, targets, install, needs) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        BuildSpec { driver, source, options, inputs, targets, install, needs }.reads().unwrap()
+        let (options, targets, install) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (needs, against) = (Vec::new(), Vec::new());
+        BuildSpec { driver, source, options, inputs, targets, install, needs, against }.reads().unwrap()
     }
 
     #[test]

@@ -126,6 +126,15 @@ impl Recipe {
         self.variant_source(kind).and_then(Component::default_variant).as_ref() == Some(host)
     }
 
+    /// Whether the module for Python is not built where these components are asked for, by their names: it is none of them,
+    /// and none is built against it. All are asked for where none is named.
+    pub fn leaves_out_python(&self, components: &[String]) -> bool {
+        let is_asked = |name: &String| *name == ComponentKind::Python.to_string();
+        let builds = self.components.iter().filter_map(|component| component.build.as_ref());
+        let is_taken = builds.flat_map(|build| &build.against).any(|kind| *kind == ComponentKind::Python);
+        !(components.is_empty() || components.iter().any(is_asked) || is_taken)
+    }
+
     /// All declared kernels of all groups, sorted by name.
     pub fn kernels(&self) -> Vec<KernelSignature> {
         let mut kernels: Vec<_> = self.groups.iter().flat_map(|group| group.table.iter().cloned()).collect();

@@ -30,11 +30,12 @@ const POLICIES: [(&str, VersionPolicy); 3] = [
 ];
 
 /// What a build option may hold in braces.
-const PLACEHOLDERS: [&str; 17] = [
+const PLACEHOLDERS: [&str; 18] = [
     "kernel-abi",
     "version",
     "prefix",
     "dependencies",
+    "against",
     "jobs",
     "cuda",
     "cuda-architectures",
@@ -198,6 +199,7 @@ fn build(reader: &mut Reader, value: &Value<'_>, kind: ComponentKind, axes: &[&s
             .unwrap_or_default(),
         install: fields.get("install").and_then(|value| reader.list(value, "install", install)).unwrap_or_default(),
         needs: fields.get("needs").map(|value| needs(reader, value)).unwrap_or_default(),
+        against: fields.get("against").map(|value| against(reader, value)).unwrap_or_default(),
     };
     fields.finish(reader);
     Some(table)
@@ -224,6 +226,12 @@ fn sonames(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<Soname>> {
 fn needs(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<Need>> {
     let list = reader.list(value, "needs", |reader, value| reader.parsed(value, "a dependency"));
     list.map(|list| reader.unique("needs", list)).unwrap_or_default()
+}
+
+/// Components by their names.
+fn against(reader: &mut Reader, value: &Value<'_>) -> Vec<Spanned<ComponentKind>> {
+    let list = reader.list(value, "against", |reader, value| reader.choice(value, "component", &KINDS));
+    list.map(|list| reader.unique("against", list)).unwrap_or_default()
 }
 
 /// `[component.core.variants]`: axes, each a list of values or a table of what they add, in the order of the file.

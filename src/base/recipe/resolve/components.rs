@@ -204,7 +204,8 @@ fn axes(resolver: &mut Resolver<'_>, table: &ComponentTable) -> Vec<VariantAxis>
             };
             let mut needs: Vec<Need> = variant.needs.iter().map(|need| need.value.clone()).collect();
             let names_it = |need: &Need| need.is_of_channel() && need.name() == PYTHON;
-            if axis.value == PYTHON && !own.iter().map(|need| &need.value).chain(&needs).any(names_it) {
+            let is_named = own.iter().map(|need| &need.value).chain(&needs).any(names_it);
+            if axis.value == PYTHON && !is_named && !has_python_of_machine(own, variant) {
                 let versions = format!("{}.*", variant.name.value);
                 needs.push(Need::Channel { name: PYTHON.to_owned(), versions, build: None });
             }
@@ -214,6 +215,19 @@ fn axes(resolver: &mut Resolver<'_>, table: &ComponentTable) -> Vec<VariantAxis>
                 needs,
             }
         };
+        let is_python = |_: &&VariantTable| axis.value == PYTHON;
+        for (variant, need) in
+            values.iter().filter(is_python).flat_map(|it| own.iter().chain(&it.needs).map(move |need| (it, need)))
+        {
+            let Some(other) = need.value.python_of_machine().filter(|version| *version != variant.name.value) else {
+                continue;
+            };
+            let message = format!("python={} would be built with the headers of Python {other}", variant.name.value);
+            let mistake = resolver.mistake(need, message);
+            resolver.mistakes.push(
+                mistake.hint(format!("name \"system:python-{}\" in the needs of that variant", variant.name.value)),
+            );
+        }
         for (name, at) in values.iter().flat_map(|variant| &variant.options) {
             if system.sets_variables() && is_obeyed(name) {
                 resolver.wrong(at, format!("option `{name}` {OBEYED}"));
@@ -226,16 +240,30 @@ fn axes(resolver: &mut Resolver<'_>, table: &ComponentTable) -> Vec<VariantAxis>
     axes
 }
 
+/// Whether a version of Python is the machine's, by what its build needs; that this is another one is told elsewhere.
+fn has_python_of_machine(own: &[Spanned<Need>], variant: &VariantTable) -> bool {
+    own.iter().chain(&variant.needs).any(|need| need.value.python_of_machine().is_some())
+}
+
+/// The axis of a component that takes a version of Python from a channel.
+fn python_of_channel(component: &ComponentTable) -> Option<&Spanned<String>> {
+    let own = component.build.as_ref().map_or(&[][..], |build| &build.needs);
+    let (axis, values) = component.variants.iter().find(|(axis, _)| axis.value == PYTHON)?;
+    values.iter().any(|value| !has_python_of_machine(own, value)).then_some(axis)
+}
+
 /// What cannot be combined with host variants, and what only is there with them.
 pub(in crate::recipe) fn variants(resolver: &mut Resolver<'_>) {
     let file = resolver.file;
-    let with_axes = file.components.values().find_map(|component| component.variants.first());
+    // What is built against such a library is a library of its own.
+    let with_axes = file.components.get(&ComponentKind::Core).and_then(|core| core.variants.first());
     let cut = file.groups.values().find(|group| group.form.as_ref().is_some_and(|form| form.value.is_exclusive()));
     if let (Some((axis, _)), Some(_)) = (with_axes, cut) {
-        let mistake = resolver.mistake(axis, "host variants cannot be combined with libraries that ship cut");
-        resolver
-            .mistakes
-            .push(mistake.hint("build the simulator with one MPI, or let its kernels be `cubin` or `library`"));
+        let mistake = resolver.mistake(axis, "host variants of core cannot be combined with libraries that ship cut");
+        resolver.mistakes.push(mistake.hint(match axis.value == PYTHON {
+            true => "give component `python` a build of its own with `against = [\"core\"]`, and these variants",
+            false => "build the simulator with one MPI, or let its kernels be `cubin` or `library`",
+        }));
     }
     let Some(python) = file.components.get(&ComponentKind::Python) else { return };
     let source = match (&python.build, python.variants.first()) {
@@ -364,6 +392,7 @@ fn build_spec(resolver: &mut Resolver<'_>, table: &BuildTable) -> BuildSpec {
             .map(|(from, to)| Install { from: from.value.clone(), to: to.value.clone() })
             .collect(),
         needs: table.needs.iter().map(|need| need.value.clone()).collect(),
+        against: table.against.iter().map(|kind| kind.value).collect(),
     }
 }
 
@@ -375,10 +404,12 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
     let added = of_variants().flat_map(|(_, values)| values).flat_map(|value| &value.needs);
     let mut needs = builds().flat_map(|build| &build.needs).chain(added).filter(|need| need.value.is_of_channel());
     let channels = &file.dependencies.channels;
-    let python = of_variants().map(|(axis, _)| axis).find(|axis| axis.value == PYTHON);
+    let python = file.components.values().find_map(python_of_channel);
     if let (Some(axis), None) = (python, channels.first()) {
         let mistake = resolver.mistake(axis, "no channel is named that has `python`");
-        resolver.mistakes.push(mistake.hint("add [dependencies] with channels = [\"https://...\"]"));
+        let hint = "add [dependencies] with channels = [\"https://...\"], or take the machine's: \
+                    python.\"3.12\" = { needs = [\"system:python-3.12\"] }";
+        resolver.mistakes.push(mistake.hint(hint));
     }
     match (needs.next(), channels.first()) {
         (Some(need), None) => {
@@ -407,7 +438,7 @@ pub(in crate::recipe) fn channels(resolver: &mut Resolver<'_>) {
         let unmet = build.options.values().find(|option| is_used(option));
         let added = component.variants.iter().flat_map(|(_, values)| values).flat_map(|value| &value.needs);
         let is_given = build.needs.iter().chain(added).any(|need| need.value.is_of_channel())
-            || component.variants.iter().any(|(axis, _)| axis.value == PYTHON);
+            || python_of_channel(component).is_some();
         if let Some(option) = unmet.filter(|_| !is_given) {
             let mistake = resolver
                 .mistake(option, "`{dependencies}` stands for packages of a channel, and this build needs none");

@@ -1,5 +1,6 @@
 //! `RecipeFile` to `Recipe`: defaults, the manifests' knowledge, and what contradicts itself.
 
+mod against;
 mod components;
 mod embedded;
 mod host_structures;
@@ -99,6 +100,7 @@ impl Resolver<'_> {
         embedded::embedded(self);
         components::channels(self);
         components::variants(self);
+        against::against(self);
         self.places.add_recipe(file);
         let groups = kernels::groups(self);
         let driver = self.driver();

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::inputs::Inputs;
+use super::ComponentKind;
 use super::need::Need;
 use crate::build_system::BuildDriver;
 use crate::error::Result;
@@ -34,6 +35,10 @@ pub struct BuildSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub needs: Vec<Need>,
+    /// Components of the recipe whose builds it is given what they installed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub against: Vec<ComponentKind>,
 }
 
 /// Files of a build that are installed.

@@ -201,6 +201,7 @@ mod tests {
             targets: Vec::new(),
             install: Vec::new(),
             needs: vec!["hdf5".parse().unwrap()],
+            against: Vec::new(),
         };
         let component = Component {
             kind: ComponentKind::Core,

@@ -53,6 +53,14 @@ impl Need {
     pub fn is_of_channel(&self) -> bool {
         matches!(self, Self::Channel { .. })
     }
+
+    /// The version of the machine's Python whose headers it is: `3.11` of `system:python-3.11`, or of
+    /// `system:python-3.11-embed`, with which programs are linked.
+    pub fn python_of_machine(&self) -> Option<&str> {
+        let Self::System { module, .. } = self else { return None };
+        let version = module.strip_prefix("python-")?;
+        Some(version.strip_suffix("-embed").unwrap_or(version))
+    }
 }
 
 impl FromStr for Need {
@@ -141,6 +149,16 @@ mod tests {
             let need: Need = text.parse().unwrap();
             assert_eq!(need.to_string(), printed);
             assert_eq!(printed.parse::<Need>().unwrap(), need);
+        }
+    }
+
+    #[test]
+    fn pythons_of_the_machine_are_known_by_their_modules() {
+        let version = |text: &str| text.parse::<Need>().unwrap().python_of_machine().map(str::to_owned);
+        assert_eq!(version("system:python-3.11").as_deref(), Some("3.11"));
+        assert_eq!(version("system:python-3.11-embed >=3.11").as_deref(), Some("3.11"));
+        for other in ["python 3.11.*", "system:python3", "system:pybind11"] {
+            assert_eq!(version(other), None, "{other}");
         }
     }
 

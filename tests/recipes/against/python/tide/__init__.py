@@ -1,0 +1,5 @@
+"""The height of the water."""
+
+from ._tide import height
+
+__all__ = ["height"]
