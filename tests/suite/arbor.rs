@@ -25,7 +25,7 @@ fn a_mechanism_of_arbors_is_compiled_for_a_gpu() {
     let dir = scratch();
     let at = |below: &str| -> PathBuf { dir.path().join(below) };
     copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/arbor"), &at("recipe"));
-    Ran::of(&mut simpack(dir.path(), &["patch-source", "recipe", "--edit", "source"])).exit(0);
+    Ran::of(&mut simpack(dir.path(), &["patch-source", "recipe", "--source", "arbor", "--edit", "source"])).exit(0);
     let mut configure = Command::new(tool("cmake"));
     configure.args(["-G", "Ninja", "-S", "source", "-B", "build", "-DCMAKE_BUILD_TYPE=None"]);
     configure.arg(format!("-DCMAKE_MAKE_PROGRAM={}", tool("ninja").display())).args(options(&at("recipe"), &cuda));
