@@ -187,7 +187,7 @@ fn nodes(xml: &str) -> Result<Option<Nodes>> {
 /// A value of what `qconf` and `qacct` print: names and values in two columns.
 fn value(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
-    lines.filter(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned()).last()
+    lines.filter(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned()).next_back()
 }
 
 fn ended(text: &str, job: u64) -> Option<Seen> {
