@@ -341,4 +341,12 @@ fn another_builder_builds_the_module_against_packages() {
     tide.simpack(&["generate", "nix", "recipe", "--output", out.to_str().unwrap()]).exit(0);
     let script = fs_err::read_to_string(out.join("host.sh")).unwrap_or_default();
     assert!(!script.contains("build_python"), "{script}");
+    // Builders would make the module once more for each variant of core.
+    tide.change(
+        "simpack.toml",
+        "[component.dev]",
+        "[component.core.variants]\nmpi = [\"none\", \"mpich\"]\n\n[component.dev]",
+    );
+    let refused = tide.simpack(&["generate", "conda", "recipe"]).exit(3).stderr;
+    assert!(refused.contains("is built against the default variant of one that has several"), "{refused}");
 }

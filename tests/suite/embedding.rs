@@ -59,7 +59,7 @@ fn core_embeds_the_shaders_and_runs_them() {
     let plan = cached(&["plan", "recipe/embedded.toml"]).exit(0).stdout;
     assert!(plan.contains("shaded-shaders-vulkan1.2  embedded in core"), "{plan}");
     let why = cached(&["plan", "recipe/embedded.toml", "--why", "host core"]).exit(0).stdout;
-    assert!(why.contains("  modules  known when they are compiled"), "{why}");
+    assert!(why.contains("  taken  known when it is made"), "{why}");
 
     let formats = ["--format", "conda,wheel,oci,deb"];
     let summary = build(&formats).exit(0).json();

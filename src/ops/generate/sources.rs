@@ -78,6 +78,7 @@ pub(super) fn generated(recipe: &Recipe, target: Target) -> Result<()> {
         let build = recipe.component(*kind).and_then(|component| component.build.as_ref());
         build.is_some_and(|build| build.driver == BuildDriver::Copy)
     };
+    let has_variants = |kind: &ComponentKind| !recipe.variants_of(*kind).is_empty();
     let is_filled = |word: &str| target.builds_each() && generate::FILLED.contains(&word);
     let places = OF_STEP.map(|word| format!("{{{word}}}"));
     let unknown: Vec<&String> = places.iter().filter(|word| !is_filled(word)).collect();
@@ -97,6 +98,8 @@ pub(super) fn generated(recipe: &Recipe, target: Target) -> Result<()> {
         "a component of it is built against another one"
     } else if others().any(|build| build.against.iter().any(is_copied)) {
         "a component of it is built against one that is copied"
+    } else if target == Target::Conda && others().any(|build| build.against.iter().any(has_variants)) {
+        "a component of it is built against the default variant of one that has several"
     } else if builds().any(|build| build.options.values().any(names)) {
         "its options name places that simpack alone knows"
     } else {
