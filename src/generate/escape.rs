@@ -71,7 +71,7 @@ pub fn shell(text: &str) -> Option<String> {
 }
 
 /// Placeholders that are variables of `host.sh`, with `_` for `-`.
-pub const FILLED: [&str; 11] = [
+pub const FILLED: [&str; 12] = [
     "{prefix}",
     "{dependencies}",
     "{jobs}",
@@ -83,6 +83,7 @@ pub const FILLED: [&str; 11] = [
     "{cuda-root}",
     "{cuda-architectures}",
     "{cuda-gencode}",
+    "{variant}",
 ];
 
 /// One word of a shell in which [`FILLED`] are its variables.

@@ -46,6 +46,7 @@ mod generating_every;
 mod generating_forge;
 mod generating_hpc;
 mod generating_nix;
+mod generating_sonames;
 mod generating_wheels;
 mod gpu_only;
 mod growing;
