@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use open::{open, open_lock, read, read_to_string};
+pub use open::{open, open_lock, read, read_short, read_to_string};
 pub use root::{Root, RootFile};
 pub use stamp::Stamp;
 pub use tree::Tree;

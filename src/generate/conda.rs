@@ -132,8 +132,11 @@ pub(super) fn files(model: &Model, vendor: &Vendor, templates: &Templates) -> Re
     if !(model.builds.is_empty() || model.conda_forge && model.sonames.is_empty()) {
         tools.push("patchelf");
     }
-    if model.wheels {
+    if model.unpacks {
         tools.push("unzip");
+    }
+    if model.patches_wheels {
+        tools.push("patch");
     }
     let own = model.releases.first().map_or_else(|| CudaVersion::new(0, 0), |release| release.cuda);
     let pinned = !model.conda_forge || model.releases.iter().any(|release| !release.pinned);

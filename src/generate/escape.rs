@@ -84,6 +84,7 @@ pub const FILLED: [&str; 12] = [
     "{cuda-root}",
     "{cuda-architectures}",
     "{cuda-gencode}",
+    "{variant}",
 ];
 
 /// One word of a shell in which [`FILLED`] are its variables.

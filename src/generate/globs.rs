@@ -54,6 +54,53 @@ pub fn extended(glob: &str) -> Option<String> {
     (open == 0).then_some(pattern)
 }
 
+/// What `[[ $path =~ EXPRESSION ]]` of bash matches as the glob does, whose `*` ends at a slash. None for a glob with an open brace
+/// or bracket.
+pub fn expression(glob: &str) -> Option<String> {
+    let mut expression = String::from("^");
+    let mut open = 0;
+    let mut rest = glob;
+    while let Some(letter) = rest.chars().next() {
+        let word = ["/**/", "**/", "/**", "**"].into_iter().find(|word| rest.starts_with(word));
+        let is_part = rest.len() == glob.len() || word.is_some_and(|word| word.starts_with('/'));
+        let (taken, text) = match word {
+            // `**` is whole directories, or none.
+            Some("/**/") => (4, "/(.*/)?".to_owned()),
+            Some("**/") if is_part => (3, "(.*/)?".to_owned()),
+            Some("/**") if rest.len() == 3 => (3, "/.*".to_owned()),
+            Some("**") if is_part && rest.len() == 2 => (2, ".*".to_owned()),
+            _ => match letter {
+                '*' => (1, "[^/]*".to_owned()),
+                '?' => (1, "[^/]".to_owned()),
+                '{' => (1, "(".to_owned()),
+                '}' if open > 0 => (1, ")".to_owned()),
+                ',' if open > 0 => (1, "|".to_owned()),
+                '[' => {
+                    let class = &rest[1..=rest[1..].find(']')?];
+                    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+                    let (not, letters) = class.strip_prefix('!').map_or(("", class), |letters| ("^", letters));
+                    if letters.is_empty() || !letters.chars().all(plain) {
+                        return None;
+                    }
+                    (class.len() + 2, format!("[{not}{letters}]"))
+                }
+                '\n' | '\0' => return None,
+                letter if letter.is_ascii_punctuation() && !"/-_,".contains(letter) => (1, format!("\\{letter}")),
+                letter => (letter.len_utf8(), letter.to_string()),
+            },
+        };
+        match text.as_str() {
+            "(" => open += 1,
+            ")" => open -= 1,
+            _ => {}
+        }
+        expression.push_str(&text);
+        rest = &rest[taken..];
+    }
+    expression.push('$');
+    (open == 0).then_some(expression)
+}
+
 /// The globs that one with alternatives stands for: `lib*.{a,so}` for `lib*.a` and `lib*.so`. One that is not closed stays.
 pub(super) fn alternatives(glob: &str) -> Vec<String> {
     let cut = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
@@ -80,6 +127,49 @@ mod tests {
             ("[a", None),
         ] {
             assert_eq!(extended(glob).as_deref(), pattern, "{glob}");
+        }
+    }
+
+    /// Bash and the matcher of globs agree on paths.
+    #[test]
+    fn expressions_match_what_globs_match() {
+        let paths = [
+            "a.so",
+            "out/a.so",
+            "out/deep/a.so",
+            "out/a.so.1",
+            "out/b+c.cmake",
+            "out/b",
+            "out/bin/x y",
+            "out/bin/z",
+            "b",
+            "outbin/z",
+        ];
+        for glob in [
+            "*.so",
+            "out/*.so",
+            "**/*.so",
+            "out/**",
+            "out/**/a.so",
+            "**",
+            "out/b+c.*",
+            "out/{a,b}*",
+            "out/bin/?",
+            "out/[!a]*",
+            "out/bin/x y",
+        ] {
+            let matcher = globset::GlobBuilder::new(glob).literal_separator(true).build().unwrap().compile_matcher();
+            let expression = expression(glob).unwrap();
+            for path in paths {
+                let ran = std::process::Command::new("bash")
+                    .args(["-c", "[[ $1 =~ $2 ]]", "bash", path, &expression])
+                    .status()
+                    .unwrap();
+                assert_eq!(ran.success(), matcher.is_match(path), "{glob} as {expression} on {path}");
+            }
+        }
+        for open in ["{a", "[a", "[", "a\nb"] {
+            assert_eq!(expression(open), None, "{open}");
         }
     }
 

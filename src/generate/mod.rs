@@ -27,7 +27,7 @@ pub use escape::{
     yaml_recipe,
 };
 pub use files::{Difference, FileSet, MARK, Status, is_marked};
-pub use globs::extended;
+pub use globs::{expression, extended};
 pub use integrity::sri;
 pub use kernels::kernel_table::KernelTable;
 pub use kernels::structures::with_structures;

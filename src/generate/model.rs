@@ -54,7 +54,11 @@ pub struct Model {
     pub parts: Vec<ModelPart>,
     /// Wheels are installed.
     pub wheels: bool,
-    /// File names of licence texts at the top of the source.
+    /// Wheels are among it.
+    pub unpacks: bool,
+    /// The recipe patches some of them.
+    pub patches_wheels: bool,
+    /// Licence texts, relative to the source.
     pub licences: Vec<String>,
     /// Builds of the host part, core's first, each behind those that it is built against.
     pub builds: Vec<Build>,
@@ -64,12 +68,18 @@ pub struct Model {
     pub against: bool,
     /// Components that are copied out of the source.
     pub copies: Vec<CopyBuild>,
+    /// The recipe lists what is installed of some builds.
+    pub installs: bool,
     /// SONAMEs that libraries of the host part are given.
     pub sonames: Vec<String>,
     /// Kernel groups that nvcc compiles.
     pub groups: Vec<Group>,
     /// Targets of kernel groups that ship cut: the host part is built for each, because nothing cuts there.
     pub cut: Vec<KernelTarget>,
+    /// Variants of what ships cut that builds tell apart, that of the host part first; none where there is one build.
+    pub cut_variants: Vec<String>,
+    /// What ships cut, as extended patterns of bash.
+    pub cut_files: Vec<String>,
     /// Calls of glslc, one a shader.
     pub shaders: Vec<ShaderCall>,
     /// Modules of shaders in WGSL, as simpack makes them: another release of naga makes others.
@@ -136,8 +146,10 @@ pub struct ModelPart {
     pub sha256: Option<String>,
     /// The same as a hash of subresource integrity.
     pub sri: Option<String>,
-    /// It is a wheel, which `host.sh` unpacks: no builder does.
+    /// It is a wheel, which `host.sh` unpacks and changes: no builder does.
     pub wheel: bool,
+    /// Builds find what the wheel holds in the directory: not all of them install it.
+    pub open: bool,
     /// Patches that are applied to it, relative to the directory of the generated files.
     pub patches: Vec<String>,
     /// Directory whose files are put over it then, relative to that directory.
@@ -213,18 +225,25 @@ pub struct Build {
     pub driver: BuildDriver,
     /// What stands before an option in its call.
     pub flag: &'static str,
+    /// What it makes lies among its sources.
+    pub in_source: bool,
     /// Directory below the source root; `.` for the root.
     pub source: String,
     /// Options; `{prefix}` and `{jobs}` are still to be replaced.
     pub options: BTreeMap<String, String>,
     /// Make targets, or the script.
     pub targets: Vec<String>,
+    /// What of it is installed, where the build does not install by itself: regular expressions over what it left, and places below the
+    /// prefix.
+    pub install: Vec<(String, String)>,
     /// Which files of a wheel are installed, as extended patterns of bash; none for all.
     pub patterns: Vec<String>,
     /// Host variants, the default first, each with all of its options; none where there is one build.
     pub variants: Vec<BuildVariant>,
     /// Components that it is built against.
     pub against: Vec<ComponentKind>,
+    /// It is called once for each of the variants of what ships cut.
+    pub by_cut: bool,
 }
 
 /// The build of a host variant.
@@ -386,9 +405,12 @@ impl Model {
 
     /// Core's build, where a builder's own support of CMake can do it, and the components that `host.sh` builds.
     pub fn hooked(&self) -> (Option<&Build>, Vec<ComponentKind>) {
+        let is_open = self.parts.iter().any(|part| part.open);
         let main = self.builds.first().filter(|build| {
             self.cut.is_empty()
                 && !self.places
+                && !is_open
+                && build.install.is_empty()
                 && build.component == ComponentKind::Core
                 && build.driver == BuildDriver::Cmake
                 && !build.source.contains("..")

@@ -21,6 +21,9 @@ struct Values<'a> {
     licences: Vec<Licence<'a>>,
     /// Device code is compiled.
     device: bool,
+    /// Archives of tar or zip become directories of the source, and zips are among them.
+    unpacks_archives: bool,
+    zips: bool,
     /// Functions that fetch the source.
     fetchers: &'static [&'static str],
     /// The address of an archive, cut where it says the version.
@@ -87,12 +90,15 @@ pub(super) fn files(model: &Model, templates: &Templates) -> Result<FileSet> {
         .as_ref()
         .filter(|_| model.parts.is_empty())
         .is_some_and(|listed| listed.version == model.version.to_string());
+    let archives = || model.parts.iter().filter(|part| !part.wheel).filter_map(|part| part.url.as_deref());
     let values = Values {
         model,
         attribute: &model.name,
         description: description(&model.summary),
         licences: model.licenses.iter().map(|id| Licence { id, attribute: licence(id) }).collect(),
         device: !(model.groups.is_empty() && model.cut.is_empty()),
+        unpacks_archives: archives().next().is_some(),
+        zips: archives().any(is_zip),
         core_refers: address.len() > 1 || of_index,
         address,
         fetchers: match &model.source.of {
@@ -193,15 +199,25 @@ fn licence(id: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether an address is that of an archive which nix's standard environment has no program for.
+fn is_zip(address: &str) -> bool {
+    address.ends_with(".zip")
+}
+
 fn tools(model: &Model) -> Vec<&'static str> {
     // Nix's standard environment has make.
     let mut tools: Vec<&str> = model.builds.iter().flat_map(|build| build.driver.system().pinned()).copied().collect();
     if !model.shaders.is_empty() {
         tools.push("shaderc");
     }
-    if model.wheels {
+    if model.unpacks {
         // Wheels' libraries know none of nix's directories.
-        tools.extend(["autoPatchelfHook", "unzip"]);
+        tools.push("autoPatchelfHook");
+    }
+    let mut archives =
+        model.parts.iter().filter_map(|part| part.url.as_deref()).chain(model.archive().map(|(url, _)| url));
+    if model.unpacks || archives.any(is_zip) {
+        tools.push("unzip");
     }
     tools.sort_unstable();
     tools.dedup();

@@ -7,8 +7,8 @@ compilers.py CHANNEL --gxx /usr/bin/g++ --nvcc .../nvcc --nvrtc .../lib --cmake 
 to be there.
 
 The names are conda-forge's, and so is what they export to packages that are built with them: gxx_linux-64,
-sysroot_linux-64, cuda-nvcc_linux-64, cuda-version, cuda-cudart, cuda-nvrtc-dev, cuda-nvrtc, libstdcxx, libgcc, cmake, ninja, patchelf, unzip. Prints
-the version of g++ as JSON.
+sysroot_linux-64, cuda-nvcc_linux-64, cuda-version, cuda-cudart, cuda-nvrtc-dev, cuda-nvrtc, libstdcxx, libgcc, cmake, ninja, patch, patchelf, unzip.
+Prints the version of g++ as JSON.
 """
 
 import argparse
@@ -67,8 +67,9 @@ def main():
 
     for name in ["cmake", "ninja", "patchelf"]:
         write(name, "99", [(f"bin/{name}", door(getattr(given, name)), None)])
-    if unzip := shutil.which("unzip"):
-        write("unzip", "99", [("bin/unzip", door(unzip), None)])
+    for name in ["patch", "unzip"]:
+        if program := shutil.which(name):
+            write(name, "99", [(f"bin/{name}", door(program), None)])
     write("make", "99", [("share/plain/make", b"", None)])
     if given.glslc:
         write("shaderc", "99", [("bin/glslc", door(given.glslc), None)])

@@ -10,7 +10,7 @@ use simpack::fs::Digest;
 use crate::support::{Ran, files, need, package_file, python, scratch, simpack, unpack};
 
 /// A simulator out of a wheel and an archive.
-struct Scene(tempfile::TempDir);
+pub struct Scene(tempfile::TempDir);
 
 const RECIPE: &str = r#"edition = 1
 
@@ -74,7 +74,7 @@ deleted file mode 100644
 ";
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let scene = Self(scratch());
         let info = "wheel/tiny-1.0.dist-info";
         for (path, text) in [
@@ -119,27 +119,27 @@ impl Scene {
         scene
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub fn path(&self, below: &str) -> PathBuf {
         self.0.path().join(below)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, text).unwrap();
     }
 
-    fn change(&self, path: &str, from: &str, to: &str) {
+    pub fn change(&self, path: &str, from: &str, to: &str) {
         let text = fs_err::read_to_string(self.path(path)).unwrap();
         assert!(text.contains(from), "{text}");
         self.write(path, &text.replace(from, to));
     }
 
-    fn simpack(&self, args: &[&str]) -> Ran {
+    pub fn simpack(&self, args: &[&str]) -> Ran {
         Ran::of(simpack(self.0.path(), args).env("SIMPACK_CACHE_DIR", self.path("cache")))
     }
 
-    fn text(&self, path: &str) -> String {
+    pub fn text(&self, path: &str) -> String {
         fs_err::read_to_string(self.path(path)).unwrap()
     }
 }

@@ -6,8 +6,9 @@ use std::process::Command;
 
 use simpack::fs::Digest;
 
-use crate::generating_conda::{checkout, compilers_with};
+use crate::generating_conda::{checkout, compilers_with, facts};
 use crate::generating_nix::{Nix, tools};
+use crate::slicing_recipe::in_two_widths;
 use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, shellcheck, simpack, unpack};
 
 /// A program for GPUs alone beside a module, without the libraries of the vendor that stand-ins lack. It is built from an archive, which
@@ -224,5 +225,58 @@ fn what_has_no_text_is_said() {
         )
         .exit(3);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
+/// Two variants of a library that ships cut: others call its build for each, and take nothing of the second but the library.
+#[test]
+fn others_build_every_variant_of_what_ships_cut() {
+    if python().is_none() {
+        return;
+    }
+    let Some(cuda) = set_up("SIMPACK_TEST_CUDA") else { return };
+    let gxx = which::which("g++");
+    need!(gxx.is_ok(), "no g++");
+    let dir = scratch();
+    let at = |below: &str| dir.path().join(below);
+    in_two_widths(&at("recipe"));
+    let (channel, major) = compilers_with(dir.path(), &gxx.unwrap(), &cuda, &[]);
+    fs_err::write(
+        at("variants.yaml"),
+        format!("c_compiler_version: [\"{major}\"]\ncxx_compiler_version: [\"{major}\"]\n"),
+    )
+    .unwrap();
+    Ran::of(&mut simpack(dir.path(), &["generate", "conda", "recipe"])).exit(0);
+    shellcheck(&at("recipe/packaging/conda/host.sh"));
+    let mut command = client("build.py").unwrap();
+    command.arg(at("recipe/packaging/conda/recipe.yaml")).arg("--channel").arg(&channel).arg("--fast");
+    Ran::of(command.arg("--output").arg(at("out")).arg("--variants").arg(at("variants.yaml"))).exit(0);
+    for file in files(&at("out/linux-64")).iter().filter(|file| file.ends_with(".conda")) {
+        let name = file.rsplitn(3, '-').nth(2).unwrap();
+        unpack(&at("out/linux-64").join(file), "pkg", &at("trees").join(name));
+    }
+    let libraries = ["lib/libwhole-narrow.so.1.2.0", "lib/libwhole-wide.so.1.2.0"];
+    for library in libraries {
+        assert_eq!(targets(&at("trees/whole-kernels-sm_90").join(library)), ["sm_90"], "{library}");
+    }
+    assert_eq!(files(&at("trees/whole-core/bin")), ["whole"]);
+    let needed = facts(&fs_err::read(at("trees/whole-core/bin/whole")).unwrap()).0;
+    assert!(needed.iter().any(|word| word == "NEEDED libwhole-narrow.so.1"), "{needed:?}");
+    let link = |name: &str| at("trees/whole-dev/lib").join(name).symlink_metadata().is_ok();
+    assert!(link("libwhole-narrow.so") && !link("libwhole-wide.so"), "what is linked with is the first's");
+
+    let Some(nix) = Nix::new() else { return };
+    let Some(python) = set_up("SIMPACK_TEST_PYTHON") else { return };
+    Ran::of(&mut simpack(dir.path(), &["generate", "nix", "recipe"])).exit(0);
+    let whole = format!(
+        "let pkgs = import {} {{ config.allowUnfree = true; overlays = [ (import {}) ]; }}; in pkgs.whole",
+        nix.path("nixpkgs").display(),
+        at("recipe/packaging/nix/overlay.nix").display()
+    );
+    let mut command = nix.command("nix-build");
+    command.env("STANDIN_PATH", tools(&python)).env("STANDIN_CUDA", &cuda);
+    Ran::of(command.args(["-E", &whole, "--out-link"]).arg(nix.path("package"))).exit(0);
+    for library in libraries {
+        assert_eq!(targets(&nix.path("package").join(library)), ["sm_90"], "{library}");
     }
 }

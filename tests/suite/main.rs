@@ -48,6 +48,7 @@ mod generating_every;
 mod generating_forge;
 mod generating_hpc;
 mod generating_nix;
+mod generating_sonames;
 mod generating_wheels;
 mod gpu_only;
 mod gridengine;

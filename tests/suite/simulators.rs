@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::generating_wheels::others_install_wheels_as_simpack_does;
+use crate::generating_wheels::{NEURON, OPENMM, others_install_wheels_as_simpack_does};
 use crate::support::{Ran, client, copy_tree, files, need, python, scratch, set_up, simpack};
 
 /// Packages that stand in for those of others in a channel: the solver sees them, and they hold nothing.
@@ -152,6 +152,7 @@ fn neuron_compiles_a_mechanism_and_both_simulators_agree() {
     // What an installer puts on PATH finds the same module.
     let versions = Ran::of(neuron.started(&python.with_file_name("nrniv")).arg("--version")).exit(0);
     assert!(versions.stdout.contains("9.0.2"), "{}{}", versions.stdout, versions.stderr);
+    others_install_wheels_as_simpack_does(neuron.dir.path(), &NEURON);
 }
 
 /// A mechanism is compiled against a prefix, and both simulators that a Python finds agree with it.
@@ -183,7 +184,7 @@ fn both_simulators_agree(neuron: &Packed, prefix: &Path, python: &Path) {
 /// the others run.
 #[test]
 fn openmm_is_one_simulator_out_of_two_wheels() {
-    let Some(openmm) = Packed::new("openmm") else { return };
+    let Some(openmm) = Packed::smaller("openmm", ("", ""), &[], &[]) else { return };
     openmm.verifies();
     openmm.passes(&["installation"]);
     for gpu in [Some("9.0"), Some("8.6"), None] {
@@ -208,7 +209,7 @@ fn openmm_is_one_simulator_out_of_two_wheels() {
     assert!(ran.stdout.contains("All differences are within tolerance"), "{}", ran.stdout);
     // What keeps them from loading is what this machine lacks, none of OpenMM's own libraries.
     assert!(!ran.stdout.contains("libOpenMM.so: cannot open"), "{}", ran.stdout);
-    others_install_wheels_as_simpack_does(openmm.dir.path());
+    others_install_wheels_as_simpack_does(openmm.dir.path(), &OPENMM);
 }
 
 /// The frozen examples of Brian2CUDA are what its generator writes, and their arrays what the generator was given.
@@ -220,14 +221,7 @@ fn the_generator_of_brian2cuda_writes_its_frozen_examples() {
     let mut generate = Command::new(brian2);
     generate.arg(frozen.join("generate.py")).arg("out").current_dir(dir.path());
     Ran::of(&mut generate).exit(0);
-    for example in ["coba", "stdp"] {
-        let (written, kept) = (dir.path().join("out").join(example), frozen.join(example));
-        assert_eq!(files(&written), files(&kept));
-        for file in files(&kept) {
-            let [written, kept] = [&written, &kept].map(|root| fs_err::read_to_string(root.join(&file)).unwrap());
-            assert!(written == kept, "{example}/{file}");
-        }
-    }
+    writes_frozen_examples(&dir.path().join("out"));
 }
 
 /// One of the frozen examples in one of its variants, compiled for one GPU and as PTX: what `EXAMPLES` and `VARIANTS` of the recipe's makefile are for.
@@ -235,7 +229,7 @@ fn the_generator_of_brian2cuda_writes_its_frozen_examples() {
 fn an_example_of_brian2cuda_is_built_for_one_gpu() {
     need!(set_up("SIMPACK_TEST_CUDA").is_some(), "no CUDA");
     let switches = ("build.options]\n", "build.options]\nEXAMPLES = \"coba\"\nVARIANTS = \"atomics\"\n");
-    let options = ["--capability", "9.0", "--ptx", "9.0"];
+    let options = ["--capability", "9.0", "--ptx", "9.0", "--format", "conda,wheel"];
     let others = [("brian2", "2.10.1"), ("libcurand", "10.4.0"), ("python", "3.13.5")];
     let Some(brian2cuda) = Packed::smaller("brian2cuda", switches, &options, &others) else { return };
     brian2cuda.verifies();
@@ -299,4 +293,77 @@ fn an_example_of_brian2cuda_is_built_for_one_gpu() {
     }
     let arrays = installed.iter().filter(|name| name.starts_with("share/brian2cuda/coba/static_arrays/"));
     assert_eq!(arrays.count(), 9);
+    wheels_generate_and_start_programs(&brian2cuda);
+}
+
+/// What pip installs of the wheels writes the frozen examples, says what it needs, and starts the program for the GPU.
+fn wheels_generate_and_start_programs(brian2cuda: &Packed) {
+    let install = |target: &Path, projects: &[&str]| {
+        // For a Python that this pip does not run on: Brian2 needs a newer one.
+        let mut pip = python().unwrap();
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--no-index",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--python-version",
+            "3.13",
+        ]);
+        pip.arg("--target").arg(target).arg("--find-links").arg(brian2cuda.path("dist/wheel"));
+        Ran::of(pip.args(projects)).exit(0);
+    };
+    let metadata = |target: &Path, name: &str| {
+        let text = fs_err::read_to_string(target.join(format!("{name}-1.0b1.dist-info/METADATA"))).unwrap();
+        let lines = text.lines().filter(|line| line.starts_with("Requires-")).map(str::to_owned);
+        lines.collect::<BTreeSet<String>>()
+    };
+    let start = |target: &Path| {
+        let mut start = python().unwrap();
+        Ran::of(start.arg(target.join("bin/brian2cuda-coba-atomics")).env("PYTHONPATH", target))
+    };
+    let target = brian2cuda.path("without");
+    install(&target, &["brian2cuda"]);
+    let of_core = metadata(&target, "brian2cuda");
+    for line in [
+        "Requires-Python: >=3.12",
+        "Requires-Dist: brian2==2.10.1",
+        "Requires-Dist: brian2cuda-kernels-sm-90-cu13==1.0b1 ; extra == 'sm90'",
+    ] {
+        assert!(of_core.contains(line), "{line}: {of_core:?}");
+    }
+    let without = start(&target).exit(1);
+    assert!(without.stderr.contains("pip install 'brian2cuda["), "{}", without.stderr);
+
+    let target = brian2cuda.path("with");
+    install(&target, &["brian2cuda", "brian2cuda-kernels-sm-90-cu13"]);
+    let of_kernels = metadata(&target, "brian2cuda_kernels_sm_90_cu13");
+    let curand: Vec<&String> = of_kernels.iter().filter(|line| line.contains("nvidia-curand")).collect();
+    assert_eq!(curand, ["Requires-Dist: nvidia-curand>=10,<11"]);
+    // The loader got as far as the vendor's library, which is not here.
+    let with = start(&target);
+    assert!(with.code != Some(0) && with.stderr.contains("libcurand.so.10"), "{}", with.stderr);
+
+    let Some(brian2) = set_up("SIMPACK_TEST_BRIAN2") else { return };
+    let script = format!(
+        "import runpy, sys; sys.path.insert(0, {target:?}); sys.argv = ['generate.py', 'written']; import brian2cuda; \
+         assert brian2cuda.__file__.startswith({target:?}), brian2cuda.__file__; \
+         runpy.run_path({target:?} + '/brian2cuda_prefix/share/brian2cuda/generate.py', run_name='__main__')",
+    );
+    Ran::of(Command::new(brian2).args(["-c", &script]).current_dir(brian2cuda.dir.path())).exit(0);
+    writes_frozen_examples(&brian2cuda.path("written"));
+}
+
+/// A directory holds what is frozen of the examples.
+fn writes_frozen_examples(written: &Path) {
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/brian2cuda/files/frozen");
+    for example in ["coba", "stdp"] {
+        let (written, kept) = (written.join(example), frozen.join(example));
+        assert_eq!(files(&written), files(&kept));
+        for file in files(&kept) {
+            let [written, kept] = [&written, &kept].map(|root| fs_err::read_to_string(root.join(&file)).unwrap());
+            assert!(written == kept, "{example}/{file}");
+        }
+    }
 }

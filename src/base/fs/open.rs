@@ -49,8 +49,25 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], or it is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
+    text(path, read(path)?)
+}
+
+/// The text of a regular file of `most` bytes at most.
+///
+/// # Errors
+/// As [`read_to_string`], or it is longer; of one that is, no more is read.
+pub fn read_short(path: &Path, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!("{} has more than {most} bytes", path.display()))),
+        false => text(path, bytes),
+    }
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> io::Result<String> {
     let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, format!("{} is not UTF-8", path.display()));
-    String::from_utf8(read(path)?).map_err(wrong)
+    String::from_utf8(bytes).map_err(wrong)
 }
 
 #[cfg(test)]
@@ -67,6 +84,8 @@ mod tests {
             (read(&at("file")).unwrap(), read_to_string(&at("file")).unwrap()),
             (b"text".to_vec(), "text".into())
         );
+        assert_eq!(read_short(&at("file"), 4).unwrap(), "text");
+        assert!(read_short(&at("file"), 3).unwrap_err().to_string().ends_with("file has more than 3 bytes"));
         assert!(walk(dir.path()).is_ok());
         let pipe = std::ffi::CString::new(at("pipe").to_str().unwrap()).unwrap();
         // SAFETY: a text that lives through the call.
@@ -81,7 +100,8 @@ mod tests {
                 open(&path).is_err()
                     && open_lock(&path).is_err()
                     && read(&path).is_err()
-                    && read_to_string(&path).is_err(),
+                    && read_to_string(&path).is_err()
+                    && read_short(&path, u64::MAX).is_err(),
                 "{name}"
             );
             assert!(Digest::of_file(&path).is_err() && Content::open(&path).is_err(), "{name}");

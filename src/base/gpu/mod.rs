@@ -32,7 +32,7 @@ pub use error::CodeError;
 pub use loadable::{loadable, runs_on};
 pub use ptx::{PtxKernel, PtxModule, is_ptx, ptx};
 pub use shader::embedded::embedded_modules;
-pub use shader::webgpu::{is_wgsl, wgsl_for_webgpu};
+pub use shader::webgpu::{LARGEST_WGSL, is_wgsl, wgsl_for_webgpu};
 pub use shader::wgsl::{Contraction, NAGA_VERSION, wgsl_to_spirv};
 pub use signature::{BufferBinding, BufferField, KernelSignature, Param, PushConstants, SpecConstant, kernel_abi_tag};
 pub use spirv::{

@@ -13,6 +13,7 @@ use crate::arch::{Capability, CudaVersion, KernelCompiler, KernelTarget};
 use crate::engine::options::BuildOptions;
 use crate::error::{Error, Result};
 use crate::fs::{self, Digest};
+use crate::gpu::LARGEST_WGSL;
 use crate::plan::{Action, Step, wgsl_module};
 use crate::process::Call;
 
@@ -199,7 +200,7 @@ impl KernelPlace<'_> {
 
     /// Makes a module of a shader in WGSL at `output`.
     fn naga(&self, source: &str, args: &[String], output: &Path) -> Result<()> {
-        let text = fs::read_to_string(&self.root.join(source))?;
+        let text = fs::read_short(&self.root.join(source), LARGEST_WGSL as u64)?;
         if self.options.sources.get(source) != Some(&Digest::of(text.as_bytes())) {
             return Err(changed(source));
         }

@@ -16,15 +16,15 @@ use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{
     Axis, AxisValue, Build, BuildVariant, CopyBuild, Group, Host, KernelTable, Library, Model, Needed, Output, Release,
-    Target, Use, extended, library_base, licence_ids,
+    Target, Use, expression, extended, library_base, licence_ids,
 };
 use crate::manifest::{CondaForge, EasyBuild, Manifests};
 use crate::pack::{self, PackContext};
 use crate::package::{Package, PackageKind};
 use crate::plan::{self, PlannedBundle, kernel_dir};
 use crate::recipe::{
-    Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, KernelGroup, NONE, Need, PYTHON, Recipe,
-    RecipeMatrix, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
+    Component, ComponentKind, CondaProfile, DeviceCompiler, HostVariant, Install, KernelGroup, NONE, Need, PYTHON,
+    Recipe, RecipeMatrix, VariantAxis, VariantBuild, VariantValue, choice_word, needs_dxc,
 };
 
 /// The model of a recipe that was resolved once a CUDA release, for a target's texts. With `built`, what is known of
@@ -58,6 +58,8 @@ pub(super) fn model(
     // Only conda's builders are told of a version of Python.
     builds.retain(|build| target == Target::Conda || build.component != ComponentKind::Python);
     builds.sort_by_key(|build| (depth(recipe, build.component), build.component));
+    let parts = sources::parts(recipe, target, place)?;
+    let by_cut = builds.iter().any(|build| build.by_cut);
     Ok(Model {
         name: recipe.name.clone(),
         tables: recipe.groups.iter().filter_map(KernelTable::of).collect(),
@@ -75,11 +77,14 @@ pub(super) fn model(
         recipe: place.recipe.clone(),
         simpack: place.simpack.clone(),
         source: sources::source(recipe, place)?,
-        parts: sources::parts(recipe, place)?,
+        unpacks: parts.iter().any(|part| part.wheel),
+        patches_wheels: parts.iter().any(|part| part.wheel && !part.patches.is_empty()),
+        parts,
+        licences: sources::licences(recipe, place),
         wheels: builds.iter().any(|build| build.driver == BuildDriver::Wheel),
-        licences: sources::licences(recipe, place)?,
         places: recipe.is_sliced() || builds.iter().any(|build| build.options.values().any(|value| names_place(value))),
         against: builds.iter().any(|build| !build.against.is_empty()),
+        installs: builds.iter().any(|build| !build.install.is_empty()),
         builds,
         copies: copies(recipe)?,
         sonames: recipe
@@ -97,6 +102,8 @@ pub(super) fn model(
             true => recipe.targets.iter().filter(|it| !it.is_shader()).copied().collect(),
             false => Vec::new(),
         },
+        cut_files: if by_cut { patterns(&cut_files(recipe))? } else { Vec::new() },
+        cut_variants: if by_cut { recipe.cut_variants().into_iter().map(str::to_owned).collect() } else { Vec::new() },
         shaders: plan::glslc_calls(recipe),
         modules: if target.compiles_shaders() { modules(recipe, &place.source)? } else { Vec::new() },
         host: Host {
@@ -139,9 +146,6 @@ fn generated_form(recipes: &RecipeMatrix, group: &KernelGroup, target: Target) -
     let what = match group.form.compiler() {
         _ if !target.compiles() => return Ok(()),
         DeviceCompiler::Steps => return Ok(()),
-        DeviceCompiler::HostBuilds if target.builds_each() && group.variants.len() > 1 => {
-            "is built once for each variant by simpack"
-        }
         DeviceCompiler::HostBuilds if target == Target::Conda && recipes.iter().count() > 1 => {
             "is built once for each CUDA release by simpack"
         }
@@ -202,11 +206,14 @@ fn build(recipe: &Recipe, component: &Component) -> Result<Option<Build>> {
     Ok(Some(Build {
         patterns: of_wheel.map(|inputs| patterns(inputs)).transpose()?.unwrap_or_default(),
         variants: builds.into_iter().filter_map(variant).collect(),
+        by_cut: spec.options.values().any(|value| value.contains(VARIANT)),
         component: component.kind,
         driver: spec.driver,
         flag: spec.driver.system().flag(),
+        in_source: spec.driver.system().builds_in_source(),
         source: spec.source.clone(),
         options: fill(&spec.options),
+        install: spec.install.iter().map(installed).collect::<Result<_>>()?,
         targets: spec.targets.clone(),
         against: spec.against.clone(),
     }))
@@ -230,6 +237,21 @@ fn python_against(recipe: &Recipe) -> Vec<String> {
             && source.is_some_and(|source| build.against.contains(&source))
     };
     recipe.components.iter().filter(is_of).map(|component| format!("{}-{}", recipe.name, component.kind)).collect()
+}
+
+/// What of a build is installed, and where.
+fn installed(install: &Install) -> Result<(String, String)> {
+    let wrong = || Error::recipe(format!("`{}` cannot be an expression of a shell", install.from));
+    Ok((expression(&install.from).ok_or_else(wrong)?, install.to.clone()))
+}
+
+/// Stands for the variant of what ships cut in options.
+const VARIANT: &str = "{variant}";
+
+/// Globs over what ships cut.
+fn cut_files(recipe: &Recipe) -> Vec<String> {
+    let groups = recipe.groups.iter().filter(|group| group.form.is_exclusive());
+    groups.flat_map(|group| group.files.clone()).collect()
 }
 
 /// Globs as patterns of a shell.
@@ -499,12 +521,7 @@ fn output(recipes: &RecipeMatrix, by_release: &[(ComponentKind, bool)], package:
     let recipe = recipes.of(manifest.cuda);
     let files = match (&package.kind, manifest.target) {
         _ if package.root.is_none() => Vec::new(),
-        (PackageKind::Kernels, Some(_)) if manifest.is_slice() => recipe
-            .groups
-            .iter()
-            .filter(|group| group.form.is_exclusive())
-            .flat_map(|group| group.files.clone())
-            .collect(),
+        (PackageKind::Kernels, Some(_)) if manifest.is_slice() => cut_files(recipe),
         (PackageKind::Kernels, Some(target)) => kernel_files(recipe, target),
         _ => recipe.component(manifest.component).map(|component| component.files.clone()).unwrap_or_default(),
     };

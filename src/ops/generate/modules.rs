@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use crate::error::Result;
 use crate::fs::{self, Digest};
 use crate::generate::ShaderModule;
+use crate::gpu::LARGEST_WGSL;
 use crate::plan::{ShaderCall, wgsl_calls, wgsl_module};
 use crate::recipe::Recipe;
 
@@ -17,14 +18,14 @@ const LINE: usize = 76;
 /// The modules of all shaders in WGSL, in the order of the recipe.
 ///
 /// # Errors
-/// A source cannot be read, or naga does not take it.
+/// A source cannot be read or is longer than any shader, or naga does not take it.
 pub(super) fn modules(recipe: &Recipe, source: &Path) -> Result<Vec<ShaderModule>> {
     wgsl_calls(recipe).into_iter().map(|call| module(call, source)).collect()
 }
 
 fn module(call: ShaderCall, root: &Path) -> Result<ShaderModule> {
     let ShaderCall { source, args, output } = call;
-    let text = fs::read_to_string(&root.join(&source))?;
+    let text = fs::read_short(&root.join(&source), LARGEST_WGSL as u64)?;
     let made = wgsl_module((&source, &text), &args)?;
     let sha256 = Digest::of(text.as_bytes());
     // Text for WebGPU, else words.

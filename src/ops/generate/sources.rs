@@ -8,7 +8,7 @@ use crate::container::Form;
 use crate::error::{Error, Result};
 use crate::fs::Digest;
 use crate::generate::{self, Listed, ModelPart, ModelSource, Target};
-use crate::recipe::{Component, ComponentKind, Recipe, Source, SourcePart};
+use crate::recipe::{Component, ComponentKind, DeviceCompiler, Recipe, Source, SourcePart};
 use crate::toolchain::Store;
 
 /// The directory of a source that is the whole tree.
@@ -56,8 +56,7 @@ fn used(recipe: &Recipe) -> Vec<SourcePart> {
 
 /// Whether anything that is built or ships is of a part: tests have sources, too.
 fn is_used(recipe: &Recipe, part: &SourcePart) -> bool {
-    let is_below =
-        |path: &str| path == part.into || path.strip_prefix(&part.into).is_some_and(|rest| rest.starts_with('/'));
+    let is_below = |path: &str| path == part.into || inside(&part.into, path).is_some();
     let mut builds = recipe.components.iter().flat_map(Component::builds);
     part.into == ROOT
         || recipe.groups.iter().any(|group| !group.sources.is_empty())
@@ -90,8 +89,6 @@ pub(super) fn generated(recipe: &Recipe, target: Target) -> Result<()> {
         "the recipe changes its source"
     } else if builds().any(|build| build.driver == BuildDriver::Wheel) && !target.builds_each() {
         "it installs a wheel"
-    } else if builds().any(|build| !build.install.is_empty()) {
-        "simpack installs what its build leaves"
     } else if !target.builds_each() && recipe.components.iter().any(|component| !component.sonames.is_empty()) {
         "simpack gives its libraries their SONAMEs"
     } else if !target.builds_each() && others().any(|build| !build.against.is_empty()) {
@@ -128,66 +125,103 @@ pub(super) fn source(recipe: &Recipe, place: &Place) -> Result<ModelSource> {
 }
 
 /// The parts of a source that no builder puts together by itself: several, or a wheel.
-pub(super) fn parts(recipe: &Recipe, place: &Place) -> Result<Vec<ModelPart>> {
-    let found = used(recipe).iter().map(|part| one(part, place)).collect::<Result<Vec<_>>>()?;
-    let is_installed = |part: &&ModelPart| {
-        let mut builds = recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
-        builds.any(|build| build.driver == BuildDriver::Wheel && build.source == part.into)
-    };
-    if let Some(part) = found.iter().find(|part| part.wheel && !is_installed(part)) {
-        let error = Error::recipe(format!(
-            "other builders cannot have the source `{}`: no build installs the wheel",
-            part.into
-        ));
-        return Err(error.hint(WITHOUT_RECIPE));
-    }
-    let is_plain = recipe.source.single().is_some() && !found.iter().any(|part| part.wheel);
+pub(super) fn parts(recipe: &Recipe, target: Target, place: &Place) -> Result<Vec<ModelPart>> {
+    let found = used(recipe).iter().map(|part| one(recipe, part, place)).collect::<Result<Vec<_>>>()?;
+    // nix compiles device code in derivations of their own, out of the source with all changes.
+    let compiles = recipe.groups.iter().any(|group| group.form.compiler() == DeviceCompiler::Steps);
+    let is_changed = recipe.source.single().is_some_and(|(_, changes)| changes.is_some());
+    let is_several = recipe.source.single().is_none() || found.iter().any(|part| part.wheel);
+    let is_plain = !(is_several || is_changed && compiles && target.builds_each());
     Ok(if is_plain { Vec::new() } else { found })
 }
 
-/// Licence texts that builders find in the source. One in a wheel ships with what that says of itself.
-pub(super) fn licences(recipe: &Recipe, place: &Place) -> Result<Vec<String>> {
-    let wheels: Vec<ModelPart> = parts(recipe, place)?.into_iter().filter(|part| part.wheel).collect();
-    let is_in_wheel = |name: &str| {
-        let mut files = recipe.licence_files.iter().filter(|file| file.rsplit('/').next() == Some(name));
-        files.any(|file| wheels.iter().any(|part| part.into == ROOT || file.starts_with(&format!("{}/", part.into))))
+/// Licence texts that builders find in the source, relative to it: those that the recipe names, else those at its top. One in a wheel
+/// ships with what that says of itself; what a recipe puts over a source lies beside it.
+pub(super) fn licences(recipe: &Recipe, place: &Place) -> Vec<String> {
+    let named = if recipe.licence_files.is_empty() { &place.licences } else { &recipe.licence_files };
+    let parts = used(recipe);
+    let found = |file: &String| {
+        // The directory of a part goes before the tree itself.
+        let within = parts.iter().filter_map(|part| inside(&part.into, file).map(|rest| (part, rest)));
+        let mut within: Vec<(&SourcePart, &str)> = within.collect();
+        within.sort_by_key(|(part, _)| part.into == ROOT);
+        let (part, rest) = within.first()?;
+        let is_over = part.overlay.as_ref().is_some_and(|overlay| recipe.dir.join(overlay).join(rest).is_file());
+        match is_over {
+            true => Some(format!("{}/{rest}", beside(part, OVERLAY))),
+            false => (!is_wheel(part, place)).then(|| file.clone()),
+        }
     };
-    Ok(place.licences.iter().filter(|name| !is_in_wheel(name)).cloned().collect())
+    named.iter().filter_map(found).collect()
 }
 
-fn one(part: &SourcePart, place: &Place) -> Result<ModelPart> {
+/// The directory in a source with the files that the recipe puts over it.
+const OVERLAY: &str = "simpack-overlay";
+
+/// A path below the directory of a part.
+fn beside(part: &SourcePart, name: &str) -> String {
+    if part.into == ROOT { name.to_owned() } else { format!("{}/{name}", part.into) }
+}
+
+/// A path of the source tree below the directory of a part.
+fn inside<'a>(into: &str, path: &'a str) -> Option<&'a str> {
+    if into == ROOT { Some(path) } else { path.strip_prefix(into)?.strip_prefix('/') }
+}
+
+/// The address of a part that is fetched by one.
+fn address<'a>(part: &'a SourcePart, place: &'a Place) -> Option<&'a String> {
+    match &part.source {
+        Some(Source::Url { url, .. }) => Some(url),
+        Some(Source::Pypi { .. }) => place.addresses.get(&part.into),
+        _ => None,
+    }
+}
+
+fn is_wheel(part: &SourcePart, place: &Place) -> bool {
+    address(part, place).is_some_and(|url| url.ends_with(WHEEL))
+}
+
+fn one(recipe: &Recipe, part: &SourcePart, place: &Place) -> Result<ModelPart> {
     let below = |path: &String| format!("{}/{path}", place.recipe_dir);
-    let (url, sha256) = match &part.source {
-        Some(Source::Url { url, sha256 }) => (Some(url.clone()), Some(sha256)),
-        Some(Source::Pypi { sha256, .. }) => (place.addresses.get(&part.into).cloned(), Some(sha256)),
-        _ => (None, None),
+    let sha256 = match &part.source {
+        Some(Source::Url { sha256, .. } | Source::Pypi { sha256, .. }) => Some(sha256),
+        _ => None,
     };
-    let wheel = url.as_ref().is_some_and(|url| url.ends_with(WHEEL));
+    let (url, wheel) = (address(part, place), is_wheel(part, place));
+    let builds = || recipe.components.iter().flat_map(Component::builds).map(|build| build.spec);
+    let is_open = || builds().any(|build| build.driver != BuildDriver::Wheel && reads(&build.source, &part.into));
+    let is_installed = || builds().any(|build| build.driver == BuildDriver::Wheel && build.source == part.into);
+    let open = wheel && is_open();
     // Of one source builders see by themselves what it is.
-    let is_tar = part.into == ROOT || url.as_ref().is_none_or(|url| matches!(Form::of_name(url), Some(Form::Tar(_))));
-    let refused = |what: &str| {
-        let error = Error::recipe(format!("other builders cannot have the source `{}`: {what}", part.into));
-        Err(error.hint(WITHOUT_RECIPE))
+    let is_archive =
+        part.into == ROOT || url.is_none_or(|url| matches!(Form::of_name(url), Some(Form::Tar(_) | Form::Zip)));
+    let what = if wheel && !(open || is_installed()) {
+        "no build of the host part reads the wheel"
+    } else if !wheel && !is_archive {
+        "its address does not say what archive it is"
+    } else {
+        return Ok(ModelPart {
+            into: part.into.clone(),
+            of: match &part.source {
+                Some(Source::Path(path)) => Some(Source::Path(below(path))),
+                other => other.clone(),
+            },
+            sri: sha256.map(|sha256| sri(sha256)).transpose()?,
+            sha256: sha256.cloned(),
+            url: url.cloned(),
+            wheel,
+            open,
+            patches: part.patches.iter().map(below).collect(),
+            overlay: part.overlay.as_ref().map(below),
+        });
     };
-    if wheel && !(part.patches.is_empty() && part.overlay.is_none()) {
-        return refused("the recipe changes a wheel");
-    }
-    if !wheel && !is_tar {
-        return refused("it is neither a wheel nor an archive of tar");
-    }
-    Ok(ModelPart {
-        into: part.into.clone(),
-        of: match &part.source {
-            Some(Source::Path(path)) => Some(Source::Path(below(path))),
-            other => other.clone(),
-        },
-        sri: sha256.map(|sha256| sri(sha256)).transpose()?,
-        sha256: sha256.cloned(),
-        url,
-        wheel,
-        patches: part.patches.iter().map(below).collect(),
-        overlay: part.overlay.as_ref().map(below),
-    })
+    let error = Error::recipe(format!("other builders cannot have the source `{}`: {what}", part.into));
+    Err(error.hint(WITHOUT_RECIPE))
+}
+
+/// Whether a build whose source is a directory finds files of a part in it.
+fn reads(source: &str, into: &str) -> bool {
+    source == ROOT || into == ROOT || source == into || inside(into, source).is_some() || inside(source, into).is_some()
 }
 
 fn sri(sha256: &str) -> Result<String> {

@@ -43,7 +43,8 @@ const PASSED: [&str; 28] = [
     "GIT_TEMPLATE_DIR",
 ];
 
-/// Makes `tree`, an empty directory, the tree of commit `rev` with its submodules, without `.git`.
+/// Makes `tree`, an empty directory, the tree of commit `rev` with its submodules. Of git's own there is what tells builds that a
+/// submodule was checked out: the file `.git` in it.
 ///
 /// # Errors
 /// `rev` is no full commit id, git is missing, or the repository does not give the commit.
@@ -171,24 +172,20 @@ fn submodules(git: &Git) -> Result<()> {
     })
 }
 
-/// Removes git's own files: of the repository and of its submodules.
+/// Removes the repositories. The file `.git` of a submodule stays, as it does in archives that are made of a checkout: builds test for it.
+/// Git writes the same text into it everywhere, a way to what is gone.
 fn remove_git(tree: &Path) -> Result<()> {
     let mut found = Vec::new();
     let mut walk = walkdir::WalkDir::new(tree).min_depth(1).into_iter();
     while let Some(entry) = walk.next() {
         let entry = entry.map_err(|error| Error::file(tree, error))?;
-        if entry.file_name() == ".git" {
-            if entry.file_type().is_dir() {
-                walk.skip_current_dir();
-            }
+        if entry.file_name() == ".git" && entry.file_type().is_dir() {
+            walk.skip_current_dir();
             found.push(entry);
         }
     }
     for entry in found {
-        match entry.file_type().is_dir() {
-            true => fs_err::remove_dir_all(entry.path())?,
-            false => fs_err::remove_file(entry.path())?,
-        }
+        fs_err::remove_dir_all(entry.path())?;
     }
     Ok(())
 }

@@ -265,7 +265,7 @@ pub(in crate::toolchain) fn key(source: &Source) -> Result<Digest> {
     Ok(match source {
         Source::Path(_) | Source::Composed(_) => return Err(no_path()),
         // Submodules may be named relative to the repository, so its address counts.
-        Source::Git { url, rev } => key.field("git").field(url).field(rev).finish(),
+        Source::Git { url, rev } => key.field("git 2").field(url).field(rev).finish(),
         Source::Url { sha256, .. } | Source::Pypi { sha256, .. } => key.field("archive").field(sha256).finish(),
     })
 }

@@ -346,7 +346,7 @@ let
     };
     cuda_cudart = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/cuda_cudart.nix@4436175e8fbb";
-value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* ${cuda}/lib/libcudart_static.a $lib/lib/";
+value = component "cuda_cudart" "${wheel "cuda_runtime" "$dev"} ln -s ${cuda}/lib/libcudart.so.* ${cuda}/lib/libcudart_static.a ${cuda}/lib/libcudadevrt.a $lib/lib/";
     };
     libcufft = {
       at = "pkgs/development/cuda-modules/_cuda/fixups/libcufft.nix@aa3dc258eb95";

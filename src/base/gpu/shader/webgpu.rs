@@ -21,8 +21,8 @@ pub(super) const WGSL_MARK: &[u8] = b"// WGSL for WebGPU, packaged by simpack.\n
 /// The version of SPIR-V by which modules are read. No device sees it.
 const READ_AS: (u8, u8) = (1, 3);
 
-/// More text than this is not read: the largest shaders of simulators have some tens of kilobytes.
-const LARGEST: usize = 1 << 20;
+/// Bytes of a shader in WGSL, source or module: more is not read. The largest shaders of simulators have some tens of kilobytes.
+pub const LARGEST_WGSL: usize = 1 << 20;
 
 /// Steps that a byte costs naga, about.
 const STEPS: u64 = 100;
@@ -62,9 +62,9 @@ pub fn wgsl_for_webgpu((path, text): (&str, &str), constants: &[(String, f64)]) 
     let meant = read(&wgsl_to_spirv((path, text), READ_AS, constants, Contraction::Allowed)?)?;
     let (module, info) = parsed((path, &made), Capabilities::empty())?;
     let found = read(&written(path, &module, &info, READ_AS, &[], Contraction::Allowed)?)?;
-    if meant != found || made.len() > LARGEST {
+    if meant != found || made.len() > LARGEST_WGSL {
         return Err(format!(
-            "{path}: with its constants filled in, it is another shader, or longer than {LARGEST} bytes"
+            "{path}: with its constants filled in, it is another shader, or longer than {LARGEST_WGSL} bytes"
         ));
     }
     Ok(made.into_bytes())
@@ -95,7 +95,7 @@ fn literal(ty: &TypeInner, value: f64) -> Option<(&'static str, String)> {
 /// Not UTF-8, longer than any shader, or what naga says of it.
 pub(in crate::gpu) fn webgpu_within(bytes: &[u8], budget: &Budget) -> Result<SpirvModule, CodeError> {
     let stopped = || CodeError::stopped(budget, || CodeError::damaged("a shader in WGSL that is too long"));
-    if bytes.len() > LARGEST {
+    if bytes.len() > LARGEST_WGSL {
         return Err(CodeError::Unsupported("a shader in WGSL of more than a mebibyte"));
     }
     budget.work(bytes.len() as u64 * STEPS).ok_or_else(stopped)?;
@@ -174,7 +174,7 @@ mod tests {
         let module = webgpu_within(&bytes, &Budget::of(&bytes)).unwrap();
         assert!(module.capabilities.contains(&"Int64".to_owned()));
         for (broken, why) in
-            [(&b"fn"[..], "naga does not take"), (b"\xff", "not UTF-8"), (&[b' '; LARGEST], "mebibyte")]
+            [(&b"fn"[..], "naga does not take"), (b"\xff", "not UTF-8"), (&[b' '; LARGEST_WGSL], "mebibyte")]
         {
             let bytes = [WGSL_MARK, broken].concat();
             let said = webgpu_within(&bytes, &Budget::of(&bytes)).unwrap_err().to_string();

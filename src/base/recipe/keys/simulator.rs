@@ -34,7 +34,7 @@ pub(super) struct Source {
     /// Directory, relative to the recipe's.
     #[schemars(example = &"..")]
     path: Option<String>,
-    /// Address of a git repository.
+    /// Address of a git repository. Its submodules come along, each with its file `.git`, for which builds look.
     #[schemars(example = &"https://git.example.org/mysim.git")]
     git: Option<String>,
     /// Commit of the repository: all 40 digits, because branches and tags move.

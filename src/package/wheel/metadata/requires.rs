@@ -36,6 +36,9 @@ impl Requires<'_> {
         for dependency in &package.manifest.dependencies {
             all.extend(self.one(dependency, package)?);
         }
+        // What a file needs is any version of a library; what `uses` says of it goes before.
+        let named: Vec<String> = all.clone();
+        all.retain(|one| !named.iter().any(|other| is_narrower(other, one)));
         Ok(all)
     }
 
@@ -153,6 +156,11 @@ fn requirement(project: &str, range: String, name: &str, package: &Package) -> R
     }
 }
 
+/// Whether a requirement is that of the same project as another, which takes every version.
+fn is_narrower(one: &str, any: &str) -> bool {
+    one.strip_prefix(any).is_some_and(|rest| rest.starts_with(['=', '!', '<', '>', '~']))
+}
+
 /// The versions of a library whose own version is the toolkit's.
 fn of_release(library: &VendorLibrary, cuda: CudaVersion) -> String {
     match library.versioned_with_cuda {
@@ -186,6 +194,14 @@ pub(in crate::package::wheel) fn has_wheel(package: &Package) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_goes_before_any_version_of_the_same_project() {
+        assert!(is_narrower("nvidia-curand>=10,<11", "nvidia-curand"));
+        for (one, any) in [("nvidia-curand", "nvidia-curand"), ("nvidia-curand-cu13>=10", "nvidia-curand")] {
+            assert!(!is_narrower(one, any), "{one}");
+        }
+    }
 
     #[test]
     fn specifiers_of_versions() {
