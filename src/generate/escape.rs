@@ -71,7 +71,7 @@ pub fn shell(text: &str) -> Option<String> {
 }
 
 /// Placeholders that are variables of `host.sh`, with `_` for `-`.
-pub const FILLED: [&str; 12] = [
+pub const FILLED: [&str; 13] = [
     "{prefix}",
     "{dependencies}",
     "{against}",

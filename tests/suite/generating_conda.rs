@@ -50,10 +50,12 @@ pub fn facts(bytes: &[u8]) -> (Vec<String>, BTreeMap<String, Vec<u8>>) {
     let endian = file.endian();
     let header = file.elf_header();
     let sections = header.sections(endian, bytes).unwrap();
-    let (dynamic, link) = sections.dynamic(endian, bytes).unwrap().unwrap();
-    let strings = sections.strings(endian, bytes, link).unwrap();
     let mut words = Vec::new();
+    // Objects have none.
+    let dynamic = sections.dynamic(endian, bytes).unwrap();
+    let (dynamic, link) = dynamic.unwrap_or((&[], object::SectionIndex(0)));
     for entry in dynamic {
+        let strings = sections.strings(endian, bytes, link).unwrap();
         let (tag, value) = (entry.d_tag.get(endian), entry.d_val.get(endian));
         let name = match tag.0 {
             1 => "NEEDED",
