@@ -25,7 +25,8 @@ fn what_grid_engine_says_of_lost_tasks_is_told() {
     let ran = Ran::of(cluster.serve(&mut wide)).exit(0);
     assert!(ran.stderr.contains("1 step in 1 task of 2 processors"), "{}", ran.stderr);
     assert_eq!(changed(&digests(&tiny.path("dist")), &reference), [""; 0]);
-    let ran = Ran::of(&mut build(&tiny, &cluster, &["--partition", "none.q", "--clean"])).exit(4);
+    cold();
+    let ran = Ran::of(&mut build(&tiny, &cluster, &["--partition", "none.q"])).exit(4);
     assert!(ran.stderr.contains("none.q"), "{}", ran.stderr);
 
     // The time limit of the job.

@@ -56,7 +56,7 @@ fn meson_builds_the_host_part() {
     }
     tiny.change("options = { slow = true }", "targets = [\"all\"]");
     let ran = Ran::of(&mut tiny.simpack(&["check", "recipe"])).exit(3);
-    assert!(ran.stderr.contains("`targets` cannot be combined with driver `meson`"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("`targets` cannot be combined with driver `meson`"), "{}", ran.stdout);
 }
 
 #[test]

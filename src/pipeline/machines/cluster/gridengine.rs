@@ -55,9 +55,8 @@ impl Scheduler for GridEngine {
     }
 
     fn submit(&self, asked: &Submission<'_>) -> Result<u64> {
-        let script = asked.run.path().join("submit.sh");
         let line = format!("exec {} \"$SGE_TASK_ID\" \"$HOSTNAME\"\n", asked.call.line());
-        fs::write_atomic(&script, format!("#!/bin/sh\n{line}").as_bytes())?;
+        fs::write_atomic(asked.script, format!("#!/bin/sh\n{line}").as_bytes())?;
         let mut args = vec![
             "-terse".to_owned(),
             "-V".to_owned(),
@@ -73,7 +72,7 @@ impl Scheduler for GridEngine {
             "y".to_owned(),
             "-o".to_owned(),
             // Before the colon might stand a host.
-            format!(":{}", fs::utf8(&asked.run.log("$TASK_ID"))?),
+            format!(":{}", fs::utf8(&(asked.output)("$TASK_ID"))?),
             "-r".to_owned(),
             "y".to_owned(),
         ];
@@ -82,7 +81,7 @@ impl Scheduler for GridEngine {
         let environment = self.environment(asked.processors)?;
         args.extend(environment.into_iter().flat_map(|name| ["-pe".to_owned(), name, asked.processors.to_string()]));
         args.extend(self.run.args.iter().cloned());
-        args.push(fs::utf8(&script)?.to_owned());
+        args.push(fs::utf8(asked.script)?.to_owned());
         let call = Call::new("qsub").pass_all().args(args);
         let call = asked.call.env.iter().fold(call, |call, (name, value)| call.env(name, value));
         let answer = call.read().map_err(|error| {

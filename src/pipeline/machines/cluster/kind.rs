@@ -37,6 +37,11 @@ impl ClusterKind {
         Self::NAMES.iter().find(|(known, ..)| *known == name).map(|(_, kind, _)| *kind)
     }
 
+    /// A line of what is told of a run.
+    pub(super) fn line(self, text: &str) -> String {
+        format!("  {:<10} {text}", self.name())
+    }
+
     /// Its programs, for one run.
     pub(super) fn scheduler(self, run: Run) -> Box<dyn Scheduler> {
         match self {

@@ -57,7 +57,7 @@ pub(in crate::pipeline) fn make(
         None => fs::cache_dir()?.join(asked.kind.name()),
     };
     let own = std::path::absolute(shared)?.join(&name);
-    let waiting = || ui.note(line_of(asked.kind, "waiting for another build of the same plan"));
+    let waiting = || ui.note(asked.kind.line("waiting for another build of the same plan"));
     fs::with_lock_or_wait(&own.join("lock"), waiting, || {
         let missing = engine::missing(&job.plan, cache, request.threads())?;
         if missing.is_empty() {
@@ -131,7 +131,7 @@ fn adopted((kind, client): (ClusterKind, &dyn Scheduler), dir: &RunDir, ui: &Ui)
                     jobs.join(" ")
                 ))
             })?;
-            ui.note(line_of(kind, &format!("{} of an earlier build adopted", count(alive.len(), "task"))));
+            ui.note(kind.line(&format!("{} of an earlier build adopted", count(alive.len(), "task"))));
             return Ok(Some(orders));
         }
         check_interrupted()?;
@@ -193,17 +193,13 @@ fn submit(
         memory,
         call: &call,
         dir: &here,
-        run: dir,
+        output: &|number| dir.log(number),
+        script: &dir.path().join("submit.sh"),
     })?;
     let steps: usize = tasks.clone().map(|number| orders.tasks[number - 1].len()).sum();
     let (steps, many, processors) =
         (count(steps, "step"), count(tasks.count(), "task"), count(orders.jobs, "processor"));
     let line = format!("job {job}: {steps} in {many} of {processors}; logs in {}", dir.path().display());
-    ui.note(line_of(asked.kind, &line));
+    ui.note(asked.kind.line(&line));
     Ok(())
-}
-
-/// A line of what is told of a run.
-fn line_of(kind: ClusterKind, line: &str) -> String {
-    format!("  {:<10} {line}", kind.name())
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::orders::RunDir;
 use crate::error::{Error, Result};
 use crate::process::Call;
 
@@ -56,7 +55,6 @@ pub(super) struct Run {
 }
 
 /// What is submitted.
-#[derive(Debug)]
 pub(super) struct Submission<'a> {
     /// Numbers of the tasks, from 1.
     pub tasks: RangeInclusive<usize>,
@@ -70,8 +68,10 @@ pub(super) struct Submission<'a> {
     pub call: &'a Call,
     /// Directory that the tasks start in.
     pub dir: &'a Path,
-    /// Where their outputs go ([`RunDir::log`]).
-    pub run: &'a RunDir,
+    /// Where a task's output goes, by what stands for its number.
+    pub output: &'a dyn Fn(&str) -> PathBuf,
+    /// A file that may be written for the one that submits.
+    pub script: &'a Path,
 }
 
 /// What is known of a task.

@@ -39,7 +39,7 @@ impl Scheduler for Slurm {
             format!("--array={}-{}{most}", asked.tasks.start(), asked.tasks.end()),
             format!("--cpus-per-task={}", asked.processors),
             format!("--chdir={dir}"),
-            format!("--output={}", crate::fs::utf8(&asked.run.log("%a"))?),
+            format!("--output={}", crate::fs::utf8(&(asked.output)("%a"))?),
             "--open-mode=append".to_owned(),
             "--requeue".to_owned(),
         ];

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+use super::kind::ClusterKind;
 use super::orders::{Orders, RunDir, TaskState, failure};
 use super::scheduler::{Scheduler, Seen, State};
-use super::{ClusterKind, line_of};
 use crate::amount::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::printable;
@@ -162,7 +162,7 @@ impl Watch<'_> {
                     self.note(&format!("task {number} runs on {lost} no more, but on {node}"));
                 }
                 self.shown.started(index, &format!("task {number} on {node}"));
-                self.ui.detail(line_of(self.kind, &format!("task {number} runs on {node}")).trim_start());
+                self.ui.detail(self.kind.line(&format!("task {number} runs on {node}")).trim_start());
                 task.runs_on = Some(node);
             }
             // Schedulers end tasks by a signal, and say why they did.
@@ -299,7 +299,7 @@ impl Watch<'_> {
     }
 
     fn note(&self, line: &str) {
-        self.ui.note(line_of(self.kind, line));
+        self.ui.note(self.kind.line(line));
     }
 
     /// Ends what still runs.
