@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn unknown_names_list_the_known() {
         let pins = ours();
-        assert!(pins.get("gcc").unwrap_err().hints()[0].contains("cuda-13.0, cmake, ninja, zig"));
+        assert!(pins.get("gcc").unwrap_err().hints()[0].contains("cuda-13.0, cmake, meson, ninja, zig"));
         assert!(pins.cuda(CudaVersion::new(12, 9)).unwrap_err().hints()[0].contains("13.0"));
     }
 }
